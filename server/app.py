@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from flask import Flask, Request
-from werkzeug.routing import BaseConverter, MapAdapter
+from werkzeug.routing import MapAdapter
 
 from . import adapters, auth, errors, hooks, metrics, page, runtime, schemas, search, writing
 from .api import docs, many, rankers, verdicts
@@ -16,7 +15,7 @@ from .api import routes as api
 from .api.rankers import ServedRanker
 from .api.verdicts import ServedVerdicts
 from .auth import Rates
-from .routing import RememberingMap
+from .routing import DocidConverter, RememberingMap, behind
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -38,18 +37,6 @@ class Application(Flask):
         return func
 
 
-class DocidConverter(BaseConverter):
-    """A docid is the rest of an address, slashes and all."""
-
-    regex = r"[\s\S]+"
-    part_isolating = False
-
-    def to_url(self, value: str) -> str:
-        """Return a docid as part of an address, escaped: a client would resolve ``..`` between plain slashes."""
-        dots = {".", ".."} & set(value.split("/"))
-        return quote(value, safe="" if dots else "/")
-
-
 def create_app(
     config: Config,
     indexes: Mapping[str, Index],
@@ -60,7 +47,8 @@ def create_app(
 ) -> Flask:
     """Return the WSGI application that serves ``indexes`` by name; ``rates`` counts for all workers.
 
-    Raises ConfigError if an index has a name that cannot be served, or there is no adapter of a name.
+    Raises ConfigError if an index has a name that cannot be served, there is no adapter of a name, or a proxy has no
+    address.
     """
     app = Application(page.__name__)
     runtime.install(app, config, indexes)
@@ -78,12 +66,9 @@ def create_app(
     search.register(app, config.server)
     metrics.register(app)
     auth.register(app, config.server, rates)
-    app.register_blueprint(api.blueprint)
-    app.register_blueprint(many.blueprint)
-    app.register_blueprint(rankers.blueprint)
-    app.register_blueprint(writing.blueprint)
-    app.register_blueprint(docs.blueprint)
-    app.register_blueprint(page.blueprint)
+    for module in (api, many, rankers, writing, docs, page):
+        app.register_blueprint(module.blueprint)
     adapters.install(app, config.server.adapters, {**config.server.indexes, **indexes})
     schemas.prepare()
+    app.wsgi_app = behind(app.wsgi_app, config.server.trusted_proxies)  # type: ignore[method-assign]
     return app

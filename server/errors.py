@@ -21,7 +21,6 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.http import parse_accept_header
 
 from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
-from ..retrieval.search.evidence import Answer
 
 _KEY = "factseek.dialects"
 
@@ -29,16 +28,12 @@ _KEY = "factseek.dialects"
 class Dialect(NamedTuple):
     """What the clients of a protocol expect where something goes wrong, and where they put a key."""
 
-    failure: Callable[[Problem], Answer]
-    """Says an error in the protocol's shape."""
+    failure: Callable[[Problem], object]
+    """Says an error, whose status is the protocol's already, in its shape."""
     statuses: Mapping[int, int]
     """The protocol's status for one of ours, where they differ."""
     key_parameter: str
     """The parameter of a query string that carries a key, ``""`` if none does."""
-
-    def status(self, status: int) -> int:
-        """Return the protocol's status for one of ours."""
-        return self.statuses.get(status, status)
 
 
 def speak(app: Flask, prefix: str, dialect: Dialect) -> None:
@@ -240,10 +235,11 @@ def _json(problem: Problem) -> Response:
 
 
 def _translated(problem: Problem, spoken: Dialect) -> Response:
-    body = msgspec.json.encode(spoken.failure(problem))
     # An address that is not there is that in every protocol, whatever it answers to a name that is not.
-    status = problem.status if problem.error == "not-found" else spoken.status(problem.status)
-    return Response(body, status, mimetype="application/json")
+    if problem.error != "not-found":
+        status = spoken.statuses.get(problem.status, problem.status)
+        problem = msgspec.structs.replace(problem, status=status)
+    return Response(msgspec.json.encode(spoken.failure(problem)), problem.status, mimetype="application/json")
 
 
 def _page(problem: Problem) -> Response:

@@ -1,23 +1,53 @@
-"""The routes of the application, which remember what the addresses led to that were asked for lately.
+"""Addresses: which route one leads to, and how one is written for whoever asks, who may be behind a proxy.
 
 Most requests ask for the same few addresses, that of a search above all. To find the route of one takes werkzeug a
-twentieth of a search's whole request; no route depends on the host that a client names.
+twentieth of a search's whole request, so what addresses led to lately is remembered; no route depends on a host.
+
+What a client says of its address, host and path (``Host``, ``X-Forwarded-*``) is in no answer, unless it is a proxy
+that ``server.trusted_proxies`` names: addresses are written as the server itself is reached.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
+from urllib.parse import quote
 
 from flask import Request
 from werkzeug.exceptions import BadHost
-from werkzeug.routing import Map, MapAdapter, Rule
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.routing import BaseConverter, Map, MapAdapter, Rule
+
+from ..retrieval.errors import ConfigError
 
 REMEMBERED = 1024
 """Addresses that are remembered; they are forgotten together."""
 _LONGEST = 200
 """Characters of an address that is remembered: one that holds a long docid seldom comes again."""
+_BY_PROXY = "factseek.by_proxy"
+"""The key of an environ that says that a trusted proxy has made the request, and so its headers."""
+_SANE = {
+    "HTTP_X_FORWARDED_PREFIX": re.compile(r"(/[A-Za-z0-9._~-]+)+/?|/"),
+    "HTTP_X_FORWARDED_PROTO": re.compile(r"https?"),
+    "HTTP_X_FORWARDED_HOST": re.compile(r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?"),
+}
+"""What each value of a header may be; of a header with any other nothing is taken."""
+WSGIApplication = Callable[..., Iterable[bytes]]
+
+
+class DocidConverter(BaseConverter):
+    """A docid is the rest of an address, slashes and all."""
+
+    regex = r"[\s\S]+"
+    part_isolating = False
+
+    def to_url(self, value: str) -> str:
+        """Return a docid as part of an address, escaped: a client would resolve ``..`` between plain slashes."""
+        dots = {".", ".."} & set(value.split("/"))
+        return quote(value, safe="" if dots else "/")
 
 
 class RememberingMap(Map):
@@ -34,8 +64,13 @@ class RememberingMap(Map):
         """
         environ = request.environ
         path = environ["PATH_INFO"].encode("latin-1").decode(errors="replace")
-        host = _checked(environ.get("HTTP_HOST") or environ["SERVER_NAME"])
-        place = (host, environ.get("SCRIPT_NAME", ""), "", environ["wsgi.url_scheme"])
+        host, name, scheme = environ.get("HTTP_HOST"), environ["SERVER_NAME"], environ["wsgi.url_scheme"]
+        named = _checked(host or name)
+        if not (host and _BY_PROXY in environ):
+            port = environ["SERVER_PORT"]
+            named = f"[{name}]" if ":" in name else name
+            named += "" if (scheme, port) in (("http", "80"), ("https", "443")) else f":{port}"
+        place = (named, environ.get("SCRIPT_NAME", ""), "", scheme)
         return BoundRoutes(self, *place, path, environ["REQUEST_METHOD"], environ.get("QUERY_STRING", ""))
 
 
@@ -70,3 +105,57 @@ def _checked(host: str) -> str:
         return host.lower().encode("idna").decode("ascii")
     except UnicodeError:
         raise BadHost from None
+
+
+def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
+    """Return the networks of ``server.trusted_proxies``, an address being one of its own.
+
+    Raises ConfigError if one is none.
+    """
+    networks = []
+    for address in addresses:
+        try:
+            networks.append(ip_network(address, strict=False))
+        except ValueError:
+            raise ConfigError(
+                f"{address[:80]!r} is no address of a proxy",
+                place="server.trusted_proxies",
+                remedy="write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8",
+            ) from None
+    return networks
+
+
+def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplication:
+    """Return an application that believes the proxies at these addresses who asks, and by which address.
+
+    Of several values of a header that is what the farthest proxy that is trusted was told. Whatever anyone else says
+    is passed over. Raises ConfigError if an address is none.
+    """
+    networks = networks_of(addresses)
+
+    def is_trusted(text: str) -> bool:
+        try:
+            address = ip_address(text.strip())
+        except ValueError:
+            return False
+        mapped = getattr(address, "ipv4_mapped", None)
+        return any((mapped or address) in network for network in networks)
+
+    def believing(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if not is_trusted(environ.get("REMOTE_ADDR", "")):
+            return application(environ, start)
+        for name, sane in _SANE.items():
+            if not all(sane.fullmatch(value.strip()) for value in environ.get(name, "").split(",")):
+                environ.pop(name, None)
+        callers = environ.get("HTTP_X_FORWARDED_FOR", "").split(",")
+        hops = 1
+        while hops < len(callers) and is_trusted(callers[-hops]):
+            hops += 1
+        said = {
+            f"x_{name}": min(hops, 1 + environ.get(f"HTTP_X_FORWARDED_{name.upper()}", "").count(","))
+            for name in ("for", "proto", "host", "prefix")
+        }
+        environ[_BY_PROXY] = True
+        return ProxyFix(application, **said)(environ, start)
+
+    return believing if networks else application

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 from flask import Flask, current_app, g, has_request_context
@@ -105,7 +105,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
     """
     began = monotonic()
     limited = replace(question, search=question.search._replace(limit=limit_of()))
-    with _told(query_name):
+    with query_errors_named(query_name):
         result = index.answer(limited)
     result.search = result.search._replace(limit=None)
     result.missing += tuple(name for name in index.missing_since(_begun(began)) if name not in result.missing)
@@ -122,15 +122,15 @@ def answer_of_many(
         name: replace(question, search=question.search._replace(limit=limit_of()))
         for name, question in questions.items()
     }
-    with _told("query"):
+    with query_errors_named():
         result = federated.answer(indexes, limited, weights, rrf_k)
     note_search(next(iter(questions.values())).query, result)
     return result
 
 
 @contextmanager
-def _told(query_name: str) -> Iterator[None]:
-    """Raise what is wrong with a search as its client is told of it."""
+def query_errors_named(query_name: str = "query") -> Iterator[None]:
+    """Raise what is wrong with a search as its client is told of it, who calls the query ``query_name``."""
     try:
         yield
     except BadInput:
@@ -150,32 +150,6 @@ def whole_answer(index: Index, question: Question, query_name: str = "query") ->
     result = answer(index, question, query_name)
     check_whole(index, began)
     return result
-
-
-def ranked_evidence(
-    index: Index, query: str, asked: Search, *, highlight: bool = True, query_name: str = "query"
-) -> Answer:
-    """Return the answer to a query."""
-    return answer(index, Question(query, asked, highlight=highlight), query_name)
-
-
-def whole_evidence(
-    index: Index, query: str, asked: Search, *, highlight: bool = True, query_name: str = "query"
-) -> Answer:
-    """Return the answer to a query, for answers that have no place for a coverage."""
-    return whole_answer(index, Question(query, asked, highlight=highlight), query_name)
-
-
-def understood(query: str, asked: Search, syntax: str, *, undated: bool = False) -> tuple[str, Search, None]:
-    """Return the text to search for, and the search with the filter that the query asks for."""
-    try:
-        text, search, _ = Question(query, asked, syntax=syntax, undated=undated).to(cast("Index", None))
-    except QueryError as error:
-        raise BadInput("query", error.line) from None
-    return text, search, None
-
-
-RankedEvidence = Answer
 
 
 def register(app: Flask, settings: ServerSettings) -> None:

@@ -32,6 +32,7 @@ from .auth import Rates
 from .gateway import WSGI, Gateway
 from .logs import log_to_stderr
 from .metrics import metrics_of, share, takes_files, unshare
+from .routing import networks_of
 from .runtime import IndexReloader, Writers, checked_name, registry
 from .settings import Config
 from .worker import EventWorker, server_of
@@ -71,6 +72,7 @@ def check(config: Config) -> None:
             place="server.writes",
         )
     adapters.check(config.server.adapters, config.server.indexes)
+    networks_of(config.server.trusted_proxies)
     java_home()
     anserini_jar()
     encoders = SharedEncoders(config.encoder)

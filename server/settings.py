@@ -26,6 +26,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
     workers: Positive = 2
     threads: Positive = 4
+    trusted_proxies: list[str] = msgspec.field(default_factory=list)
     max_waiting: Count = 64
     max_connections: Positive = 2_000
     memory_bytes: Positive = 100_000_000

@@ -308,7 +308,7 @@ def post_documents(name: str) -> Response:
     mode = from_query(request.args, BulkParameters).mode
     job = hand_over(served, mode, lines_of(request, registry().config.server.max_bulk))
     response = json_answer(_job(name, job), 202)
-    response.headers["Location"] = f"/v1/jobs/{job.id}"
+    response.headers["Location"] = url_for("writing.job_state", job=job.id)
     return response
 
 

@@ -1,57 +1,127 @@
 """The protocols of others, one file each, found by its name: its clients need another address and nothing else.
 
 An adapter translates what its clients ask to a search, a ranking or a vector of ours, and what comes of it back. It
-stands below ``/NAME/`` (``serper.py`` below ``/serper/``), is served where ``server.adapters`` names it, and offers::
-
-    HELP: str                            whose protocol it is, in one line
-    blueprint: Blueprint                 its routes, with the addresses of the original; its name is the module's
-    OPERATIONS: Mapping[str, Operation]  what each view takes and answers, by the name of its function
-    FAILURE: type[Answer]                the shape of an error of the original
-    STATUSES: Mapping[int, int]          its status for one of ours, where they differ
-    KEY_PARAMETER: str                   the parameter of a query string that carries its clients' keys; "" if none
-    def failure(problem) -> Answer       an error of ours in the shape of the original
-
-One that writes may also say ``CHANGES``, the addresses whose POST waits until an index is written: such requests have
-threads of their own, and keep no search waiting.
-
-Limits, keys, rates, metrics and the log are those of all routes. A module of this shape, put into this folder, is an
-adapter everywhere: nothing else names adapters.
+stands below ``/NAME/`` (``serper.py`` below ``/serper/``) and is served where ``server.adapters`` names it. Its module
+offers an :class:`Adapter` as ``adapter``; nothing else names adapters. Limits, keys, rates, metrics and the log are
+those of all routes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
+from types import MappingProxyType
+from typing import Any, Protocol, Self, TypeVar, get_args, get_type_hints
 
-from flask import Blueprint, Flask, request
+from flask import Blueprint, Flask, Response, request
 
 from ...retrieval.errors import ConfigError
 from ...retrieval.plugins import Plugins
-from ...retrieval.search.evidence import Answer
 from ..api import operations
 from ..api.operations import Operation
-from ..errors import Dialect, Problem, speak
+from ..errors import BadInput, Dialect, Problem, speak
 from ..runtime import ServedIndex, index_named, registry
+from ..schemas import from_body, from_query, json_answer
+from ..writing import writable
 
 TAG = "Protocols"
+View = TypeVar("View", bound=Callable[..., Any])
 
 
-class Adapter(Protocol):
-    """What a module of this package offers."""
+class Failure(Protocol):
+    """The shape of an error of the original: an Answer that can be made of a problem."""
 
-    HELP: str
-    OPERATIONS: Mapping[str, Operation]
-    FAILURE: type[Answer]
-    STATUSES: Mapping[int, int]
-    KEY_PARAMETER: str
-    blueprint: Blueprint
-
-    def failure(self, problem: Problem) -> Answer:
-        """Return an error in the shape of the original."""
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return a problem, whose status is the original's already, in this shape."""
         ...
 
 
-ADAPTERS = Plugins[Adapter](__name__, ConfigError, "adapter", "there are")
+class Adapter:
+    """A protocol: whose it is, how its errors look, and its routes with the addresses of the original.
+
+    ``statuses`` are the original's for ours, where they differ; ``key_parameter`` is the parameter of a query string
+    that carries its clients' keys, ``""`` if none does.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        help: str,
+        failure: type[Failure],
+        statuses: Mapping[int, int] = MappingProxyType({}),
+        key_parameter: str = "",
+    ) -> None:
+        """Take the name of the module, under which the protocol is served."""
+        self.help = help
+        self.failure = failure
+        self.statuses = statuses
+        self.key_parameter = key_parameter
+        self.blueprint = Blueprint(module.rpartition(".")[2], module)
+        self.operations: dict[str, Operation] = {}
+        """What each view takes and answers, by the name of its function."""
+        self.changes: list[str] = []
+        """The addresses whose POST waits until an index is written: they have threads of their own."""
+
+    def route(
+        self,
+        method: str,
+        address: str,
+        example: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        problems: tuple[int, ...] = (),
+        changes: bool = False,
+        misfit: Callable[[BadInput], Exception] | None = None,
+    ) -> Callable[[View], View]:
+        """Answer at an address with what a view returns, an Answer or a list of them.
+
+        The view's ``asked`` is the query string of a GET, else the body, as its annotation says; what does not fit it
+        is refused by what ``misfit`` makes of the error. ``problems`` are statuses that it may answer beside those of
+        requests that do not fit; where it ``changes`` the index, that must be writable.
+        """
+
+        def add(view: View) -> View:
+            hints = get_type_hints(view)
+            answer, kind = hints["return"], hints.get("asked")
+            listed = get_args(answer)
+
+            @wraps(view)
+            def answered(**values: str) -> Response:
+                if changes:
+                    writable(configured_index().name)
+                if kind is None:
+                    return json_answer(view(**values))
+                try:
+                    asked = from_query(request.args, kind) if method == "GET" else from_body(request, kind)
+                except BadInput as error:
+                    raise (misfit(error) if misfit else error) from None
+                return json_answer(view(asked, **values))
+
+            self.blueprint.add_url_rule(address, view.__name__, answered, methods=[method])
+            if changes and method == "POST":
+                self.changes.append(address)
+            refused = () if kind is None else (400,) if method == "GET" else (400, 413, 415)
+            self.operations[view.__name__] = Operation(
+                TAG,
+                listed[0] if listed else answer,
+                parameters=kind if method == "GET" else None,
+                body=kind if method != "GET" else None,
+                problems=(*refused, *problems, *((403,) if changes else ())),
+                answers_list=bool(listed),
+                example=MappingProxyType(dict(example)),
+                failure=self.failure,
+                statuses=self.statuses,
+            )
+            return view
+
+        return add
+
+
+class _Module(Protocol):
+    adapter: Adapter
+
+
+ADAPTERS = Plugins[_Module](__name__, ConfigError, "adapter", "there are")
 
 
 def check(wanted: Mapping[str, str], indexes: Collection[str]) -> None:
@@ -81,22 +151,16 @@ def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> 
     """
     check(wanted, indexes)
     for name in wanted:
-        adapter = ADAPTERS.load(name)
+        adapter = ADAPTERS.load(name).adapter
         app.register_blueprint(adapter.blueprint, url_prefix=f"/{name}")
-        speak(app, name, Dialect(adapter.failure, adapter.STATUSES, adapter.KEY_PARAMETER))
-        operations.add(app, dict(_described(adapter)))
+        speak(app, name, Dialect(adapter.failure.of, adapter.statuses, adapter.key_parameter))
+        prefix = adapter.blueprint.name
+        operations.add(app, {f"{prefix}.{view}": operation for view, operation in adapter.operations.items()})
 
 
 def changing(wanted: Iterable[str]) -> list[str]:
     """Return the addresses of the adapters of these names whose POST waits until an index is written."""
-    return [f"/{name}{address}" for name in wanted for address in getattr(ADAPTERS.load(name), "CHANGES", ())]
-
-
-def _described(adapter: Adapter) -> Iterator[tuple[str, Operation]]:
-    """Yield the endpoint of each operation, and the operation with what all of its adapter have in common."""
-    for view, operation in adapter.OPERATIONS.items():
-        whole = operation._replace(tag=TAG, failure=adapter.FAILURE, statuses=adapter.STATUSES)
-        yield f"{adapter.blueprint.name}.{view}", whole
+    return [f"/{name}{address}" for name in wanted for address in ADAPTERS.load(name).adapter.changes]
 
 
 def configured_index() -> ServedIndex:

@@ -6,37 +6,42 @@ errors as servers made with FastAPI answer them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import exp
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from flask import request
 
 from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.answer import Question
+from ...retrieval.search.evidence import Answer, Evidence
 from ...retrieval.search.retriever import ReRanker
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions
-from ..search import RankedEvidence, TimedOutError, limit_of, note_query, search_of, whole_evidence
+from ..search import TimedOutError, limit_of, note_query, search_of, whole_answer
 from . import configured_index
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
+EXAMPLE = "Is the measles vaccine effective?"
+TEXTS = ("The moon is 384,400 km away.", "Two doses of the vaccine are 97 percent effective.")
+"""A query and texts for the examples of the description."""
+
 
 def hits_of(
     index: Index, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
-) -> RankedEvidence:
+) -> list[Evidence]:
     """Return the evidence for a query, without highlights; the names are what the client calls ``k`` and the query.
 
     Raises BadInput, naming the client's own field, or TimedOutError.
     """
     search = search_of(options, index, k_name=k_name)
-    return whole_evidence(index, query, search, highlight=False, query_name=query_name)
+    return whole_answer(index, Question(query, search, highlight=False), query_name).hits
 
 
 def whole_text(title: str, text: str) -> str:
@@ -47,9 +52,6 @@ def whole_text(title: str, text: str) -> str:
 def text_of(document: Document) -> str:
     """Return the whole text of a document."""
     return whole_text(document.title, document.text)
-
-
-_NAME = "rerank"
 
 
 class NoReRankerError(RefusedError):
@@ -81,39 +83,27 @@ def re_ranker() -> ReRanker:
         raise NoReRankerError(f"this server has no re-ranker: {error.remedy}") from None
 
 
-def check_texts(field: str, texts: Sequence[object]) -> None:
-    """Raise BadInput, naming the field, if there are no texts, or more than one request may have re-ranked."""
+def check_count(field: str, texts: Sequence[object], what: str = "texts are re-ranked") -> None:
+    """Raise BadInput, naming the field, if there are no texts, or more than one request may have."""
     most = registry().config.server.max_batch
     if not 1 <= len(texts) <= most:
-        raise BadInput(field, f"1 to {most} texts are re-ranked at once, these are {len(texts)}")
+        raise BadInput(field, f"1 to {most} {what} at once, these are {len(texts)}")
 
 
 def ranked(
-    model: ReRanker, query: str, texts: Sequence[str], most: int | None, limit: Deadline | None = None
+    model: ReRanker, query: str, texts: Sequence[str], most: int | None = None, limit: Deadline | None = None
 ) -> list[RerankedText]:
     """Return the best ``most`` texts for a query, best first; texts of one score stay in the order of the request.
 
     ``limit`` is the time that there is, that of a search if it is left out. Raises TimedOutError if it is not enough.
     """
     note_query(query)
-    scores = _scores(model, query, texts, limit or limit_of())
-    return sorted((RerankedText(*pair) for pair in enumerate(scores)), key=lambda text: (-text.score, text.place))[
-        :most
-    ]
-
-
-def tokens(model: ReRanker, query: str, texts: Iterable[str]) -> int:
-    """Return how many tokens the model reads of all pairs."""
-    return sum(model.count_tokens(query, text) for text in texts)
-
-
-def _scores(model: ReRanker, query: str, texts: Sequence[str], limit: Deadline) -> list[float]:
-    scores: list[float] = []
-    for text in texts:
-        if limit.is_over(_NAME):
-            raise TimedOutError(f"only {len(scores)} of {len(texts)} texts were scored in time: send fewer at once")
-        scores.append(model.score(query, text))
-    return scores
+    limit, scored = limit or limit_of(), list[RerankedText]()
+    for place, text in enumerate(texts):
+        if limit.is_over("rerank"):
+            raise TimedOutError(f"only {place} of {len(texts)} texts were scored in time: send fewer at once")
+        scored.append(RerankedText(place, model.score(query, text)))
+    return sorted(scored, key=lambda text: (-text.score, text.place))[:most]
 
 
 FASTAPI_STATUSES = MappingProxyType({400: 422, 415: 422})
@@ -132,11 +122,11 @@ class FastAPIFailure(Answer):
 
     detail: str | list[FastAPIFault]
 
-
-def fastapi_failure(problem: Problem) -> FastAPIFailure:
-    """Return an error as FastAPI answers it."""
-    if problem.status not in FASTAPI_STATUSES:
-        return FastAPIFailure(detail=problem.detail)
-    place = "query" if request.method == "GET" else "body"
-    loc = [place, problem.field] if isinstance(problem.field, str) and problem.field != "body" else [place]
-    return FastAPIFailure(detail=[FastAPIFault(type="value_error", loc=loc, msg=problem.detail)])
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return an error in this shape."""
+        if problem.status != 422:
+            return cls(detail=problem.detail)
+        place = "query" if request.method == "GET" else "body"
+        loc = [place, problem.field] if isinstance(problem.field, str) and problem.field != "body" else [place]
+        return cls(detail=[FastAPIFault(type="value_error", loc=loc, msg=problem.detail)])

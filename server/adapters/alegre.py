@@ -12,57 +12,102 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import floor, hypot, isfinite
+from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import msgspec
-from flask import Blueprint, Response, request
+from flask import request
 from msgspec import UNSET, Meta, UnsetType
 
+from ...indexer.queue import Change
 from ...retrieval.config import Count
-from ...retrieval.errors import NotFoundError
+from ...retrieval.deadline import CutOffError
+from ...retrieval.domain import Document, Hit, VectorQuery
+from ...retrieval.errors import NotFoundError, QueryError
+from ...retrieval.filters import metadata_values
+from ...retrieval.lucene.analysis import words_of
+from ...retrieval.lucene.spelling import respelt
 from ...retrieval.search.evidence import Answer
+from ...retrieval.search.options import Search, check_whole
 from ...retrieval.store.manifest import now
-from ..api.operations import Operation
+from ..api.routes import document_state
 from ..errors import BadInput, Problem
-from ..runtime import ServedIndex
-from ..schemas import ForeignFields, from_body, json_answer
-from ..search import check_most
-from ..writing import writable
-from . import configured_index
-from ._alegre import (
-    WORDS,
-    Context,
-    Likeness,
-    Removed,
-    SimilarText,
-    StoredText,
-    check_vector,
-    models_of,
-    remove,
-    similar_texts,
-    store,
-)
+from ..memory import charged_document
+from ..runtime import ServedIndex, index_named, registry
+from ..schemas import DocumentRequest, FilterRequest, ForeignFields, SearchOptions
+from ..search import TimedOutError, check_most, limit_of, note_query, search_of
+from ..writing import ConditionError, NotWrittenError, delete_change, document_at, perform, put_change
+from . import Adapter, configured_index
+from ._shared import EXAMPLE
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
+Context = dict[str, Any]
+WORDS = "elasticsearch"
+"""The name that Alegre gives to the ranking by words."""
+_CONTEXTS, _CREATED = "contexts", "created_at"
+_OF_ONE_ITEM = frozenset({"project_media_id", "has_custom_id", "field"})
+"""Words of a context that name the item that was stored, and that Alegre does not search by."""
 _THRESHOLD, _LIMIT = 0.9, 200
 _FAR = 1_000.0
 """Farther than any share or cosine: a threshold beyond it lets in all or nothing, as this does."""
+_FIRST_SLICE = 200
+"""Hits that are looked at together at first; each time twice as many, until enough are similar."""
+_TRIES = 4
+"""Once, and thrice more while others change the text."""
+_CODE = re.compile(r"[a-z]{2,3}")
+_NOT_OFFERED = MappingProxyType(
+    {
+        "similarity/async/text": "nobody is called back: use POST /similarity/sync/text, which answers what is similar",
+        "text/bulk_similarity": "texts are not stored in bulk: use POST /text/similarity/ for each",
+    }
+)
+"""Addresses of the original that are not here, and what to use in their place."""
 Language = Annotated[str | None, Meta(description="ISO 639-1 code; auto, or left out: that of the index")]
 Model = Annotated[str | None, Meta(description=f"{WORDS}, or the encoder of the index")]
 Models = Annotated[list[str] | None, Meta(description="several, each searched by in turn")]
+Docid = Annotated[str | None, Meta(description="left out: a new one")]
+Created = Annotated[str | None, Meta(description="a time; left out: now")]
+
+
+class AlegreFailure(Answer, kw_only=True):
+    """An error as Alegre answers it; ``errors`` says of a field what is wrong with it."""
+
+    message: str
+    errors: dict[str, str] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return an error in this shape."""
+        if problem.error == "not-found":
+            address = request.path.strip("/").partition("/")[2]
+            return cls(message=_NOT_OFFERED.get(address, problem.detail))
+        if problem.status != 400 or not isinstance(problem.field, str) or problem.field == "body":
+            return cls(message=problem.detail)
+        reason = problem.detail.removeprefix(f"{problem.field}: ")
+        return cls(message="Input payload validation failed", errors={problem.field: reason})
+
+
+adapter = Adapter(
+    __name__,
+    "Meedan's Alegre: /text/similarity/ and /similarity/sync/text",
+    AlegreFailure,
+    MappingProxyType({415: 400}),
+)
 
 
 class AlegreStore(ForeignFields, kw_only=True):
     """A text to be stored; by whatever model, it is found by all that the index has."""
 
     text: Annotated[str, Meta(min_length=1)]
-    doc_id: Annotated[str | None, Meta(description="left out: a new one")] = None
-    context: Annotated[dict[str, Any] | None, Meta(description="what it belongs to, to be searched by")] = None
+    doc_id: Docid = None
+    context: Annotated[Context | None, Meta(description="what it belongs to, to be searched by")] = None
     language: Language = None
-    created_at: Annotated[str | None, Meta(description="a time; left out: now")] = None
+    created_at: Created = None
     model: Model = None
     models: Models = None
 
@@ -71,7 +116,7 @@ class AlegreDelete(ForeignFields, kw_only=True):
     """A text to be deleted; of one that is stored under several contexts, the context that is named."""
 
     doc_id: str
-    context: dict[str, Any] | None = None
+    context: Context | None = None
     quiet: Annotated[bool, Meta(description="no error if there is no such text")] = False
 
 
@@ -94,7 +139,7 @@ class AlegreSearch(ForeignFields, kw_only=True):
     ] = None
     min_es_score: Annotated[float | None, Meta(description=f"what scores of {WORDS} must be above")] = None
     context: Annotated[
-        dict[str, Any] | None, Meta(description="what a context of a text must hold; one value, or one of a list")
+        Context | None, Meta(description="what a context of a text must hold; one value, or one of a list")
     ] = None
     language: Language = None
     fuzzy: Annotated[bool | None, Meta(description="whether misspelt words are put right")] = None
@@ -103,28 +148,13 @@ class AlegreSearch(ForeignFields, kw_only=True):
         list[float] | None, Meta(description="that of the text, by the encoder of the index; left out: it is made")
     ] = None
 
-    def likeness(self, model: str) -> Likeness:
-        """Return how similar a text must be by a model."""
-        return Likeness(
-            share=self._threshold(model),
-            score=self.min_es_score,
-            fuzzy=bool(self.fuzzy),
-            most=self.limit or _LIMIT,
-        )
-
-    def _threshold(self, model: str) -> float:
-        own = self.per_model_threshold or {}
-        thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}
-        common = _THRESHOLD if self.threshold is None else self.threshold
-        return max(-_FAR, min(_FAR, thresholds.get(model, common)))
-
 
 class AlegreSimilarity(AlegreSearch, kw_only=True):
     """A text to be stored, and to which similar ones are looked for."""
 
     text: Annotated[str, Meta(min_length=1)]
-    doc_id: Annotated[str | None, Meta(description="left out: a new one")] = None
-    created_at: Annotated[str | None, Meta(description="a time; left out: now")] = None
+    doc_id: Docid = None
+    created_at: Created = None
 
 
 class AlegreStored(Answer):
@@ -138,7 +168,7 @@ class AlegreDeleted(Answer, kw_only=True, rename={"index": "_index", "doc_id": "
 
     index: str | UnsetType = UNSET
     doc_id: str | UnsetType = UNSET
-    result: Removed | UnsetType = UNSET
+    result: Literal["deleted", "updated"] | UnsetType = UNSET
     failed: str | UnsetType = UNSET
 
 
@@ -166,101 +196,152 @@ class AlegreTexts(Answer):
     result: list[AlegreText]
 
 
-class AlegreFailure(Answer, kw_only=True):
-    """An error as Alegre answers it; ``errors`` says of a field what is wrong with it."""
-
-    message: str
-    errors: dict[str, str] | UnsetType = UNSET
-
-
-HELP = "Meedan's Alegre: /text/similarity/ and /similarity/sync/text"
-KEY_PARAMETER = ""
-STATUSES = MappingProxyType({415: 400})
-CHANGES = ("/text/similarity/", "/similarity/sync/text")
-blueprint = Blueprint("alegre", __name__)
-
-_CODE = re.compile(r"[a-z]{2,3}")
-
-_NOT_OFFERED = MappingProxyType(
-    {
-        "similarity/async/text": "nobody is called back: use POST /similarity/sync/text, which answers what is similar",
-        "text/bulk_similarity": "texts are not stored in bulk: use POST /text/similarity/ for each",
-    }
-)
-"""Addresses of the original that are not here, and what to use in their place."""
-
-FAILURE = AlegreFailure
-
-
-def failure(problem: Problem) -> AlegreFailure:
-    """Return an error as Alegre answers it."""
-    if problem.error == "not-found":
-        address = request.path.strip("/").partition("/")[2]
-        return AlegreFailure(message=_NOT_OFFERED.get(address, problem.detail))
-    if problem.status != 400 or not isinstance(problem.field, str) or problem.field == "body":
-        return AlegreFailure(message=problem.detail)
-    reason = problem.detail.removeprefix(f"{problem.field}: ")
-    return AlegreFailure(message="Input payload validation failed", errors={problem.field: reason})
-
-
-@blueprint.post("/text/similarity/search/")
-def alegre_search() -> Response:
+@adapter.route("POST", "/text/similarity/search/", {"text": EXAMPLE, "threshold": 0.5, "limit": 3})
+def alegre_search(asked: AlegreSearch) -> AlegreTexts:
     """Find similar texts as Alegre does."""
-    asked = from_body(request, AlegreSearch)
     served = configured_index()
     check_most("limit", asked.limit, served.index.settings.search.max_k)
-    return json_answer(_texts(served, asked))
+    return _texts(served, asked)
 
 
-@blueprint.post("/text/similarity/")
-def alegre_store() -> Response:
+_CLAIM = {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1"}
+
+
+@adapter.route("POST", "/text/similarity/", {**_CLAIM, "context": {"team_id": 7}}, changes=True)
+def alegre_store(asked: AlegreStore) -> AlegreStored:
     """Store a text as Alegre does: it answers when the next search finds it."""
-    served = writable(configured_index().name)
-    asked = from_body(request, AlegreStore)
+    served = configured_index()
     _models(asked, served.index)
-    store(served.name, asked.doc_id or _new_id(), _text(asked))
-    return json_answer(AlegreStored(success=True))
+    _store(served.name, asked)
+    return AlegreStored(success=True)
 
 
-@blueprint.delete("/text/similarity/")
-def alegre_delete() -> Response:
+@adapter.route("POST", "/similarity/sync/text", {**_CLAIM, "limit": 3}, changes=True)
+def alegre_similarity_sync(asked: AlegreSimilarity) -> AlegreTexts:
+    """Store a text as Alegre does, and answer what is similar to it, itself included."""
+    served = configured_index()
+    check_most("limit", asked.limit, served.index.settings.search.max_k)
+    for model in _models(asked, served.index):
+        _check_vector(served.index, model, asked.vector)
+    _store(served.name, asked)
+    return _texts(configured_index(), asked)
+
+
+@adapter.route("DELETE", "/text/similarity/", {"doc_id": "claim-1", "quiet": True}, problems=(404,), changes=True)
+def alegre_delete(asked: AlegreDelete) -> AlegreDeleted:
     """Delete a text as Alegre does: it answers when no search finds it."""
-    served = writable(configured_index().name)
-    asked = from_body(request, AlegreDelete)
+    name, context = configured_index().name, asked.context or {}
+    result: Literal["deleted", "updated"] = "deleted"
+    registry().refresh(name)  # another worker may have stored it a moment ago
+
+    def take_away(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
+        nonlocal result
+        if before is None:
+            raise NotFoundError(f"there is no document {asked.doc_id!r} in this index")
+        text = StoredText.of(before)
+        others = [other for other in text.contexts if other != context]
+        result = "updated" if context in text.contexts and others else "deleted"
+        if result == "deleted":
+            return delete_change(asked.doc_id, states)
+        return put_change(text._replace(contexts=others).document(index, asked.doc_id), states)
+
     try:
-        removed = remove(served.name, asked.doc_id, asked.context or {})
+        _changed(name, asked.doc_id, take_away)
     except NotFoundError:
         missing = f"Doc Not Found for id {asked.doc_id}! No Deletion Occurred"
         if not asked.quiet:
             raise NotFoundError(f"{missing}.") from None
-        return json_answer(AlegreDeleted(failed=f"{missing} - quiet failure requested, so 200 code returned."))
-    return json_answer(AlegreDeleted(index=served.name, doc_id=asked.doc_id, result=removed))
+        return AlegreDeleted(failed=f"{missing} - quiet failure requested, so 200 code returned.")
+    return AlegreDeleted(index=name, doc_id=asked.doc_id, result=result)
 
 
-@blueprint.post("/similarity/sync/text")
-def alegre_similarity_sync() -> Response:
-    """Store a text as Alegre does, and answer what is similar to it, itself included."""
-    served = writable(configured_index().name)
-    asked = from_body(request, AlegreSimilarity)
-    check_most("limit", asked.limit, served.index.settings.search.max_k)
-    for model in _models(asked, served.index):
-        check_vector(served.index, model, asked.vector)
-    store(served.name, asked.doc_id or _new_id(), _text(asked))
-    return json_answer(_texts(configured_index(), asked))
+class StoredText(NamedTuple):
+    """A text with what belongs to it, the context that it was stored under last first."""
+
+    text: str
+    contexts: list[Context]
+    created_at: str
+    language: str
+
+    @staticmethod
+    def of(document: Document) -> StoredText:
+        """Return the text of a document; one that came otherwise than through Alegre has no context."""
+        contexts, created = document.metadata.get(_CONTEXTS), document.metadata.get(_CREATED)
+        return StoredText(
+            text=document.text,
+            contexts=[one for one in contexts if isinstance(one, dict)] if isinstance(contexts, list) else [],
+            created_at=created if isinstance(created, str) else "",
+            language=document.language,
+        )
+
+    def document(self, index: Index, docid: str) -> Document:
+        """Return the document that holds it; the index can filter by the fields of its contexts that it declares.
+
+        Raises BadInput, naming Alegre's own field, if it makes no sense.
+        """
+        metadata: dict[str, Any] = {_CONTEXTS: self.contexts, _CREATED: self.created_at}
+        for name in set(index.info.filter_fields) - metadata.keys():
+            if values := [value for context in self.contexts for value in metadata_values(context.get(name))]:
+                metadata[name] = list(dict.fromkeys(values))
+        asked = DocumentRequest(text=self.text, language=self.language, metadata=metadata)
+        try:
+            return document_at(docid, asked, index.info.published)
+        except BadInput as error:
+            raise BadInput("doc_id" if error.field == "docid" else "text", error.unnamed) from None
 
 
-def _texts(served: ServedIndex, asked: AlegreSearch) -> AlegreTexts:
-    """Return the texts that are similar by each model in turn.
+def _store(name: str, asked: AlegreStore | AlegreSimilarity) -> None:
+    """Store a text in the place of the one of its id, whose contexts, and language if it has none, it takes over.
 
-    Raises BadInput, naming the field, if the request makes no sense.
+    Raises BadInput, NotWrittenError.
     """
-    index, context = served.index, asked.context or {}
-    texts = [
-        _similar(served.name, model, text)
-        for model in _models(asked, index)
-        for text in similar_texts(index, asked.text, model, asked.likeness(model), context, vector=asked.vector)
-    ]
-    return AlegreTexts(result=texts)
+    docid = asked.doc_id or secrets.token_urlsafe(15)
+    text = StoredText(
+        text=asked.text,
+        contexts=[asked.context] if asked.context else [],
+        created_at=asked.created_at or now(),
+        language=asked.language if asked.language and _CODE.fullmatch(asked.language) else "",
+    )
+
+    def put(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
+        whole = text
+        if before is not None:
+            former = StoredText.of(before)
+            contexts = text.contexts + [context for context in former.contexts if context not in text.contexts]
+            whole = text._replace(contexts=contexts, language=text.language or former.language)
+        return put_change(whole.document(index, docid), states, absent=before is None)
+
+    _changed(name, docid, put)
+
+
+def _changed(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> None:
+    """Make the change that follows from a document as it is now, anew if it was changed meanwhile.
+
+    Raises NotWrittenError if it always was.
+    """
+    for _ in range(_TRIES):
+        served = index_named(name)
+        try:
+            before: Document | None = served.index.document(docid)
+        except NotFoundError:
+            before = None
+        states = () if before is None else (document_state(served.index, docid),)
+        try:
+            perform(served, change_of(served.index, before, states))
+        except ConditionError:
+            registry().refresh(name)
+        else:
+            return
+    raise NotWrittenError("others change this text at the same time; nothing was changed, ask again")
+
+
+def _retrievers(index: Index) -> dict[str, str]:
+    """Return the models that an index can be asked by, each with the retriever that answers."""
+    models = {WORDS: "bm25"}
+    for view, encoder in index.info.encoders.items():
+        variant = view.partition(":")[2]
+        models.setdefault(encoder.name, f"dense:{variant}" if variant else "dense")
+    return models
 
 
 def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
@@ -268,82 +349,147 @@ def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
 
     Raises BadInput if the index has no such model: the vectors of another could not be compared with its own.
     """
-    there = models_of(index)
+    there, models = _retrievers(index), list[str]()
     names = [("model", asked.model)] if asked.model is not None else []
     names += [(f"models[{number}]", name) for number, name in enumerate(asked.models or [])]
-    wanted: dict[str, str] = {}
     for field, name in names:
-        wanted.setdefault(WORDS if name.lower() == WORDS else name, field)
-    for name, field in wanted.items():
-        if name not in there:
-            raise BadInput(field, f"there is no model {name[:80]!r}; there are {', '.join(there)}")
-    return [*wanted] or [WORDS]
+        model = WORDS if name.lower() == WORDS else name
+        if model not in there:
+            raise BadInput(field, f"there is no model {model[:80]!r}; there are {', '.join(there)}")
+        models += [model] if model not in models else []
+    return models or [WORDS]
 
 
-def _text(asked: AlegreStore | AlegreSimilarity) -> StoredText:
-    return StoredText(
-        text=asked.text,
-        contexts=[asked.context] if asked.context else [],
-        created_at=asked.created_at or now(),
-        language=asked.language if asked.language and _CODE.fullmatch(asked.language) else "",
+def _check_vector(index: Index, model: str, vector: Sequence[float] | None) -> None:
+    """Raise BadInput if a vector cannot be one that the model has made."""
+    if vector is None or model == WORDS:
+        return
+    dimension = next(encoder.dimension for encoder in index.info.encoders.values() if encoder.name == model)
+    if len(vector) != dimension:
+        raise BadInput("vector", f"has {len(vector)} numbers, those of {model} have {dimension}")
+    length = hypot(*vector)
+    if not (length and isfinite(length)):
+        raise BadInput("vector", "has no direction: all of its numbers are 0, or they are too large")
+
+
+def _texts(served: ServedIndex, asked: AlegreSearch) -> AlegreTexts:
+    """Return the texts that are similar by each model in turn.
+
+    Raises BadInput, naming the field, if the request makes no sense, TimedOutError if there was no time,
+    PartMissingError if a shard did not answer.
+    """
+    models = _models(asked, served.index)
+    return AlegreTexts(result=[text for model in models for text in _similar(served, model, asked)])
+
+
+def _similar(served: ServedIndex, model: str, asked: AlegreSearch) -> Iterator[AlegreText]:
+    """Yield the texts of a context that are similar by a model, best first."""
+    began, index, text, by_words = monotonic(), served.index, asked.text, model == WORDS
+    _check_vector(index, model, asked.vector)
+    # What is searched by, as texts; the index itself filters by the fields that it declares.
+    context = {name: value for name, value in (asked.context or {}).items() if name not in _OF_ONE_ITEM}
+    wanted = {name: _as_texts(value) for name, value in context.items()}
+    declared = {name: metadata_values(context[name]) for name in context if name in index.info.filter_fields}
+    filters = {name: values for name, values in declared.items() if values and name not in (_CONTEXTS, _CREATED)}
+    most = asked.limit or _LIMIT
+    options = SearchOptions(
+        k=min(most, index.settings.search.max_k),
+        retriever=_retrievers(index)[model],
+        group=True,
+        stages=[],
+        filter=FilterRequest(metadata=dict(filters)),
+    )
+    search = search_of(options, index, k_name="limit")
+    if not index.resolve(search).has_words(text):
+        return
+    if asked.fuzzy and by_words:
+        text = respelt(text, index.spellings(text, search))
+    note_query(text)
+    if asked.vector is not None and not by_words:
+        length = hypot(*asked.vector)
+        text = VectorQuery(text, tuple(number / length for number in asked.vector))
+    count = 0
+    for hit in _near(index, text, search._replace(limit=limit_of()), model, asked):
+        if not _is_admitted(StoredText.of(index.document(hit.docid)).contexts, wanted):
+            continue
+        document, score = charged_document(index, hit.docid), hit.score + (0.0 if by_words else 1.0)
+        stored = StoredText.of(document)
+        yield AlegreText(
+            content=stored.text,
+            context=stored.contexts[0] if stored.contexts else {},
+            contexts=stored.contexts,
+            created_at=stored.created_at,
+            language=stored.language,
+            title=document.title,
+            url=document.url,
+            model=model,
+            id=document.docid,
+            index=served.name,
+            score=score,
+            document_id=document.docid,
+            es_score=score,
+        )
+        count += 1
+        if count == most:
+            break
+    check_whole(index, began)
+
+
+def _is_admitted(contexts: Sequence[Context], wanted: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether one of these contexts has, of each word that is asked for, a value that is."""
+    return not wanted or any(
+        all(not set(_as_texts(context.get(name))).isdisjoint(values) for name, values in wanted.items())
+        for context in contexts
     )
 
 
-def _new_id() -> str:
-    return secrets.token_urlsafe(15)
+def _as_texts(value: object) -> list[str]:
+    return [str(part) for part in (value if isinstance(value, list) else [value]) if part is not None]
 
 
-def _similar(name: str, model: str, similar: SimilarText) -> AlegreText:
-    document = similar.document
-    stored = StoredText.of(document)
-    return AlegreText(
-        content=stored.text,
-        context=stored.context,
-        contexts=stored.contexts,
-        created_at=stored.created_at,
-        language=stored.language,
-        title=document.title,
-        url=document.url,
-        model=model,
-        id=document.docid,
-        index=name,
-        score=similar.score,
-        document_id=document.docid,
-        es_score=similar.score,
-    )
+def _near(index: Index, text: str, search: Search, model: str, asked: AlegreSearch) -> Iterator[Hit]:
+    """Yield the hits that are near enough, best first: of as many as may be asked for, more and more at a time.
+
+    By words, a hit needs so many of them as Elasticsearch counts a percentage: rounded down, at least 1. Words that the
+    analyzer takes for the same are one.
+    """
+    own = asked.per_model_threshold or {}
+    thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}
+    common = _THRESHOLD if asked.threshold is None else asked.threshold
+    share = max(-_FAR, min(_FAR, thresholds.get(model, common)))
+    needed = 0
+    if model == WORDS:
+        words: dict[str, str] = {}
+        for word in words_of(index.resolve(search).text(text)):
+            for term in index.terms(word):
+                words.setdefault(term, word)
+        needed = max(1, floor(len(set(words.values())) * round(share * 100) / 100))
+    most, begin, size = index.settings.search.max_k, 0, _FIRST_SLICE
+    while begin < most:
+        size = min(size, most - begin)
+        hits = _hits(index, text, search._replace(k=size, offset=begin))
+        if model == WORDS:
+            have = zip(hits, index.word_weights(text, hits, search), strict=True)
+            near = [hit for hit, held in have if len(held) >= needed and _is_above(hit.score, asked.min_es_score)]
+        else:
+            near = [hit for hit in hits if hit.score >= share]
+        yield from near
+        if len(hits) < size or (model != WORDS and len(near) < len(hits)):
+            return
+        begin, size = begin + size, 2 * size
 
 
-OPERATIONS = MappingProxyType(
-    {
-        "alegre_search": Operation(
-            "",
-            AlegreTexts,
-            body=AlegreSearch,
-            problems=(400, 413, 415),
-            example=MappingProxyType({"text": "Is the measles vaccine effective?", "threshold": 0.5, "limit": 3}),
-        ),
-        "alegre_store": Operation(
-            "",
-            AlegreStored,
-            body=AlegreStore,
-            problems=(400, 403, 413, 415),
-            example=MappingProxyType(
-                {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1", "context": {"team_id": 7}}
-            ),
-        ),
-        "alegre_similarity_sync": Operation(
-            "",
-            AlegreTexts,
-            body=AlegreSimilarity,
-            problems=(400, 403, 413, 415),
-            example=MappingProxyType({"text": "The measles vaccine is dangerous.", "doc_id": "claim-1", "limit": 3}),
-        ),
-        "alegre_delete": Operation(
-            "",
-            AlegreDeleted,
-            body=AlegreDelete,
-            problems=(400, 403, 404, 413, 415),
-            example=MappingProxyType({"doc_id": "claim-1", "quiet": True}),
-        ),
-    }
-)
+def _is_above(score: float, least: float | None) -> bool:
+    return least is None or score > least
+
+
+def _hits(index: Index, text: str, search: Search) -> list[Hit]:
+    try:
+        hits = index.search([text], search)[0]
+    except QueryError as error:
+        raise BadInput("text", error.line) from None
+    except CutOffError as error:
+        raise TimedOutError(error.line) from None
+    if search.limit is not None and (search.limit.is_over("texts") or search.limit.missing):
+        raise TimedOutError("there was no time to look at all texts: ask for fewer, or for those of a context")
+    return hits

@@ -8,22 +8,32 @@ and errors as in Cohere's API reference and in the types of its Python SDK; ``re
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Self
 
-from flask import Blueprint, Response, g, request
+from flask import g
 from msgspec import UNSET, Meta, UnsetType
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
-from ..api.operations import Operation
 from ..errors import Problem
-from ..schemas import ForeignFields, from_body, json_answer
-from ._shared import RerankedText, check_texts, ranked, re_ranker
+from ..schemas import ForeignFields
+from . import Adapter
+from ._shared import EXAMPLE, TEXTS, check_count, ranked, re_ranker
 
-HELP = "Cohere's re-ranking: POST /v2/rerank"
-KEY_PARAMETER = ""
-STATUSES = MappingProxyType({415: 400})
-blueprint = Blueprint("cohere", __name__)
+
+class CohereFailure(Answer):
+    """An error as Cohere answers it."""
+
+    id: str
+    message: str
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return an error in this shape."""
+        return cls(id=problem.request_id, message=problem.detail)
+
+
+adapter = Adapter(__name__, "Cohere's re-ranking: POST /v2/rerank", CohereFailure, MappingProxyType({415: 400}))
 
 
 class CohereRerank(ForeignFields):
@@ -70,49 +80,16 @@ class CohereRanking(Answer):
     meta: CohereMeta
 
 
-class CohereFailure(Answer):
-    """An error as Cohere answers it."""
-
-    id: str
-    message: str
-
-
-FAILURE = CohereFailure
-
-
-def failure(problem: Problem) -> CohereFailure:
-    """Return an error as Cohere answers it."""
-    return CohereFailure(id=problem.request_id, message=problem.detail)
-
-
-@blueprint.post("/v2/rerank")
-def cohere_rerank() -> Response:
+@adapter.route("POST", "/v2/rerank", {"model": "rerank-v3.5", "query": EXAMPLE, "documents": TEXTS})
+def cohere_rerank(asked: CohereRerank) -> CohereRanking:
     """Re-rank documents as Cohere does."""
-    asked = from_body(request, CohereRerank)
-    check_texts("documents", asked.documents)
-    results = [_result(text, asked) for text in ranked(re_ranker(), asked.query, asked.documents, asked.top_n)]
-    return json_answer(CohereRanking(id=g.request_id, results=results, meta=CohereMeta(api_version=CohereVersion())))
-
-
-def _result(text: RerankedText, asked: CohereRerank) -> CohereResult:
-    document = CohereDocument(text=asked.documents[text.place]) if asked.return_documents else UNSET
-    return CohereResult(index=text.place, relevance_score=text.probability, document=document)
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "cohere_rerank": Operation(
-            "",
-            CohereRanking,
-            body=CohereRerank,
-            problems=(400, 413, 415),
-            example=MappingProxyType(
-                {
-                    "model": "rerank-v3.5",
-                    "query": "Is the measles vaccine effective?",
-                    "documents": ["The moon is 384,400 km away.", "Two doses of the vaccine are 97 percent effective."],
-                }
-            ),
+    check_count("documents", asked.documents)
+    results = [
+        CohereResult(
+            index=text.place,
+            relevance_score=text.probability,
+            document=CohereDocument(text=asked.documents[text.place]) if asked.return_documents else UNSET,
         )
-    }
-)
+        for text in ranked(re_ranker(), asked.query, asked.documents, asked.top_n)
+    ]
+    return CohereRanking(id=g.request_id, results=results, meta=CohereMeta(api_version=CohereVersion()))

@@ -8,120 +8,32 @@ A review is as old as the newer of two days: that of the review, and that of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import msgspec
-from flask import Blueprint, Response, request
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from ...retrieval.config import Count
-from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Document
 from ...retrieval.filters import last_day
+from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer, Evidence
 from ...retrieval.search.options import Search
-from ..api.operations import Operation
-from ..api.paging import Page, resume
+from ..api.paging import resume
 from ..errors import BadInput, Problem
-from ..schemas import FilterRequest, RequestFields, SearchRequest, from_query, json_answer
-from ..search import TimedOutError, limit_of, search_of, whole_evidence
-from . import configured_index
+from ..schemas import FilterRequest, RequestFields, SearchRequest
+from ..search import TimedOutError, limit_of, search_of, whole_answer
+from . import Adapter, configured_index
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 _FIRST_SLICE = 100
 """Hits whose age is looked at together at first; each time twice as many, until a page is full."""
-
-
-class ReviewedClaim(NamedTuple):
-    """A document with the claim that it reviews: the passage that was found, or its first."""
-
-    claim: str
-    document: Evidence | Document
-
-
-class ReviewPage(NamedTuple):
-    """A stretch of a list of reviews, and whether others follow."""
-
-    reviews: list[ReviewedClaim]
-    more: bool
-
-
-def found_reviews(index: Index, query: str, search: Search, oldest: str) -> ReviewPage:
-    """Return a page of the reviews that a query finds, best first.
-
-    With a day, it is a page of those of the first ``max_k`` hits that are no older.
-    Raises BadInput if the query cannot be searched for, TimedOutError if there was no time.
-    """
-    if not oldest:
-        result = whole_evidence(index, query, search, highlight=False)
-        return ReviewPage([ReviewedClaim(hit.passage.text, hit) for hit in result.hits], result.more)
-    last = search.offset + (search.k or index.settings.search.k)
-    reviews: list[ReviewedClaim] = []
-    for hits in _slices(index, query, search):
-        reviews += [ReviewedClaim(hit.passage.text, hit) for hit in hits if newest_day(hit) >= oldest]
-        if len(reviews) > last:
-            break
-    return ReviewPage(reviews[search.offset : last], len(reviews) > last)
-
-
-def newest_reviews(index: Index, search: Search, oldest: str) -> ReviewPage:
-    """Return a page of all reviews that pass the filter, the newest first, equally new ones by docid, descending.
-
-    Those without a date come last; with a day, none that is older or has no date comes.
-    Raises TimedOutError if there was no time to look at all of them.
-    """
-    last = search.offset + (search.k or index.settings.search.k)
-    limit = limit_of()
-    dated = ((newest_day(document), document.docid) for document in _in_time(index.documents(search.where), limit))
-    newest = nlargest(last + 1, (pair for pair in dated if pair[0] >= oldest))
-    return ReviewPage([_review(index, docid) for _, docid in newest[search.offset : last]], len(newest) > last)
-
-
-def newest_day(document: Evidence | Document) -> str:
-    """Return the day of a review or of its claim, whichever is newer; ``""`` if neither is known."""
-    return max(last_day(document.date[:10]), last_day(text_of(document.metadata, "claim_date")[:10]))
-
-
-def text_of(known: Mapping[str, Any], name: str) -> str:
-    """Return a text of the metadata, ``""`` if there is none of this name."""
-    value = known.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _slices(index: Index, query: str, search: Search) -> Iterator[list[Evidence]]:
-    """Yield the hits of a query, in slices."""
-    begin, size, most = 0, _FIRST_SLICE, index.settings.search.max_k
-    while begin < most:
-        size = min(size, most - begin)
-        result = whole_evidence(index, query, search._replace(k=size, offset=begin), highlight=False)
-        yield result.hits
-        if not result.more:
-            return
-        begin, size = begin + size, 2 * size
-
-
-def _in_time(documents: Iterator[Document], limit: Deadline) -> Iterator[Document]:
-    for document in documents:
-        if limit.is_over("reviews"):
-            raise TimedOutError("there was no time to look at all reviews of this publisher")
-        yield document
-
-
-def _review(index: Index, docid: str) -> ReviewedClaim:
-    return ReviewedClaim(index.passages(docid)[0].text, index.document(docid))
-
-
-HELP = "Google Fact Check Tools: GET /v1alpha1/claims:search"
-KEY_PARAMETER = "key"
-STATUSES = MappingProxyType({401: 403, 405: 404, 415: 400})
-blueprint = Blueprint("google", __name__)
-
 _DEFAULT_PAGE = 10
 _WORDS = MappingProxyType(
     {
@@ -129,6 +41,37 @@ _WORDS = MappingProxyType(
         500: "INTERNAL", 503: "UNAVAILABLE",
     }
 )  # fmt: skip
+Reviews = list[tuple[str, Evidence | Document]]
+"""Claims, each with the document that reviews it: the passage that was found, or its first."""
+
+
+class GoogleStatus(Answer):
+    """An error of Google's."""
+
+    code: int
+    message: str
+    status: str
+
+
+class GoogleFailure(Answer):
+    """An error as Google's APIs answer it."""
+
+    error: GoogleStatus
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return an error in this shape."""
+        word = _WORDS.get(problem.status, "UNKNOWN")
+        return cls(error=GoogleStatus(code=problem.status, message=problem.detail, status=word))
+
+
+adapter = Adapter(
+    __name__,
+    "Google Fact Check Tools: GET /v1alpha1/claims:search",
+    GoogleFailure,
+    MappingProxyType({401: 403, 405: 404, 415: 400}),
+    key_parameter="key",
+)
 
 
 class GoogleSearch(RequestFields, kw_only=True):
@@ -172,7 +115,7 @@ class GoogleReview(Answer, rename="camel"):
     title: str
     textual_rating: str
     language_code: str
-    review_date: str | msgspec.UnsetType = msgspec.UNSET
+    review_date: str | UnsetType = UNSET
 
 
 class GoogleClaim(Answer, rename="camel"):
@@ -180,77 +123,25 @@ class GoogleClaim(Answer, rename="camel"):
 
     text: str
     claim_review: list[GoogleReview]
-    claimant: str | msgspec.UnsetType = msgspec.UNSET
-    claim_date: str | msgspec.UnsetType = msgspec.UNSET
+    claimant: str | UnsetType = UNSET
+    claim_date: str | UnsetType = UNSET
 
 
 class GoogleClaims(Answer, rename="camel"):
     """Claims that were reviewed, best first, and the token of the next page; left out where there are none."""
 
-    claims: list[GoogleClaim] | msgspec.UnsetType = msgspec.UNSET
-    next_page_token: str | msgspec.UnsetType = msgspec.UNSET
+    claims: list[GoogleClaim] | UnsetType = UNSET
+    next_page_token: str | UnsetType = UNSET
 
 
-class GoogleStatus(Answer):
-    """An error of Google's."""
-
-    code: int
-    message: str
-    status: str
-
-
-class GoogleFailure(Answer):
-    """An error as Google's APIs answer it."""
-
-    error: GoogleStatus
-
-
-FAILURE = GoogleFailure
-
-
-def failure(problem: Problem) -> GoogleFailure:
-    """Return an error as Google's APIs answer it."""
-    code = STATUSES.get(problem.status, problem.status)
-    return GoogleFailure(error=GoogleStatus(code=code, message=problem.detail, status=_WORDS.get(code, "UNKNOWN")))
-
-
-@blueprint.get("/v1alpha1/claims:search")
-def google_claims_search() -> Response:
+@adapter.route("GET", "/v1alpha1/claims:search", {"query": "Nobody ever walked on the moon.", "pageSize": 1})
+def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
     """Search for claims that were reviewed, as Google's Fact Check Tools do."""
-    asked = from_query(request.args, GoogleSearch)
-    if not (asked.query or asked.reviewPublisherSiteFilter):
-        raise BadInput("query", "is needed where there is no reviewPublisherSiteFilter")
-    page = _page(asked)
-    index = next(iter(page.served.values())).index
-    oldest, page_asked = _oldest(asked), msgspec.structs.replace(page.asked, since="")
-    search = search_of(page_asked, index, k_name="pageSize", offset=page_asked.offset)
-    listed = found_reviews(index, asked.query, search, oldest) if asked.query else newest_reviews(index, search, oldest)
-    return json_answer(_answer(listed, page, search.offset))
-
-
-def _answer(listed: ReviewPage, page: Page[SearchRequest], offset: int) -> GoogleClaims:
-    following = page.cursor(offset + len(listed.reviews)) if listed.more else msgspec.UNSET
-    return GoogleClaims(claims=list(map(_claim, listed.reviews)) or msgspec.UNSET, next_page_token=following)
-
-
-def _page(asked: GoogleSearch) -> Page[SearchRequest]:
-    """Return the page that is asked for.
-
-    Raises BadInput, naming the page token, if that is not of this search.
-    """
-    name = configured_index().name
-    try:
-        return resume({name: 1.0}, _request(asked))
-    except BadInput as error:
-        if error.field != "cursor":
-            raise
-        raise BadInput("pageToken", "is not that of this search; send it with what it was given for") from None
-
-
-def _request(asked: GoogleSearch) -> SearchRequest:
     site = asked.reviewPublisherSiteFilter.strip().lower().removeprefix("www.")
     language = asked.languageCode.partition("-")[0].lower()
-    return SearchRequest(
+    if not (asked.query or asked.reviewPublisherSiteFilter):
+        raise BadInput("query", "is needed where there is no reviewPublisherSiteFilter")
+    wanted = SearchRequest(
         query=asked.query,
         k=asked.pageSize or _DEFAULT_PAGE,
         offset=0 if asked.pageToken else asked.offset,
@@ -259,50 +150,92 @@ def _request(asked: GoogleSearch) -> SearchRequest:
         # The days, and not the day that they lead to: a token must be good after midnight too.
         since=f"{asked.maxAgeDays} days" if asked.maxAgeDays else "",
     )
-
-
-def _oldest(asked: GoogleSearch) -> str:
-    """Return the day of the oldest reviews that are asked for; ``""`` if they may be of any age."""
-    if not asked.maxAgeDays:
-        return ""
-    return (datetime.now(UTC).date() - timedelta(days=min(asked.maxAgeDays, 700_000))).isoformat()
-
-
-def _claim(review: ReviewedClaim) -> GoogleClaim:
-    document = review.document
-    known = document.metadata
-    rating = next((text for name in ("rating", "label", "verdict") if (text := text_of(known, name))), "")
-    return GoogleClaim(
-        text=review.claim,
-        claimant=text_of(known, "claimant") or msgspec.UNSET,
-        claim_date=_time(text_of(known, "claim_date")),
-        claim_review=[
-            GoogleReview(
-                publisher=GooglePublisher(name=text_of(known, "publisher") or document.source, site=document.source),
-                url=document.url,
-                title=document.title,
-                review_date=_time(document.date),
-                textual_rating=rating,
-                language_code=document.language,
-            )
-        ],
+    try:
+        page = resume({configured_index().name: 1.0}, wanted)
+    except BadInput as error:
+        if error.field != "cursor":
+            raise
+        raise BadInput("pageToken", "is not that of this search; send it with what it was given for") from None
+    index, oldest = next(iter(page.served.values())).index, ""
+    if asked.maxAgeDays:
+        oldest = (datetime.now(UTC).date() - timedelta(days=min(asked.maxAgeDays, 700_000))).isoformat()
+    undated = msgspec.structs.replace(page.asked, since="")
+    search = search_of(undated, index, k_name="pageSize", offset=page.asked.offset)
+    reviews, more = _found(index, asked.query, search, oldest) if asked.query else _newest(index, search, oldest)
+    return GoogleClaims(
+        claims=[_claim(*review) for review in reviews] or UNSET,
+        next_page_token=page.cursor(search.offset + len(reviews)) if more else UNSET,
     )
 
 
-def _time(day: str) -> str | msgspec.UnsetType:
+def _found(index: Index, query: str, search: Search, oldest: str) -> tuple[Reviews, bool]:
+    """Return a page of the reviews that a query finds, best first, and whether others follow.
+
+    With a day, it is a page of those of the first ``max_k`` hits that are no older.
+    Raises BadInput if the query cannot be searched for, TimedOutError if there was no time.
+    """
+    if not oldest:
+        result = whole_answer(index, Question(query, search, highlight=False))
+        return [(hit.passage.text, hit) for hit in result.hits], result.more
+    most, last = index.settings.search.max_k, search.offset + (search.k or index.settings.search.k)
+    reviews: Reviews = []
+    begin, size, more = 0, _FIRST_SLICE, True
+    while more and begin < most and len(reviews) <= last:
+        size = min(size, most - begin)
+        result = whole_answer(index, Question(query, search._replace(k=size, offset=begin), highlight=False))
+        reviews += [(hit.passage.text, hit) for hit in result.hits if _day(hit) >= oldest]
+        begin, size, more = begin + size, 2 * size, result.more
+    return reviews[search.offset : last], len(reviews) > last
+
+
+def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
+    """Return a page of all reviews that pass the filter, the newest first, equally new ones by docid, descending.
+
+    Those without a date come last; with a day, none that is older or has no date comes.
+    Raises TimedOutError if there was no time to look at all of them.
+    """
+    last, limit = search.offset + (search.k or index.settings.search.k), limit_of()
+
+    def days() -> Iterator[tuple[str, str]]:
+        for document in index.documents(search.where):
+            if limit.is_over("reviews"):
+                raise TimedOutError("there was no time to look at all reviews of this publisher")
+            if (day := _day(document)) >= oldest:
+                yield day, document.docid
+
+    newest = nlargest(last + 1, days())
+    docids = [docid for _, docid in newest[search.offset : last]]
+    return [(index.passages(docid)[0].text, index.document(docid)) for docid in docids], len(newest) > last
+
+
+def _day(document: Evidence | Document) -> str:
+    """Return the day of a review or of its claim, whichever is newer; ``""`` if neither is known."""
+    return max(last_day(document.date[:10]), last_day(_text(document, "claim_date")[:10]))
+
+
+def _text(document: Evidence | Document, name: str) -> str:
+    value = document.metadata.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _claim(text: str, document: Evidence | Document) -> GoogleClaim:
+    review = GoogleReview(
+        publisher=GooglePublisher(name=_text(document, "publisher") or document.source, site=document.source),
+        url=document.url,
+        title=document.title,
+        review_date=_time(document.date),
+        textual_rating=next(filter(None, (_text(document, name) for name in ("rating", "label", "verdict"))), ""),
+        language_code=document.language,
+    )
+    return GoogleClaim(
+        text=text,
+        claimant=_text(document, "claimant") or UNSET,
+        claim_date=_time(_text(document, "claim_date")),
+        claim_review=[review],
+    )
+
+
+def _time(day: str) -> str | UnsetType:
     """Return a day as Google writes a time; of a month or a year it is the last day, as for a filter."""
     last = last_day(day[:10])
-    return f"{last}T00:00:00Z" if last else msgspec.UNSET
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "google_claims_search": Operation(
-            "",
-            GoogleClaims,
-            parameters=GoogleSearch,
-            problems=(400,),
-            example=MappingProxyType({"query": "Nobody ever walked on the moon.", "pageSize": 1}),
-        )
-    }
-)
+    return f"{last}T00:00:00Z" if last else UNSET

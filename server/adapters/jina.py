@@ -6,25 +6,17 @@ function of its score. Fields as in Jina's API reference; its errors are those o
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Annotated
 
-from flask import Blueprint, Response, request
 from msgspec import UNSET, Meta, UnsetType
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
-from ..api.operations import Operation
-from ..schemas import ForeignFields, from_body, json_answer
-from . import _shared
-from ._shared import check_texts, ranked, re_ranker, tokens
+from ..schemas import ForeignFields
+from . import Adapter
+from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, check_count, ranked, re_ranker
 
-HELP = "Jina's re-ranking: POST /v1/rerank"
-KEY_PARAMETER = ""
-STATUSES = _shared.FASTAPI_STATUSES
-FAILURE = _shared.FastAPIFailure
-failure = _shared.fastapi_failure
-blueprint = Blueprint("jina", __name__)
+adapter = Adapter(__name__, "Jina's re-ranking: POST /v1/rerank", FastAPIFailure, FASTAPI_STATUSES)
 
 
 class JinaText(ForeignFields):
@@ -71,11 +63,10 @@ class JinaRanking(Answer):
     results: list[JinaResult]
 
 
-@blueprint.post("/v1/rerank")
-def jina_rerank() -> Response:
+@adapter.route("POST", "/v1/rerank", {"query": EXAMPLE, "documents": TEXTS, "top_n": 1})
+def jina_rerank(asked: JinaRerank) -> JinaRanking:
     """Re-rank documents as Jina does."""
-    asked = from_body(request, JinaRerank)
-    check_texts("documents", asked.documents)
+    check_count("documents", asked.documents)
     model = re_ranker()
     texts = [document if isinstance(document, str) else document.text for document in asked.documents]
     results = [
@@ -86,24 +77,5 @@ def jina_rerank() -> Response:
         )
         for text in ranked(model, asked.query, texts, asked.top_n)
     ]
-    usage = JinaUsage(total_tokens=tokens(model, asked.query, texts))
-    return json_answer(JinaRanking(model=model.name, usage=usage, results=results))
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "jina_rerank": Operation(
-            "",
-            JinaRanking,
-            body=JinaRerank,
-            problems=(400, 413, 415),
-            example=MappingProxyType(
-                {
-                    "query": "Is the measles vaccine effective?",
-                    "documents": ["The moon is 384,400 km away.", "Two doses of the vaccine are 97 percent effective."],
-                    "top_n": 1,
-                }
-            ),
-        )
-    }
-)
+    tokens = sum(model.count_tokens(asked.query, text) for text in texts)
+    return JinaRanking(model=model.name, usage=JinaUsage(total_tokens=tokens), results=results)

@@ -7,37 +7,56 @@ queries; an encoder may have a prompt of its own for each. Fields and errors as 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from flask import Blueprint, Response, request
 from msgspec import Meta, UnsetType
-from numpy.typing import NDArray
 
 from ...retrieval.config import Positive
-from ...retrieval.deadline import Deadline
 from ...retrieval.dense.encoder import Encoder
 from ...retrieval.errors import NotFoundError
 from ...retrieval.search.evidence import Answer
-from ..api.operations import Operation
 from ..errors import BadInput, Problem, RefusedError
-from ..runtime import registry
-from ..schemas import ForeignFields, from_body, json_answer
+from ..schemas import ForeignFields
 from ..search import TimedOutError, limit_of
-from . import configured_index
-
-HELP = "OpenAI's embeddings: POST /v1/embeddings"
-KEY_PARAMETER = ""
-STATUSES = MappingProxyType({415: 400})
-blueprint = Blueprint("openai", __name__)
+from . import Adapter, configured_index
+from ._shared import EXAMPLE, check_count
 
 _QUERY = ":query"
 _AT_ONCE = 16
 """Texts that are encoded between two looks at the clock."""
-_TYPES = MappingProxyType({401: "invalid_request_error", 429: "requests", 500: "server_error", 503: "server_error"})
+_TYPES = MappingProxyType({429: "requests", 500: "server_error", 503: "server_error"})
 _CODES = MappingProxyType({401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"})
+
+
+class OpenAIFault(Answer):
+    """What is wrong with a request."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class OpenAIFailure(Answer):
+    """An error as OpenAI answers it."""
+
+    error: OpenAIFault
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return an error in this shape."""
+        fault = OpenAIFault(
+            message=problem.detail,
+            type=_TYPES.get(problem.status, "invalid_request_error"),
+            param=None if isinstance(problem.field, UnsetType) else problem.field,
+            code=None if problem.error == "not-found" else _CODES.get(problem.status),
+        )
+        return cls(error=fault)
+
+
+adapter = Adapter(__name__, "OpenAI's embeddings: POST /v1/embeddings", OpenAIFailure, MappingProxyType({415: 400}))
 
 
 class OpenAIEmbedding(ForeignFields):
@@ -89,76 +108,56 @@ class OpenAIModels(Answer, kw_only=True):
     data: list[OpenAIModel]
 
 
-class OpenAIFault(Answer):
-    """What is wrong with a request."""
-
-    message: str
-    type: str
-    param: str | None
-    code: str | None
-
-
-class OpenAIFailure(Answer):
-    """An error as OpenAI answers it."""
-
-    error: OpenAIFault
-
-
-FAILURE = OpenAIFailure
-
-
 class NoEncoderError(RefusedError):
     """The index has no vectors, so that there is no encoder."""
 
     status, slug = 503, "unavailable"
 
 
-def failure(problem: Problem) -> OpenAIFailure:
-    """Return an error as OpenAI answers it."""
-    field = None if isinstance(problem.field, UnsetType) else problem.field
-    kind = _TYPES.get(problem.status, "invalid_request_error")
-    code = None if problem.error == "not-found" else _CODES.get(problem.status)
-    return OpenAIFailure(error=OpenAIFault(message=problem.detail, type=kind, param=field, code=code))
+def _misfit(error: BadInput) -> Exception:
+    """Say of token ids that they are those of another model's words."""
+    if not error.field.startswith("input["):
+        return error
+    return BadInput(error.field, "is no text; token ids mean nothing to this model, send the texts")
 
 
-@blueprint.post("/v1/embeddings")
-def openai_embeddings() -> Response:
+@adapter.route("POST", "/v1/embeddings", {"input": EXAMPLE}, problems=(404,), misfit=_misfit)
+def openai_embeddings(asked: OpenAIEmbedding) -> OpenAIVectors:
     """Encode texts as OpenAI does."""
-    asked = _asked()
     encoder = _encoder()
-    model = _model(asked.model, encoder)
+    model = asked.model or encoder.name
+    if model not in (encoder.name, encoder.name + _QUERY):  # vectors of another would be taken for its own
+        raise NotFoundError(f"there is no model {model[:80]!r}; there are {encoder.name} and {encoder.name}{_QUERY}")
     if asked.dimensions not in (None, encoder.dimension):
         raise BadInput("dimensions", f"this model has {encoder.dimension} and no other")
-    texts = _texts(asked)
-    vectors = _encoded(encoder, texts, limit_of(), query=model.endswith(_QUERY))
-    tokens = encoder.count_tokens(texts)
-    return json_answer(
-        OpenAIVectors(
-            data=[_vector(number, vector, asked.encoding_format) for number, vector in enumerate(vectors)],
-            model=model,
-            usage=OpenAIUsage(prompt_tokens=tokens, total_tokens=tokens),
+    texts = [asked.input] if isinstance(asked.input, str) else asked.input
+    check_count("input", texts, "texts are encoded")
+    for number, text in enumerate(texts):
+        if not text.strip():
+            raise BadInput("input" if isinstance(asked.input, str) else f"input[{number}]", "is empty")
+    encode, limit = encoder.encode_query if model.endswith(_QUERY) else encoder.encode_document, limit_of()
+    parts = []
+    for start in range(0, len(texts), _AT_ONCE):
+        if limit.is_over("encoding"):
+            raise TimedOutError(f"only {start} of {len(texts)} texts were encoded in time: send fewer at once")
+        parts.append(encode(texts[start : start + _AT_ONCE]))
+    packed = asked.encoding_format == "base64"
+    data = [
+        OpenAIVector(
+            embedding=base64.b64encode(vector.astype("<f4").tobytes()).decode() if packed else vector.tolist(),
+            index=number,
         )
-    )
+        for number, vector in enumerate(np.concatenate(parts))
+    ]
+    tokens = encoder.count_tokens(texts)
+    return OpenAIVectors(data=data, model=model, usage=OpenAIUsage(prompt_tokens=tokens, total_tokens=tokens))
 
 
-@blueprint.get("/v1/models")
-def openai_models() -> Response:
+@adapter.route("GET", "/v1/models")
+def openai_models() -> OpenAIModels:
     """Name the models as OpenAI does."""
     name = _encoder().name
-    return json_answer(OpenAIModels(data=[OpenAIModel(id=name), OpenAIModel(id=name + _QUERY)]))
-
-
-def _asked() -> OpenAIEmbedding:
-    """Return the request.
-
-    Raises BadInput if it makes no sense; token ids are those of another model's words.
-    """
-    try:
-        return from_body(request, OpenAIEmbedding)
-    except BadInput as error:
-        if error.field.startswith("input["):
-            raise BadInput(error.field, "is no text; token ids mean nothing to this model, send the texts") from None
-        raise
+    return OpenAIModels(data=[OpenAIModel(id=name), OpenAIModel(id=name + _QUERY)])
 
 
 def _encoder() -> Encoder:
@@ -170,59 +169,3 @@ def _encoder() -> Encoder:
     if served.index.info.encoder is None:
         raise NoEncoderError(f"the index {served.name!r} has no vectors, and so no encoder")
     return served.index.encoder
-
-
-def _model(asked: str, encoder: Encoder) -> str:
-    """Return the model that is asked for.
-
-    Raises NotFoundError if there is none of that name: vectors of another would be taken for its own.
-    """
-    name = asked or encoder.name
-    if name not in (encoder.name, encoder.name + _QUERY):
-        raise NotFoundError(f"there is no model {name[:80]!r}; there are {encoder.name} and {encoder.name}{_QUERY}")
-    return name
-
-
-def _texts(asked: OpenAIEmbedding) -> list[str]:
-    texts = [asked.input] if isinstance(asked.input, str) else asked.input
-    most = registry().config.server.max_batch
-    if not 1 <= len(texts) <= most:
-        raise BadInput("input", f"1 to {most} texts are encoded at once, these are {len(texts)}")
-    for number, text in enumerate(texts):
-        if not text.strip():
-            raise BadInput("input" if isinstance(asked.input, str) else f"input[{number}]", "is empty")
-    return texts
-
-
-def _encoded(encoder: Encoder, texts: Sequence[str], limit: Deadline, *, query: bool) -> NDArray[np.float32]:
-    """Return the vectors of texts.
-
-    Raises TimedOutError if there is no time for all.
-    """
-    encode = encoder.encode_query if query else encoder.encode_document
-    parts = []
-    for start in range(0, len(texts), _AT_ONCE):
-        if limit.is_over("encoding"):
-            raise TimedOutError(f"only {start} of {len(texts)} texts were encoded in time: send fewer at once")
-        parts.append(encode(texts[start : start + _AT_ONCE]))
-    return np.concatenate(parts)
-
-
-def _vector(number: int, vector: NDArray[np.float32], form: str) -> OpenAIVector:
-    if form == "base64":
-        return OpenAIVector(embedding=base64.b64encode(vector.astype("<f4").tobytes()).decode(), index=number)
-    return OpenAIVector(embedding=vector.tolist(), index=number)
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "openai_embeddings": Operation(
-            "",
-            OpenAIVectors,
-            body=OpenAIEmbedding,
-            problems=(400, 404, 413, 415),
-            example=MappingProxyType({"input": "Is the measles vaccine effective?"}),
-        ),
-        "openai_models": Operation("", OpenAIModels),
-    }
-)

@@ -9,25 +9,20 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
-from ..api.operations import Operation
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import index_named, registry
-from ..schemas import ForeignFields, SearchOptions, from_body, from_query, json_answer
-from . import _shared
-from ._shared import hits_of, text_of, whole_text
+from ..schemas import ForeignFields, SearchOptions
+from . import Adapter
+from ._shared import EXAMPLE, FASTAPI_STATUSES, FastAPIFailure, hits_of, text_of
 
-HELP = "Pyserini 1's REST routes: POST /v1/indexes/{index}/search"
-KEY_PARAMETER = ""
-STATUSES = _shared.FASTAPI_STATUSES
-FAILURE = _shared.FastAPIFailure
-failure = _shared.fastapi_failure
-blueprint = Blueprint("pyserini_1", __name__)
+adapter = Adapter(
+    __name__, "Pyserini 1's REST routes: POST /v1/indexes/{index}/search", FastAPIFailure, FASTAPI_STATUSES
+)
 _RETRIEVERS = MappingProxyType({"tf": "bm25", "faiss": "dense"})
 
 
@@ -89,74 +84,39 @@ class PyseriniDocument(Answer):
     date: str
 
 
-@blueprint.post("/v1/indexes/<name>/search")
-def pyserini_1_search(name: str) -> Response:
+@adapter.route("POST", "/v1/indexes/<name>/search", {"query": EXAMPLE, "hits": 3}, problems=(404,))
+def pyserini_1_search(asked: PyseriniQuery, name: str) -> PyseriniHits:
     """Search as Pyserini 1 does."""
-    index = index_named(name).index
-    asked = from_body(request, PyseriniQuery)
-    text, qid = _query(asked)
-    result = hits_of(index, text, SearchOptions(k=asked.hits), "hits")
+    index, text, qid = index_named(name).index, asked.query, asked.qid
+    if isinstance(text, dict):
+        text, qid = text.get("query_txt", ()), text.get("qid", qid)
+    if not isinstance(text, str) or not isinstance(qid, str):
+        raise BadInput("query", "give it as text, or as an object whose query_txt and qid are texts")
     candidates = [
         PyseriniCandidate(docid=hit.docid, score=hit.score, document_txt=text_of(charged_document(index, hit.docid)))
-        for hit in result.hits
+        for hit in hits_of(index, text, SearchOptions(k=asked.hits), "hits")
     ]
-    return json_answer(PyseriniHits(query=PyseriniQueryInfo(qid=qid, query_txt=text), candidates=candidates))
+    return PyseriniHits(query=PyseriniQueryInfo(qid=qid, query_txt=text), candidates=candidates)
 
 
-@blueprint.get("/v1/indexes/<name>/documents/<docid:docid>")
-def pyserini_1_document(name: str, docid: str) -> Response:
+@adapter.route("GET", "/v1/indexes/<name>/documents/<docid:docid>", problems=(404,))
+def pyserini_1_document(name: str, docid: str) -> PyseriniDocument:
     """Answer a document as Pyserini 1 does."""
     document = charged_document(index_named(name).index, docid)
-    return json_answer(
-        PyseriniDocument(
-            id=docid,
-            contents=whole_text(document.title, document.text),
-            title=document.title,
-            url=document.url,
-            date=document.date,
-        )
+    return PyseriniDocument(
+        id=docid, contents=text_of(document), title=document.title, url=document.url, date=document.date
     )
 
 
-@blueprint.get("/v1/indexes/<name>/status")
-def pyserini_1_status(name: str) -> Response:
+@adapter.route("GET", "/v1/indexes/<name>/status", problems=(404,))
+def pyserini_1_status(name: str) -> PyseriniStatus:
     """Answer that an index is there, and its size."""
     served = index_named(name)
-    size = served.index.footprint(served.retrievers[0]).bytes
-    return json_answer(PyseriniStatus(downloaded=True, size_bytes=str(size)))
+    return PyseriniStatus(downloaded=True, size_bytes=str(served.index.footprint(served.retrievers[0]).bytes))
 
 
-@blueprint.get("/v1/indexes/")
-def pyserini_1_indexes() -> Response:
+@adapter.route("GET", "/v1/indexes/")
+def pyserini_1_indexes(asked: PyseriniIndexType) -> list[str]:
     """List the indexes of a type as Pyserini 1 does."""
-    wanted = _RETRIEVERS.get(from_query(request.args, PyseriniIndexType).index_type)
-    return json_answer([name for name, served in registry().indexes.items() if wanted in served.retrievers])
-
-
-def _query(asked: PyseriniQuery) -> tuple[str, str]:
-    """Return the text and the id of a query.
-
-    Raises BadInput if it has no text.
-    """
-    if isinstance(asked.query, str):
-        return asked.query, asked.qid
-    text, qid = asked.query.get("query_txt"), asked.query.get("qid", asked.qid)
-    if not isinstance(text, str) or not isinstance(qid, str):
-        raise BadInput("query", "give it as text, or as an object whose query_txt and qid are texts")
-    return text, qid
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "pyserini_1_search": Operation(
-            "",
-            PyseriniHits,
-            body=PyseriniQuery,
-            problems=(400, 404, 413, 415),
-            example=MappingProxyType({"query": "Is the measles vaccine effective?", "hits": 3}),
-        ),
-        "pyserini_1_document": Operation("", PyseriniDocument, problems=(404,)),
-        "pyserini_1_status": Operation("", PyseriniStatus, problems=(404,)),
-        "pyserini_1_indexes": Operation("", str, parameters=PyseriniIndexType, problems=(400,), answers_list=True),
-    }
-)
+    wanted = _RETRIEVERS.get(asked.index_type)
+    return [name for name, served in registry().indexes.items() if wanted in served.retrievers]

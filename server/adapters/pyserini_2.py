@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import msgspec
-from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Positive, Unit, Weight
+from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer
-from ...retrieval.search.options import Search
-from ..api.operations import Operation
 from ..errors import BadInput, Problem, RefusedError, UnknownIndexError
 from ..memory import charged_document
 from ..runtime import index_named
-from ..schemas import ForeignFields, Parse, SearchOptions, document_answer, from_query, json_answer
-from ..search import search_of, whole_evidence
+from ..schemas import ForeignFields, Parse, SearchOptions, document_answer
+from ..search import search_of, whole_answer
+from . import Adapter
+from ._shared import EXAMPLE
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-HELP = "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search"
-KEY_PARAMETER = ""
-STATUSES: MappingProxyType[int, int] = MappingProxyType({})
-blueprint = Blueprint("pyserini_2", __name__)
 MaxLength = Annotated[Positive | None, Meta(description="characters of a text that are answered; needs parse=true")]
+
+
+class Pyserini2Failure(Answer):
+    """An error as Pyserini 2 answers it."""
+
+    error: str
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return an error in this shape."""
+        return cls(error=problem.detail)
+
+
+adapter = Adapter(__name__, "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search", Pyserini2Failure)
 
 
 class NoSuchIndexError(RefusedError):
@@ -35,28 +44,20 @@ class NoSuchIndexError(RefusedError):
     status, slug = 400, "unknown-index"
 
 
-class Pyserini2Failure(Answer):
-    """An error as Pyserini 2 answers it."""
-
-    error: str
-
-
-class Pyserini2Search(ForeignFields, kw_only=True):
-    """The parameters of Pyserini 2's search; with ``k1`` and ``b`` it ranks by BM25 alone."""
-
-    query: str
-    hits: Annotated[Positive, Meta(description="how many hits")] = 10
-    parse: Parse = True
-    k1: Annotated[Weight | None, Meta(description="BM25's; goes with b")] = None
-    b: Annotated[Unit | None, Meta(description="BM25's; goes with k1")] = None
-    max_doc_length: MaxLength = None
-
-
-class Pyserini2DocParameters(ForeignFields):
+class Pyserini2DocParameters(ForeignFields, kw_only=True):
     """The parameters of Pyserini 2's document."""
 
     parse: Parse = True
     max_doc_length: MaxLength = None
+
+
+class Pyserini2Search(Pyserini2DocParameters, kw_only=True):
+    """The parameters of Pyserini 2's search; with ``k1`` and ``b`` it ranks by BM25 alone."""
+
+    query: Annotated[str, Meta(description="a claim, a tweet or a question")]
+    hits: Annotated[Positive, Meta(description="how many hits")] = 10
+    k1: Annotated[Weight | None, Meta(description="BM25's; goes with b")] = None
+    b: Annotated[Unit | None, Meta(description="BM25's; goes with k1")] = None
 
 
 class Pyserini2Query(Answer):
@@ -92,86 +93,47 @@ class Pyserini2Document(Answer, kw_only=True):
     doc: Any
 
 
-FAILURE = Pyserini2Failure
-
-
-def failure(problem: Problem) -> Pyserini2Failure:
-    """Return an error as Pyserini 2 answers it."""
-    return Pyserini2Failure(error=problem.detail)
-
-
-@blueprint.get("/v1/<name>/search")
-def pyserini_2_search(name: str) -> Response:
+@adapter.route("GET", "/v1/<name>/search", {"query": EXAMPLE, "hits": 3})
+def pyserini_2_search(asked: Pyserini2Search, name: str) -> Pyserini2Answer:
     """Search as Pyserini 2 does."""
-    index = _index(name)
-    asked = from_query(request.args, Pyserini2Search)
-    shape = Pyserini2DocParameters(parse=asked.parse, max_doc_length=asked.max_doc_length)
-    _check_shape(shape)
-    result = whole_evidence(index, asked.query, _search(asked, index), highlight=False)
+    index = _index(name, asked)
+    if (asked.k1 is None) != (asked.b is None):
+        raise BadInput("k1" if asked.k1 is None else "b", "BM25 parameters k1 and b must be set together")
+    search = search_of(SearchOptions(k=asked.hits, retriever=None if asked.k1 is None else "bm25"), index, "hits")
+    if asked.k1 is not None and asked.b is not None:
+        search = search._replace(bm25=msgspec.structs.replace(index.settings.bm25, k1=asked.k1, b=asked.b))
     candidates = [
-        Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, shape))
-        for hit in result.hits
+        Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, asked))
+        for hit in whole_answer(index, Question(asked.query, search, highlight=False)).hits
     ]
-    return json_answer(Pyserini2Answer(index=name, query=Pyserini2Query(text=asked.query), candidates=candidates))
+    return Pyserini2Answer(index=name, query=Pyserini2Query(text=asked.query), candidates=candidates)
 
 
-@blueprint.get("/v1/<name>/doc/<docid:docid>")
-def pyserini_2_document(name: str, docid: str) -> Response:
+@adapter.route("GET", "/v1/<name>/doc/<docid:docid>", problems=(404,))
+def pyserini_2_document(asked: Pyserini2DocParameters, name: str, docid: str) -> Pyserini2Document:
     """Answer a document as Pyserini 2 does."""
-    index = _index(name)
-    shape = from_query(request.args, Pyserini2DocParameters)
-    _check_shape(shape)
-    return json_answer(Pyserini2Document(index=name, docid=docid, doc=_doc(index, docid, shape)))
+    return Pyserini2Document(index=name, docid=docid, doc=_doc(_index(name, asked), docid, asked))
 
 
-def _index(name: str) -> Index:
-    """Return the index of this name.
+def _index(name: str, asked: Pyserini2DocParameters) -> Index:
+    """Return the index of this name, after a look at the parameters that all addresses take.
 
     Raises NoSuchIndexError if none is served.
     """
     try:
-        return index_named(name).index
+        index = index_named(name).index
     except UnknownIndexError as error:
         raise NoSuchIndexError(error.line) from None
-
-
-def _search(asked: Pyserini2Search, index: Index) -> Search:
-    """Return the search that is asked for.
-
-    Raises BadInput if one of ``k1`` and ``b`` is missing.
-    """
-    if (asked.k1 is None) != (asked.b is None):
-        raise BadInput("k1" if asked.k1 is None else "b", "BM25 parameters k1 and b must be set together")
-    if asked.k1 is None or asked.b is None:
-        return search_of(SearchOptions(k=asked.hits), index, k_name="hits")
-    search = search_of(SearchOptions(k=asked.hits, retriever="bm25"), index, k_name="hits")
-    return search._replace(bm25=msgspec.structs.replace(index.settings.bm25, k1=asked.k1, b=asked.b))
-
-
-def _check_shape(asked: Pyserini2DocParameters) -> None:
     if asked.max_doc_length is not None and not asked.parse:
         raise BadInput("max_doc_length", "requires parse=true")
+    return index
 
 
-def _doc(index: Index, docid: str, shape: Pyserini2DocParameters) -> Any:
+def _doc(index: Index, docid: str, asked: Pyserini2DocParameters) -> Any:
     document = charged_document(index, docid)
-    if not shape.parse:
+    if not asked.parse:
         return msgspec.json.encode(document_answer(document)).decode()
-    text = document.text[: shape.max_doc_length]
+    text = document.text[: asked.max_doc_length]
     fields = {**document._asdict(), "text": text, "metadata": dict(document.metadata)}
     filled = {name: value for name, value in fields.items() if value and name != "docid"}
     return text if filled.keys() <= {"text"} else filled
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "pyserini_2_search": Operation(
-            "",
-            Pyserini2Answer,
-            parameters=Pyserini2Search,
-            problems=(400,),
-            example=MappingProxyType({"query": "Is the measles vaccine effective?", "hits": 3}),
-        ),
-        "pyserini_2_document": Operation("", Pyserini2Document, parameters=Pyserini2DocParameters, problems=(400, 404)),
-    }
-)

@@ -8,27 +8,40 @@ from __future__ import annotations
 
 from time import time
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
-from ..api.operations import Operation
 from ..errors import BadInput, Problem
 from ..memory import charged_document
 from ..runtime import index_named, registry
-from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
-from ._shared import check_texts, hits_of, ranked, re_ranker, text_of
-
-HELP = "RoutIR's services: POST /search, POST /score, GET /avail"
-KEY_PARAMETER = ""
-STATUSES = MappingProxyType({404: 400, 415: 400})
-blueprint = Blueprint("routir", __name__)
+from ..schemas import ForeignFields, SearchOptions
+from . import Adapter
+from ._shared import check_count, hits_of, ranked, re_ranker, text_of
 
 _SCORES = "rerank"
 """The service that scores passages."""
+
+
+class RoutirFailure(Answer):
+    """An error as RoutIR answers it."""
+
+    error: str
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return an error in this shape."""
+        return cls(error=problem.detail)
+
+
+adapter = Adapter(
+    __name__,
+    "RoutIR's services: POST /search, POST /score, GET /avail",
+    RoutirFailure,
+    MappingProxyType({404: 400, 415: 400}),
+)
 
 
 class RoutirSearch(ForeignFields):
@@ -101,47 +114,32 @@ class RoutirPong(Answer):
     status: Literal["pong"] = "pong"
 
 
-class RoutirFailure(Answer):
-    """An error as RoutIR answers it."""
-
-    error: str
-
-
-FAILURE = RoutirFailure
-
-
-def failure(problem: Problem) -> RoutirFailure:
-    """Return an error as RoutIR answers it."""
-    return RoutirFailure(error=problem.detail)
-
-
-@blueprint.post("/search")
-def routir_search() -> Response:
+@adapter.route(
+    "POST", "/search", {"service": "example-en/bm25", "query": "measles vaccine", "limit": 3}, problems=(404,)
+)
+def routir_search(asked: RoutirSearch) -> RoutirScores:
     """Search as RoutIR does."""
-    asked = from_body(request, RoutirSearch)
     name, _, retriever = asked.service.partition("/")
-    index = index_named(name).index
-    result = hits_of(index, asked.query, SearchOptions(k=asked.limit, retriever=retriever or None, group=True), "limit")
-    answer = RoutirScores(
+    options = SearchOptions(k=asked.limit, retriever=retriever or None, group=True)
+    hits = hits_of(index_named(name).index, asked.query, options, "limit")
+    return RoutirScores(
         query=asked.query,
-        scores={hit.docid: hit.score for hit in result.hits},
+        scores={hit.docid: hit.score for hit in hits},
         service=asked.service,
         cached=False,
         processed=True,
         timestamp=time(),
     )
-    return json_answer(answer)
 
 
-@blueprint.post("/score")
-def routir_score() -> Response:
+@adapter.route("POST", "/score", {"service": "rerank", "query": "measles", "passages": ["A virus."]})
+def routir_score(asked: RoutirScore) -> RoutirPassageScores:
     """Score passages as RoutIR does: the higher, the better, in the order of the request."""
-    asked = from_body(request, RoutirScore)
     if asked.service != _SCORES:
         raise BadInput("service", f"{asked.service[:80]!r} does not score passages; {_SCORES!r} does")
-    check_texts("passages", asked.passages)
-    texts = sorted(ranked(re_ranker(), asked.query, asked.passages, None), key=lambda text: text.place)
-    answer = RoutirPassageScores(
+    check_count("passages", asked.passages)
+    texts = sorted(ranked(re_ranker(), asked.query, asked.passages), key=lambda text: text.place)
+    return RoutirPassageScores(
         query=asked.query,
         scores=[text.score for text in texts],
         service=asked.service,
@@ -149,64 +147,31 @@ def routir_score() -> Response:
         processed=True,
         timestamp=time(),
     )
-    return json_answer(answer)
 
 
-@blueprint.post("/content")
-def routir_content() -> Response:
+@adapter.route("POST", "/content", {"collection": "example-en", "id": "en-vaccines-measles"}, problems=(404,))
+def routir_content(asked: RoutirContent) -> RoutirDocument:
     """Answer a document as RoutIR does."""
-    asked = from_body(request, RoutirContent)
     document = charged_document(index_named(asked.collection).index, asked.id)
-    return json_answer(RoutirDocument(collection=asked.collection, id=asked.id, text=text_of(document)))
+    return RoutirDocument(collection=asked.collection, id=asked.id, text=text_of(document))
 
 
-@blueprint.get("/avail")
-def routir_avail() -> Response:
+@adapter.route("GET", "/avail")
+def routir_avail() -> RoutirServices:
     """Name the services as RoutIR does."""
-    indexes, scores = registry().indexes, [_SCORES] if registry().config.rerank.model else []
+    indexes = registry().indexes
     rankings = [f"{name}/{retriever}" for name, served in indexes.items() for retriever in served.retrievers]
-    return json_answer(
-        RoutirServices(
-            search=[*indexes, *rankings],
-            score=scores,
-            fuse=[],
-            decompose_query=[],
-            content=[*indexes],
-            pipeline_aliases={},
-        )
+    return RoutirServices(
+        search=[*indexes, *rankings],
+        score=[_SCORES] if registry().config.rerank.model else [],
+        fuse=[],
+        decompose_query=[],
+        content=[*indexes],
+        pipeline_aliases={},
     )
 
 
-@blueprint.get("/ping")
-def routir_ping() -> Response:
+@adapter.route("GET", "/ping")
+def routir_ping() -> RoutirPong:
     """Answer a sign of life."""
-    return json_answer(RoutirPong())
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "routir_search": Operation(
-            "",
-            RoutirScores,
-            body=RoutirSearch,
-            problems=(400, 404, 413, 415),
-            example=MappingProxyType({"service": "example-en/bm25", "query": "measles vaccine", "limit": 3}),
-        ),
-        "routir_score": Operation(
-            "",
-            RoutirPassageScores,
-            body=RoutirScore,
-            problems=(400, 413, 415),
-            example=MappingProxyType({"service": "rerank", "query": "measles", "passages": ["A virus."]}),
-        ),
-        "routir_content": Operation(
-            "",
-            RoutirDocument,
-            body=RoutirContent,
-            problems=(400, 404, 413, 415),
-            example=MappingProxyType({"collection": "example-en", "id": "en-vaccines-measles"}),
-        ),
-        "routir_avail": Operation("", RoutirServices),
-        "routir_ping": Operation("", RoutirPong),
-    }
-)
+    return RoutirPong()

@@ -7,31 +7,25 @@ stage ``rerank``.
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Annotated, Any
 
-from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Positive
-from ...retrieval.search.evidence import Answer, Evidence
-from ..api.operations import Operation
+from ...retrieval.search.evidence import Answer
 from ..errors import BadInput
 from ..runtime import registry
-from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
+from ..schemas import ForeignFields, SearchOptions
 from ..search import limit_of
-from . import _shared, configured_index
-from ._shared import hits_of, ranked, re_ranker, whole_text
+from . import Adapter, configured_index
+from ._shared import FASTAPI_STATUSES, FastAPIFailure, check_count, hits_of, ranked, re_ranker, whole_text
 
-HELP = "Search-R1's retriever and re-ranker: POST /retrieve, POST /rerank"
-KEY_PARAMETER = ""
-STATUSES = _shared.FASTAPI_STATUSES
-FAILURE = _shared.FastAPIFailure
-failure = _shared.fastapi_failure
-blueprint = Blueprint("search_r1", __name__)
-
+adapter = Adapter(
+    __name__, "Search-R1's retriever and re-ranker: POST /retrieve, POST /rerank", FastAPIFailure, FASTAPI_STATUSES
+)
 _BEST = 3
 """Documents of a query that come back if the client says nothing: ``rerank_topk`` of ``rerank_server.py``."""
+_ANSWERED = "are answered"
 
 
 class SearchR1Queries(ForeignFields):
@@ -62,30 +56,23 @@ class SearchR1Answer(Answer):
     result: list[list[Any]]
 
 
-@blueprint.post("/retrieve")
-def search_r1_retrieve() -> Response:
+@adapter.route("POST", "/retrieve", {"queries": ["measles vaccine"], "topk": 2, "return_scores": True})
+def search_r1_retrieve(asked: SearchR1Queries) -> SearchR1Answer:
     """Search for many queries as Search-R1 does."""
-    asked = from_body(request, SearchR1Queries)
-    index, server = configured_index().index, registry().config.server
-    hits = asked.topk or index.settings.search.k
-    if not 1 <= len(asked.queries) <= server.max_batch:
-        raise BadInput("queries", f"1 to {server.max_batch} are answered at once, these are {len(asked.queries)}")
-    if len(asked.queries) * hits > server.max_batch_hits:
-        raise BadInput("topk", f"{len(asked.queries)} queries of {hits} hits are more than {server.max_batch_hits}")
-    options = SearchOptions(k=asked.topk)
-    result = [
-        [
-            _answer(hit, scored=asked.return_scores)
-            for hit in hits_of(index, query, options, "topk", query_name=name).hits
+    index, most = configured_index().index, registry().config.server.max_batch_hits
+    check_count("queries", asked.queries, _ANSWERED)
+    k = asked.topk or index.settings.search.k
+    if len(asked.queries) * k > most:
+        raise BadInput("topk", f"{len(asked.queries)} queries of {k} hits are more than {most}")
+    result: list[list[Any]] = []
+    for number, query in enumerate(asked.queries):
+        hits = hits_of(index, query, SearchOptions(k=asked.topk), "topk", query_name=f"queries[{number}]")
+        documents = [
+            SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}') for hit in hits
         ]
-        for name, query in ((f"queries[{number}]", query) for number, query in enumerate(asked.queries))
-    ]
-    return json_answer(SearchR1Answer(result=result))
-
-
-def _answer(hit: Evidence, *, scored: bool) -> SearchR1Hit | SearchR1Document:
-    document = SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}')
-    return SearchR1Hit(document=document, score=hit.score) if scored else document
+        scored = [SearchR1Hit(document=one, score=hit.score) for one, hit in zip(documents, hits, strict=True)]
+        result.append(scored if asked.return_scores else documents)
+    return SearchR1Answer(result=result)
 
 
 class SearchR1Rerank(ForeignFields):
@@ -107,32 +94,32 @@ class SearchR1Scored(Answer):
     score: float
 
 
-@blueprint.post("/rerank")
-def search_r1_rerank() -> Response:
+_EXAMPLE = {
+    "queries": ["measles vaccine"],
+    "documents": [[{"contents": '"The moon"\nIt is far.'}, {"contents": '"Measles"\nTwo doses.'}]],
+    "return_scores": True,
+}
+
+
+@adapter.route("POST", "/rerank", _EXAMPLE)
+def search_r1_rerank(asked: SearchR1Rerank) -> SearchR1Answer:
     """Re-rank the documents of many queries as Search-R1 does."""
-    asked = from_body(request, SearchR1Rerank)
-    _check_documents(asked)
+    check_count("queries", asked.queries, _ANSWERED)
+    if len(asked.documents) != len(asked.queries):
+        raise BadInput("documents", f"there are {len(asked.documents)} lists for {len(asked.queries)} queries")
+    pairs, most = sum(map(len, asked.documents)), registry().config.server.max_batch_hits
+    if pairs > most:
+        raise BadInput("documents", f"{pairs} documents are more than {most}")
     model = re_ranker()
     bare = [[document.get("document", document) for document in sent] for sent in asked.documents]
     texts = [_texts(f"documents[{number}]", documents) for number, documents in enumerate(bare)]
-    limit, most = limit_of(len(texts)), asked.rerank_topk or _BEST
+    limit = limit_of(len(texts))
     result: list[list[Any]] = []
     for query, documents, contents in zip(asked.queries, bare, texts, strict=True):
-        best = [(documents[text.place], text.score) for text in ranked(model, query, contents, most, limit)]
-        scored = [SearchR1Scored(document=document, score=score) for document, score in best]
-        result.append(scored if asked.return_scores else [document for document, _ in best])
-    return json_answer(SearchR1Answer(result=result))
-
-
-def _check_documents(asked: SearchR1Rerank) -> None:
-    server = registry().config.server
-    if not 1 <= len(asked.queries) <= server.max_batch:
-        raise BadInput("queries", f"1 to {server.max_batch} are answered at once, these are {len(asked.queries)}")
-    if len(asked.documents) != len(asked.queries):
-        raise BadInput("documents", f"there are {len(asked.documents)} lists for {len(asked.queries)} queries")
-    pairs = sum(map(len, asked.documents))
-    if pairs > server.max_batch_hits:
-        raise BadInput("documents", f"{pairs} documents are more than {server.max_batch_hits}")
+        best = ranked(model, query, contents, asked.rerank_topk or _BEST, limit)
+        scored = [SearchR1Scored(document=documents[text.place], score=text.score) for text in best]
+        result.append(scored if asked.return_scores else [one.document for one in scored])
+    return SearchR1Answer(result=result)
 
 
 def _texts(name: str, documents: list[dict[str, Any]]) -> list[str]:
@@ -148,29 +135,3 @@ def _texts(name: str, documents: list[dict[str, Any]]) -> list[str]:
         title, _, text = contents.partition("\n")
         texts.append(whole_text(title.removeprefix('"').removesuffix('"'), text))
     return texts
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "search_r1_retrieve": Operation(
-            "",
-            SearchR1Answer,
-            body=SearchR1Queries,
-            problems=(400, 413, 415),
-            example=MappingProxyType({"queries": ["measles vaccine"], "topk": 2, "return_scores": True}),
-        ),
-        "search_r1_rerank": Operation(
-            "",
-            SearchR1Answer,
-            body=SearchR1Rerank,
-            problems=(400, 413, 415),
-            example=MappingProxyType(
-                {
-                    "queries": ["measles vaccine"],
-                    "documents": [[{"contents": '"The moon"\nIt is far.'}, {"contents": '"Measles"\nTwo doses.'}]],
-                    "return_scores": True,
-                }
-            ),
-        ),
-    }
-)

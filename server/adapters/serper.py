@@ -8,31 +8,36 @@ from __future__ import annotations
 
 from calendar import month_abbr
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal, Self
 
-import msgspec
-from flask import Blueprint, Response, request, url_for
-from msgspec import Meta
+from flask import url_for
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from ...retrieval.config import Positive
-from ...retrieval.search.evidence import Answer, Evidence
-from ..api.operations import Operation
+from ...retrieval.search.evidence import Answer
 from ..errors import Problem
-from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
+from ..schemas import ForeignFields, SearchOptions
 from ..search import check_most
-from . import configured_index
-from ._shared import hits_of
-
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
-
-HELP = "Serper's web search: POST /search"
-KEY_PARAMETER = ""
-STATUSES = MappingProxyType({401: 403, 415: 400})
-blueprint = Blueprint("serper", __name__)
+from . import Adapter, configured_index
+from ._shared import EXAMPLE, hits_of
 
 _SNIPPET = 300
 """Characters of a snippet, at most; whole words."""
+
+
+class SerperFailure(Answer, rename="camel"):
+    """An error as Serper answers it."""
+
+    message: str
+    status_code: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return an error in this shape."""
+        return cls(message=problem.detail, status_code=problem.status)
+
+
+adapter = Adapter(__name__, "Serper's web search: POST /search", SerperFailure, MappingProxyType({401: 403, 415: 400}))
 
 
 class SerperSearch(ForeignFields):
@@ -55,11 +60,11 @@ class SerperParameters(Answer, kw_only=True):
     type: Literal["search"] = "search"
     num: int
     page: int
-    gl: str | msgspec.UnsetType = msgspec.UNSET
-    hl: str | msgspec.UnsetType = msgspec.UNSET
-    location: str | msgspec.UnsetType = msgspec.UNSET
-    tbs: str | msgspec.UnsetType = msgspec.UNSET
-    autocorrect: bool | msgspec.UnsetType = msgspec.UNSET
+    gl: str | UnsetType = UNSET
+    hl: str | UnsetType = UNSET
+    location: str | UnsetType = UNSET
+    tbs: str | UnsetType = UNSET
+    autocorrect: bool | UnsetType = UNSET
 
 
 class SerperHit(Answer):
@@ -69,7 +74,7 @@ class SerperHit(Answer):
     link: str
     snippet: str
     position: int
-    date: str | msgspec.UnsetType = msgspec.UNSET
+    date: str | UnsetType = UNSET
 
 
 class SerperAnswer(Answer, rename="camel"):
@@ -79,52 +84,30 @@ class SerperAnswer(Answer, rename="camel"):
     organic: list[SerperHit]
 
 
-class SerperFailure(Answer, rename="camel"):
-    """An error as Serper answers it."""
-
-    message: str
-    status_code: int
-
-
-FAILURE = SerperFailure
-
-
-def failure(problem: Problem) -> SerperFailure:
-    """Return an error as Serper answers it."""
-    return SerperFailure(message=problem.detail, status_code=STATUSES.get(problem.status, problem.status))
-
-
-@blueprint.post("/search")
-def serper_search() -> Response:
+@adapter.route("POST", "/search", {"q": EXAMPLE, "num": 3})
+def serper_search(asked: SerperSearch) -> SerperAnswer:
     """Search as Serper does."""
-    asked = from_body(request, SerperSearch)
     served = configured_index()
-    _check(asked, served.index)
-    begin = (asked.page - 1) * asked.num
-    options = SearchOptions(k=begin + asked.num)
-    hits = hits_of(served.index, asked.q, options, "num", query_name="q").hits[begin:]
-    echoed = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
-    parameters = SerperParameters(**echoed)
-    organic = [_hit(position, served.name, hit) for position, hit in enumerate(hits, 1)]
-    return json_answer(SerperAnswer(search_parameters=parameters, organic=organic))
-
-
-def _check(asked: SerperSearch, index: Index) -> None:
-    most = index.settings.search.max_k
+    most = served.index.settings.search.max_k
     check_most("num", asked.num, most)
     check_most("page", asked.page, most // asked.num)
-
-
-def _hit(position: int, name: str, hit: Evidence) -> SerperHit:
-    text = hit.passage.text
-    snippet = text if len(text) <= _SNIPPET else f"{text[:_SNIPPET].rpartition(' ')[0] or text[:_SNIPPET]} ..."
-    return SerperHit(
-        title=hit.title or hit.docid,
-        link=hit.url or url_for("api.document", name=name, docid=hit.docid, _external=True),
-        snippet=" ".join(snippet.split()),
-        position=position,
-        date=_date(hit.date) or msgspec.UNSET,
-    )
+    begin = (asked.page - 1) * asked.num
+    hits = hits_of(served.index, asked.q, SearchOptions(k=begin + asked.num), "num", query_name="q")[begin:]
+    organic = []
+    for position, hit in enumerate(hits, 1):
+        text = hit.passage.text
+        snippet = text if len(text) <= _SNIPPET else f"{text[:_SNIPPET].rpartition(' ')[0] or text[:_SNIPPET]} ..."
+        organic.append(
+            SerperHit(
+                title=hit.title or hit.docid,
+                link=hit.url or url_for("api.document", name=served.name, docid=hit.docid, _external=True),
+                snippet=" ".join(snippet.split()),
+                position=position,
+                date=_date(hit.date) or UNSET,
+            )
+        )
+    echoed = {name: value for name, value in structs.asdict(asked).items() if value is not None}
+    return SerperAnswer(search_parameters=SerperParameters(**echoed), organic=organic)
 
 
 def _date(date: str) -> str:
@@ -134,16 +117,3 @@ def _date(date: str) -> str:
     if not month.isdecimal():
         return year
     return f"{month_abbr[int(month)]} {int(day)}, {year}" if day.isdecimal() else f"{month_abbr[int(month)]} {year}"
-
-
-OPERATIONS = MappingProxyType(
-    {
-        "serper_search": Operation(
-            "",
-            SerperAnswer,
-            body=SerperSearch,
-            problems=(400, 413, 415),
-            example=MappingProxyType({"q": "Is the measles vaccine effective?", "num": 3}),
-        )
-    }
-)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
-from flask import Blueprint, Response, current_app, render_template, request
+from flask import Blueprint, Response, current_app, render_template, request, url_for
 
 from ..runtime import registry
 from .openapi import document
@@ -117,7 +117,7 @@ def _curl(address: str, operation: dict[str, Any]) -> str:
     index = next(iter(registry().indexes), "")
     if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
         return ""
-    url = request.host_url.rstrip("/") + address.replace("{index}", index)
+    url = url_for("page.search_page", _external=True).rstrip("/") + address.replace("{index}", index)
     parameters = {kind["name"]: kind["example"] for kind in operation["parameters"] if "example" in kind}
     words = ["curl", "-s", f"{url}?{urlencode(parameters)}" if parameters else url]
     if "requestBody" in operation:
@@ -133,4 +133,4 @@ def _document() -> dict[str, Any]:
     known: tuple[tuple[str, ...], dict[str, Any]] | None = current_app.extensions.get(_MADE)
     if known is None or known[0] != names:
         known = current_app.extensions[_MADE] = names, document(current_app, serving.config, names)
-    return known[1]
+    return {**known[1], "servers": [{"url": request.script_root or "/"}]}

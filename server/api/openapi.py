@@ -292,7 +292,7 @@ def _query_parameters(operation: Operation, schemas: Json) -> list[Json]:
     return parameters
 
 
-_NO_DEFAULT = (("default", None), ("default", {}))
+_NO_DEFAULT: tuple[tuple[str, object], ...] = (("default", None), ("default", {}))
 
 
 def _without_null(kind: Json) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import add, check, exporting, routes, verify
+from . import add, check, routes, verify
 from .layout import blueprint, problem_page
 
-__all__ = ["add", "blueprint", "check", "exporting", "problem_page", "routes", "verify"]
+__all__ = ["add", "blueprint", "check", "problem_page", "routes", "verify"]

@@ -20,7 +20,7 @@ from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
 from ..writing import ConditionError, change_to, perform, writable
-from .layout import blueprint, chosen_indexes, file_of, page_of
+from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _UNFIT = re.compile(r"[\W_]+")
@@ -54,71 +54,23 @@ class AddState(RequestFields):
 @blueprint.route("/add", methods=["GET", "POST"])
 def add_page() -> tuple[str, int]:
     """Show the form; what would be added; and, when it is added, where it is found."""
-    asked, served = AddState(), None
+    asked, served, status, shown = AddState(), None, 200, dict[str, Any]()
     try:
         asked = read_parameters(request.values, AddState, AddState.__struct_fields__)
         served = chosen_indexes(PageState(index=asked.index[:1]))[0]
         if request.method == "POST":
-            _from_here()
-            return _page(asked, served, **_done(asked, writable(served.name)))
-        return _page(asked, served)
+            _check_origin()
+            _extract(asked, writable(served.name))
+            if asked.act == "add":
+                _add(asked, served)
+                shown["added"] = url_for("page.document_page", name=served.name, docid=asked.docid)
+            else:
+                shown["preview"] = _preview(asked)
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
-        reason = error.unnamed if isinstance(error, BadInput) else error.line
-        shown = {"preview": _preview(asked)} if asked.act == "add" and asked.text else {}
-        return _page(asked, served, getattr(error, "status", 400), problem=reason, **shown)
-
-
-def _done(asked: AddState, served: ServedIndex) -> dict[str, Any]:
-    """Return what became of the form: a preview, or a document that is added."""
-    _extract(asked, served)
-    if not asked.text:
-        raise BadInput("text", "there is nothing to add: paste a text, the HTML of a page, or choose a file")
-    asked.docid = asked.docid or _docid_of(asked.title, asked.url, asked.text)
-    asked.source = asked.source or (urlsplit(asked.url).hostname or "" if "//" in asked.url else "")
-    if asked.act == "add":
-        _add(asked, served)
-        return {"added": url_for("page.document_page", name=served.name, docid=asked.docid)}
-    return {"preview": _preview(asked)}
-
-
-def _preview(asked: AddState) -> list[str]:
-    settings = registry().config.passages
-    return [asked.text[span.start : span.end] for span in split(asked.text, settings.words, settings.overlap_sentences)]
-
-
-def _extract(asked: AddState, served: ServedIndex) -> None:
-    """Take title, text and the rest out of a file or of HTML; what was typed goes before what was found."""
-    file = file_of("file")
-    content = file.read() if file else asked.html.encode()
-    if not content and not file:
-        return
-    name = (file.filename or "the file") if file else "the HTML"
-    document = _page_document(content, name, served.index.info.language)
-    for field in _FIELDS:
-        setattr(asked, field, getattr(asked, field) or getattr(document, field))
-    asked.html = ""
-
-
-def _add(asked: AddState, served: ServedIndex) -> None:
-    fields = {name: getattr(asked, name) for name in _FIELDS}
-    change = change_to(asked.docid, DocumentRequest(**fields), served.index.info.published)
-    try:
-        perform(served, msgspec.structs.replace(change, absent=not asked.replace))
-    except ConditionError:
-        reason = f"there is a document {asked.docid[:80]!r} already; call this one otherwise, or tick to replace it"
-        raise BadInput("docid", reason) from None
-
-
-def _from_here() -> None:
-    """Raise ForeignFormError unless the form is this server's: a browser sends its key with any site's form."""
-    site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
-    if site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host):
-        return
-    raise ForeignFormError("this form was not sent from this server's own page; open the page, and send it from there")
-
-
-def _page(asked: AddState, served: ServedIndex, status: int = 200, **shown: Any) -> tuple[str, int]:
+        status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
+        if asked.act == "add" and asked.text:
+            shown["preview"] = _preview(asked)
     settings = registry().config.server
     return page_of(
         "add.html",
@@ -130,6 +82,32 @@ def _page(asked: AddState, served: ServedIndex, status: int = 200, **shown: Any)
         most=settings.max_body_bytes,
         **shown,
     )
+
+
+def _check_origin() -> None:
+    """Raise ForeignFormError unless the form is this server's: a browser sends its key with any site's form."""
+    site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
+    if site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host):
+        return
+    raise ForeignFormError("this form was not sent from this server's own page; open the page, and send it from there")
+
+
+def _extract(asked: AddState, served: ServedIndex) -> None:
+    """Take title, text and the rest out of a file or of HTML; what was typed goes before what was found."""
+    file = file_of("file")
+    content = file.read() if file else asked.html.encode()
+    if content or file:
+        name = (file.filename or "the file") if file else "the HTML"
+        document = _page_document(content, name, served.index.info.language)
+        for field in _FIELDS:
+            setattr(asked, field, getattr(asked, field) or getattr(document, field))
+        asked.html = ""
+    if not asked.text:
+        raise BadInput("text", "there is nothing to add: paste a text, the HTML of a page, or choose a file")
+    if not asked.docid:  # words of its title, and a digest of its address or its text
+        slug = _UNFIT.sub("-", (asked.title or asked.text)[:60]).strip("-").lower() or "document"
+        asked.docid = f"{slug}-{hashlib.sha256((asked.url or asked.text).encode('utf-8', 'replace')).hexdigest()[:8]}"
+    asked.source = asked.source or (urlsplit(asked.url).hostname or "" if "//" in asked.url else "")
 
 
 def _page_document(content: bytes, name: str, language: str) -> Document:
@@ -151,10 +129,19 @@ def _page_document(content: bytes, name: str, language: str) -> Document:
     if record is None:
         reason = next((left.reason for left in options.left_out), "no main content")
         raise BadInput("file", f"{name[:80]} has {reason}; paste its text instead")
-    return record.document._replace(docid="")
+    return record.document
 
 
-def _docid_of(title: str, url: str, text: str) -> str:
-    """Return an id for a document that a person adds: words of its title, and a digest of its address or its text."""
-    slug = _UNFIT.sub("-", (title or text)[:60]).strip("-").lower() or "document"
-    return f"{slug}-{hashlib.sha256((url or text).encode('utf-8', 'replace')).hexdigest()[:8]}"
+def _preview(asked: AddState) -> list[str]:
+    settings = registry().config.passages
+    return [asked.text[span.start : span.end] for span in split(asked.text, settings.words, settings.overlap_sentences)]
+
+
+def _add(asked: AddState, served: ServedIndex) -> None:
+    fields = {name: getattr(asked, name) for name in _FIELDS}
+    change = change_to(asked.docid, DocumentRequest(**fields), served.index.info.published)
+    try:
+        perform(served, msgspec.structs.replace(change, absent=not asked.replace))
+    except ConditionError:
+        reason = f"there is a document {asked.docid[:80]!r} already; call this one otherwise, or tick to replace it"
+        raise BadInput("docid", reason) from None

@@ -21,9 +21,9 @@ from ...retrieval.sentences import sentences
 from ..api.rankers import ranked_claims
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry, suited_indexes
-from ..schemas import ClaimRequest, RankedClaim, RankRequest, RequestFields
+from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RequestFields
 from .i18n import speech
-from .layout import blueprint, file_of, page_of, short_of
+from .layout import blueprint, file_of, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 TWEETS, TRANSCRIPT = "tweets", "transcript"
@@ -48,16 +48,13 @@ def kind_of(text: str) -> str:
     if _column_of_tweets(text):
         return TWEETS
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if any(map(_SUBTITLE.match, lines)) or any(map(_is_paragraph, lines)):
+    long = (line for line in lines if len(line) > _LONGEST_TWEET)
+    if any(map(_SUBTITLE.match, lines)) or any(len(list(islice(sentences(line), 2))) > 1 for line in long):
         return TRANSCRIPT
     timed = sum(_STAMP.match(line) is not None for line in lines)
     named = [match["speaker"] for line in lines if (match := _SPEAKER.match(_STAMP.sub("", line)))]
     spoken = max(timed, len(named) if 1 < len(set(named)) < len(named) else 0)
     return TRANSCRIPT if 2 * spoken >= max(len(lines), _FEW) else TWEETS
-
-
-def _is_paragraph(line: str) -> bool:
-    return len(line) > _LONGEST_TWEET and len(list(islice(sentences(line), 2))) > 1
 
 
 def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
@@ -81,10 +78,18 @@ def _tweets(text: str) -> Iterator[str]:
     Raises BadInput if that table cannot be read.
     """
     column = _column_of_tweets(text)
-    if column:
-        yield from _cells(text, *column)
-    else:
+    if column is None:
         yield from (line.strip() for line in text.splitlines() if line.strip())
+        return
+    delimiter, at = column
+    lines = io.StringIO(text.strip(), newline=None)
+    quoted = csv.reader(lines, delimiter=delimiter)
+    rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if delimiter == "\t" else quoted
+    try:
+        next(rows, None)
+        yield from (row[at].strip() for row in rows if len(row) > at and row[at].strip())
+    except csv.Error as error:
+        raise BadInput("text", f"line {rows.line_num} is not a row of a table ({error})") from None
 
 
 def _column_of_tweets(text: str) -> tuple[str, int] | None:
@@ -96,18 +101,6 @@ def _column_of_tweets(text: str) -> tuple[str, int] | None:
         if at is not None and len(columns) > 1:
             return delimiter, at
     return None
-
-
-def _cells(text: str, delimiter: str, at: int) -> Iterator[str]:
-    """Yield what one column of a table holds below its header."""
-    lines = io.StringIO(text.strip(), newline=None)
-    quoted = csv.reader(lines, delimiter=delimiter)
-    rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if delimiter == "\t" else quoted
-    try:
-        next(rows, None)
-        yield from (row[at].strip() for row in rows if len(row) > at and row[at].strip())
-    except csv.Error as error:
-        raise BadInput("text", f"line {rows.line_num} is not a row of a table ({error})") from None
 
 
 def _spoken(text: str) -> Iterator[tuple[str, str]]:
@@ -146,20 +139,23 @@ class CheckState(RequestFields):
     @property
     def otherwise(self) -> str:
         """The address of the same text, read as what it is not taken for."""
-        other: Any = TWEETS if self.read_as == TRANSCRIPT else TRANSCRIPT
-        return msgspec.structs.replace(self, kind=other).address
+        return msgspec.structs.replace(self, kind=TWEETS if self.read_as == TRANSCRIPT else TRANSCRIPT).address
 
-    def evidence_of(self, claim: RankedClaim) -> str:
-        """Return the address of the evidence on a claim."""
-        return url_for("page.search_page", query=claim.text, profile="tweet", **self._shared(claim))
+    def links_of(self, claim: RankedClaim) -> tuple[str, str]:
+        """Return the addresses of the evidence on a claim, and of the verdict on it.
 
-    def verdict_on(self, claim: RankedClaim) -> str:
-        """Return the address of the verdict on a claim."""
-        return url_for("page.verify_page", claim=claim.text, **self._shared(claim))
-
-    def _shared(self, claim: RankedClaim) -> dict[str, Any]:
-        shared = (("index", _indexes_for(claim.text, self.index)), ("lang", self.lang))
-        return {name: value for name, value in shared if value}
+        Asked are the indexes that are chosen whose language is written like it, else the first other one that is.
+        """
+        indexes, names = registry().indexes, self.index
+        chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
+        fitting = [served.name for served in chosen if written_in(claim.text, served.index.info.language)]
+        if len(fitting) < len(chosen):
+            names = fitting or suited_indexes(chosen[0], claim.text)[:1] or names
+        shared: dict[str, Any] = {name: value for name, value in (("index", names), ("lang", self.lang)) if value}
+        return (
+            url_for("page.search_page", query=claim.text, profile="tweet", **shared),
+            url_for("page.verify_page", claim=claim.text, **shared),
+        )
 
 
 @blueprint.route("/check", methods=["GET", "POST"])
@@ -170,27 +166,30 @@ def check_page() -> tuple[str, int] | Response:
         asked = read_parameters(request.values, CheckState, CheckState.__struct_fields__)
         file = file_of("file")
         if file:
-            asked.text = _uploaded_text(file.read(), file.filename or "")
+            content, name = file.read(), (file.filename or "")[:80]
+            if not content.strip():
+                raise BadInput("file", f"{name} is empty")
+            if kind := binary_kind(content):
+                raise BadInput("file", f"{name} is {kind}, not text; send plain text, TSV or CSV")
+            asked.text = decode(content)
         if request.method == "POST" and not asked.text:
             return _page(asked, 400, problem=speech()(_NOTHING))
         away = short_of(asked.address)
         if away:
             return away
-        most = registry().config.server.max_claims
-        shown = _ranked(statements_of(asked.text, asked.read_as, most)) if asked.text else {}
+        return _page(asked, ranking=_ranked(asked) if asked.text else None)
     except UnknownRankerError:
         return _page(asked, absent=True)
     except (QueryError, RefusedError) as error:
-        reason = error.unnamed if isinstance(error, BadInput) else error.line
-        return _page(asked, getattr(error, "status", 400), problem=reason)
-    return _page(asked, **shown)
+        return _page(asked, getattr(error, "status", 400), problem=reason_of(error))
 
 
-def _ranked(claims: list[ClaimRequest]) -> dict[str, Any]:
+def _ranked(asked: CheckState) -> RankAnswer:
+    claims = statements_of(asked.text, asked.read_as, registry().config.server.max_claims)
     if not claims:
         raise BadInput("text", "there is no statement in it")
     try:
-        return {"ranking": ranked_claims(RankRequest(claims=claims))}
+        return ranked_claims(RankRequest(claims=claims))
     except BadInput as error:
         of_one = re.match(r"claims\[(\d+)\]", error.field)
         if of_one is None:
@@ -199,30 +198,5 @@ def _ranked(claims: list[ClaimRequest]) -> dict[str, Any]:
         raise BadInput("text", f"statement {int(of_one[1]) + 1} {error.unnamed}; {advice}") from None
 
 
-def _indexes_for(text: str, names: list[str]) -> list[str]:
-    """Return the indexes to look for evidence on a text in: those of ``names`` whose language is written like it.
-
-    If none is, the first other one that is; if there is none either, ``names``.
-    """
-    indexes = registry().indexes
-    chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
-    fitting = [served.name for served in chosen if written_in(text, served.index.info.language)]
-    if len(fitting) == len(chosen):
-        return names
-    return fitting or suited_indexes(chosen[0], text)[:1] or names
-
-
 def _page(asked: CheckState, status: int = 200, **shown: Any) -> tuple[str, int]:
     return page_of("check.html", PageState(index=asked.index, lang=asked.lang), status, asked=asked, **shown)
-
-
-def _uploaded_text(content: bytes, name: str) -> str:
-    """Return the text of an uploaded file.
-
-    Raises BadInput if it holds none.
-    """
-    if not content.strip():
-        raise BadInput("file", f"{name[:80]} is empty")
-    if kind := binary_kind(content):
-        raise BadInput("file", f"{name[:80]} is {kind}, not text; send plain text, TSV or CSV")
-    return decode(content)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from flask import Blueprint, current_app, g, redirect, render_template, request
 from werkzeug.datastructures import FileStorage, MultiDict
-from werkzeug.routing import MapAdapter
 from werkzeug.wrappers import Response
 
 from ...retrieval import stages
 from ...retrieval.errors import FactseekError
-from ..errors import Problem
+from ..errors import BadInput, Problem
 from ..memory import answer_memory
 from ..runtime import ServedIndex, index_named, registry
 from ..search import TimedOutError, limit_of
 from .i18n import LANGUAGES, asked_values, speech
-from .searching import kinds_of
+from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, PageState
 
 blueprint = Blueprint("page", __name__)
@@ -28,51 +25,26 @@ READING = ("GET", "HEAD")
 """The methods that ask for an address; any other sends a form."""
 AGAIN = "to"
 """The field of a form that stands for a link whose address would be too long: the parameters besides the query."""
+TABS = {"Search": "search_page", "Check": "check_page", "Verify": "verify_page", "Add": "add_page"}
 _COUNTED = 1 << 16
 """Bytes of a page after which its memory and its time are counted."""
 _SHARED = ("index", "lang")
 """The parameters that a tab hands to the next."""
 _OWN_CHOICES = ("collapse", "sort")
 """The stages that the page asks for by a choice of their own."""
-
-
-class Tab(NamedTuple):
-    """A tab of the page: its English label, and its address."""
-
-    label: str
-    endpoint: str
-
-
-class StageChoice(NamedTuple):
-    """A stage as a state may ask for it, its label, what it does, and whether it is asked for."""
-
-    value: str
-    label: str
-    help: str
-    asked: bool
-
-
-TABS = (
-    Tab("Search", "page.search_page"),
-    Tab("Check", "page.check_page"),
-    Tab("Verify", "page.verify_page"),
-    Tab("Add", "page.add_page"),
-)
+_NO_BOX = frozenset({401, 429, 500})
+"""Errors whose reader may not see what is served, or who could ask for nothing."""
 
 
 def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
-    """Return a page with the box of a state."""
-    return _rendered(template, {**box_of(state), **shown}), status
-
-
-def _rendered(template: str, shown: dict[str, Any]) -> str:
-    """Return what a template makes of its values.
+    """Return a page with the box of a state.
 
     Raises NoMemoryError if there is no memory for it, TimedOutError if it takes longer than a search may.
     """
     memory, limit, pieces, size = answer_memory(), limit_of(), list[str](), 0
-    current_app.update_template_context(shown)
-    for piece in current_app.jinja_env.get_template(template).generate(shown):
+    values = {**box_of(state), **shown}
+    current_app.update_template_context(values)
+    for piece in current_app.jinja_env.get_template(template).generate(values):
         pieces.append(piece)
         size += sys.getsizeof(piece)
         if size > _COUNTED:
@@ -80,21 +52,50 @@ def _rendered(template: str, shown: dict[str, Any]) -> str:
             size = 0
             if limit.is_over(template):
                 raise TimedOutError("the page took too long to make; choose less")
-    return "".join(pieces)
+    return "".join(pieces), status
+
+
+def reason_of(error: FactseekError) -> str:
+    """Return what an error says on a page, which calls a field by its label, not by its name in the address."""
+    return error.unnamed if isinstance(error, BadInput) else error.line
 
 
 def box_of(state: PageState) -> dict[str, Any]:
     """Return what the box of a state shows: the indexes, those that are chosen, and what they offer."""
     indexes = registry().indexes
     chosen = [indexes[name] for name in state.index if name in indexes] or list(indexes.values())[:1]
+    wanted = {stage.partition("=")[0]: stage for stage in state.stages}
+    offered = [
+        name for name in stages.names() if name not in _OWN_CHOICES and all(_answers(served, name) for served in chosen)
+    ]
+    choices = []
+    for name in dict.fromkeys([*offered, *wanted]):
+        kind = stages.KINDS.load(name) if name in offered else None
+        choices.append(
+            {
+                "value": wanted.get(name, name),
+                "label": kind.LABEL if kind else name,
+                "help": kind.HELP.rpartition(": ")[0] if kind else "",  # without how a program asks for it
+                "asked": name in wanted,
+            }
+        )
     return {
         "state": state,
         "indexes": indexes,
         "chosen": [served.name for served in chosen],
         "kinds": kinds_of(chosen[0]) if len(chosen) == 1 else {},
         "folding": any(served.index.info.published.has_signatures for served in chosen),
-        "stage_choices": _stage_choices(state, chosen),
+        "stage_choices": choices,
     }
+
+
+def _answers(served: ServedIndex, stage: str) -> bool:
+    index = served.index
+    try:
+        stages.opened([stage], stages.StageContext(index.settings, index.info.published, lambda: index.terms))
+    except FactseekError:
+        return False
+    return True
 
 
 def chosen_indexes(state: PageState) -> list[ServedIndex]:
@@ -129,55 +130,25 @@ def file_of(name: str) -> FileStorage | None:
     return file if file and file.filename else None
 
 
-def _stage_choices(state: PageState, chosen: Sequence[ServedIndex]) -> list[StageChoice]:
-    """Return the stages that all of these indexes can answer, and what else the state asks for."""
-    asked = {stage.partition("=")[0]: stage for stage in state.stages}
-    offered = [
-        name for name in stages.names() if name not in _OWN_CHOICES and all(_answers(served, name) for served in chosen)
-    ]
-    return [
-        StageChoice(asked.get(name, name), *(_explained(name) if name in offered else (name, "")), name in asked)
-        for name in dict.fromkeys([*offered, *asked])
-    ]
-
-
-def _explained(stage: str) -> tuple[str, str]:
-    """Return the label of a stage and what it does, without how a program asks for it."""
-    kind = stages.KINDS.load(stage)
-    return kind.LABEL, kind.HELP.rpartition(": ")[0]
-
-
-def _answers(served: ServedIndex, stage: str) -> bool:
-    index = served.index
-    try:
-        stages.opened([stage], stages.StageContext(index.settings, index.info.published, lambda: index.terms))
-    except FactseekError:
-        return False
-    return True
-
-
 @blueprint.app_context_processor
 def _around() -> dict[str, Any]:
     """Return what all templates see."""
-    spoken = speech()
+    asked, spoken = asked_values(), speech()
+    shared = {name: asked.getlist(name) for name in _SHARED}
     return {
         "t": spoken,
         "speech": spoken,
         "languages": LANGUAGES,
-        "tabs": [(tab.label, tab.endpoint) for tab in TABS],
-        "shared": _shared(),
+        "tabs": TABS,
+        # What is refused is on a page, too: its links hold no more of it than those of any other.
+        "shared": {
+            name: values for name, values in shared.items() if values and len("".join(values)) <= LONGEST_ADDRESS
+        },
         "in_language": _in_language,
         "longest": LONGEST_ADDRESS,
         "again_field": AGAIN,
         "beside_query": _beside_query,
     }
-
-
-def _shared() -> dict[str, Any]:
-    asked = asked_values()
-    values_of = {name: asked.getlist(name) for name in _SHARED}
-    # What is refused is on a page, too: its links hold no more of it than those of any other.
-    return {name: values for name, values in values_of.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
 
 
 def _in_language(code: str) -> str:
@@ -192,18 +163,13 @@ def _beside_query(address: str) -> str:
     return f"?{'&'.join(pair for pair in pairs if not pair.startswith('query='))}"
 
 
-_NO_BOX = frozenset({401, 429, 500})
-"""Errors whose reader may not see what is served, or who could ask for nothing."""
-
-
 def problem_page(problem: Problem) -> str:
     """Return the page of an error. Its links need nothing of the request, whose Host may be what is wrong with it."""
-    addresses = current_app.url_map.bind("")
+    addresses = current_app.url_map.bind("", script_name=request.script_root)
     before_its_key = bool(registry().config.server.keys) and "caller" not in g
     box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
-    return render_template("problem.html", problem=problem, url_for=partial(_address, addresses), **box)
 
+    def address(endpoint: str, **values: str) -> str:
+        return addresses.build(endpoint, values)
 
-def _address(addresses: MapAdapter, endpoint: str, **values: str) -> str:
-    """Return the address of an endpoint within this server."""
-    return addresses.build(endpoint, values)
+    return render_template("problem.html", problem=problem, url_for=address, **box)

@@ -1,77 +1,105 @@
-"""The search page, one list of evidence or the rankings of an index side by side, and the page of a document."""
+"""The search page, one list of evidence or the rankings of an index side by side; its files; the page of a document."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
-from urllib.parse import urljoin
 
 import msgspec
-from flask import request, url_for
-from werkzeug.wrappers import Response
+from flask import Response, request, url_for
+from werkzeug.wrappers import Response as AnyResponse
 
 from ...retrieval.deadline import HIGHLIGHTS
 from ...retrieval.errors import NotFoundError, QueryError
-from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time
+from ...retrieval.lucene.analysis import highlighter, in_time
+from ...retrieval.lucene.spelling import respelt
+from ...retrieval.search import listings
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.options import Search
-from ...retrieval.text import web_link
+from ...retrieval.search.query_syntax import QUERY
+from ...retrieval.text import Piece, web_link
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
 from ..search import limit_of
-from .cards import LONGEST_EXCERPT, Card, Copy, blocks, cited, elsewhere, excerpt, title_of
-from .exporting import FORMATS, HITS, json_address
+from .cards import LONGEST_EXCERPT, Mark, Review, blocks, excerpt, plain_citation, review_of, title_of
 from .facets import chips_of, facets_of
-from .layout import asked_parameters, blueprint, chosen_indexes, page_of, short_of
-from .reasons import Reason
-from .searching import (
+from .i18n import direction_of
+from .layout import asked_parameters, blueprint, chosen_indexes, page_of, reason_of, short_of
+from .rankings import (
     MANY,
     IndexSearch,
+    Reason,
     ShownRanking,
     asked_of,
-    kinds_of,
-    late_labels,
+    labels_of,
     ranking,
     ranking_of_many,
     rankings,
-    suggestions,
-    undated,
 )
-from .state import LONGEST_ADDRESS, READ, SIDE, PageState, read_state
+from .state import LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, read_state
 
 SHORT_EXCERPT = 220
 """Characters of an excerpt where columns stand side by side."""
+HITS = 100
+"""Hits of a file, unless an address asks for another number."""
 _COPIES = 10
 """Near-copies that are named under a hit."""
+FORMATS = {
+    "csv": ("CSV", "for spreadsheets"),
+    "tsv": ("TSV", "for spreadsheets"),
+    "json": ("JSON", "for programs"),
+    "ndjson": ("NDJSON", "for programs, a hit a line"),
+    "ris": ("RIS", "for reference managers"),
+    "bibtex": ("BibTeX", "for LaTeX"),
+    "trec": ("TREC", "for evaluation"),
+    "jsonld": ("JSON-LD", "for web pages"),
+}
+"""The formats that the page offers by name, each with its label, and what it is for in an English text of the page."""
+STAGES = {"retrieve": "ranking", "evidence": "evidence"}
+
+
+class Card(NamedTuple):
+    """One hit of a column.
+
+    ``places`` are its ranks in the other columns, ``address`` leads to its document, ``cited`` to its source if it
+    names one, ``like`` to what is like it; ``copies`` are titles and addresses of the first documents that are folded
+    under it. ``direction`` is ``auto`` where the language is not known: the browser then looks at the title.
+    """
+
+    hit: Evidence
+    anchor: str
+    title: str
+    direction: str
+    pieces: list[Piece]
+    review: Review | None
+    link: str
+    places: dict[str, int]
+    address: str
+    reason: Reason
+    plain: str
+    ris: str
+    cited: str
+    like: str
+    copies: list[tuple[str, str]]
 
 
 class Column(NamedTuple):
-    """One ranking with its cards."""
+    """One ranking with its cards; ``weak`` are those at its end that are all weak, ``firm`` those before.
 
-    name: str
+    A hit of one ranking may follow weak ones of another. ``late`` are the labels of what was cut off.
+    """
+
     label: str
     help: str
     ranking: ShownRanking
     cards: list[Card]
-
-    @property
-    def firm(self) -> list[Card]:
-        """The cards before those at its end that are all weak."""
-        return self.cards[: len(self.cards) - len(self.weak)]
-
-    @property
-    def weak(self) -> list[Card]:
-        """The cards at its end that are all weak: a hit of one ranking may follow weak ones of another."""
-        return list(takewhile(lambda card: card.hit.weak, reversed(self.cards)))[::-1]
-
-    @property
-    def late(self) -> str:
-        """The labels of what was cut off."""
-        return late_labels(self.ranking.late)
+    firm: list[Card]
+    weak: list[Card]
+    late: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +110,6 @@ class Example:
     claim: str
 
 
-STAGES = {"retrieve": "ranking", "evidence": "evidence"}
 EXAMPLES = (
     Example("example-en", "Two doses of the measles vaccine are 97 percent effective."),
     Example("example-en", "Pluto has not been counted among the planets since 2006."),
@@ -91,7 +118,7 @@ EXAMPLES = (
 
 
 @blueprint.route("/", methods=["GET", "POST"])
-def search_page() -> tuple[str, int] | Response:
+def search_page() -> tuple[str, int] | AnyResponse:
     """Show the box and, if there is a query, its evidence; a form leads to the address of its state."""
     try:
         state = read_state(asked_parameters())
@@ -105,12 +132,9 @@ def search_page() -> tuple[str, int] | Response:
         return page_of("search.html", state, examples=examples)
     served = chosen_indexes(state)
     try:
-        shown = _results(served, state)
+        return page_of("search.html", state, **_results(served, state))
     except QueryError as error:
-        # The page calls a field by its label, not by its name in the address.
-        reason = error.unnamed if isinstance(error, BadInput) else error.line
-        return page_of("search.html", state, 400, problem=reason, chips=list(chips_of(state)))
-    return page_of("search.html", state, **shown)
+        return page_of("search.html", state, 400, problem=reason_of(error), chips=chips_of(state))
 
 
 def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
@@ -119,113 +143,162 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     Raises QueryError if the search makes no sense.
     """
     asked = asked_of(served, state)
-    several = len(asked) > 1
-    if several:
-        shown = [ranking_of_many(asked, state)]
-    elif state.view == SIDE:
-        shown = rankings(asked[0])
-    else:
-        shown = [ranking(asked[0])]
-    columns, size = _columns(asked, state, shown), asked[0].size
-    after = state.offset + size
+    several, after = len(asked) > 1, state.offset + asked[0].size
+    one = rankings if state.view == SIDE else lambda asked: [ranking(asked)]
+    shown = [ranking_of_many(asked)] if several else one(asked[0])
     # No index answers a page that ends below its last hit.
     reached = all(after + part.size <= part.served.index.settings.search.max_k for part in asked)
+    total, boxes = facets_of(asked, state)
     return {
-        "columns": columns,
+        "columns": _columns(asked, state, shown),
         "several": several,
         "timed": msgspec.structs.asdict,
         "stages": STAGES,
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
-        "undated": undated(asked),
+        "undated": sum(part.served.index.undated(part.search) for part in asked),
         "suited": [] if several else suited_indexes(served[0], state.query),
         "meant": _meant(asked, state),
-        "likeness": _title(asked[0].served, state.like) if state.like else "",
-        "chips": list(chips_of(state)),
-        "facets": facets_of(asked, state),
+        "likeness": _about(served[0], state.like)[0] if state.like else "",
+        "chips": chips_of(state),
+        "total": total,
+        "facets": boxes,
         "formats": FORMATS,
         "export_hits": HITS,
-        "json_address": json_address(state, served),
+        "json_address": _json_address(state, served),
         "next": state.address(offset=after) if reached and any(ranked.more for ranked in shown) else "",
-        "previous": state.address(offset=max(0, state.offset - size)) if state.offset else "",
+        "previous": state.address(offset=max(0, state.offset - asked[0].size)) if state.offset else "",
     }
 
 
 def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
     """Return the query with its misspelt words put right, if it has any and an address can hold it."""
-    meant = next(suggestions(asked, state), "")
-    return meant if len(state.address(query=meant)) <= LONGEST_ADDRESS else ""
-
-
-def _title(served: ServedIndex, docid: str) -> str:
-    document = charged_document(served.index, docid)
-    return title_of(document.title, document.text, docid)
+    for part in asked:
+        if spellings := part.served.index.spellings(part.text, part.search):
+            meant = respelt(state.query, spellings)
+            return meant if len(state.address(query=meant)) <= LONGEST_ADDRESS else ""
+    return ""
 
 
 def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[Column]:
-    hits: Mapping[str, Sequence[Evidence]] = {ranked.name: ranked.hits for ranked in shown}
-    cards = _CardMaker(asked, state, hits, LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT)
+    ranks: dict[str, dict[str, int]] = {}
+    for ranked in shown:
+        of_column = ranks[ranked.name] = {}
+        for hit in ranked.hits:
+            of_column.setdefault(hit.docid, hit.rank)  # that of its best passage
+    by_name = {part.served.name: part.served for part in asked}
+    longest = LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT
     columns: list[Column] = []
     for ranked in shown:
-        kind = kinds_of(asked[0].served).get(ranked.name) if ranked.name != MANY else None
-        label, help_ = (kind.LABEL, kind.HELP) if kind else ("All indexes", "one list over all of them, by rank")
-        columns.append(Column(ranked.name, label, help_, ranked, cards.of(ranked)))
+        others = [(name, of_column) for name, of_column in ranks.items() if name != ranked.name]
+        cards = []
+        for hit, reason in zip(ranked.hits, ranked.reasons, strict=True):
+            places = {name: of_column[hit.docid] for name, of_column in others if hit.docid in of_column}
+            served = by_name.get(hit.index or "", asked[0].served)
+            pieces = excerpt(hit.passage.text, hit.passage.highlights, longest)
+            cards.append(_card(served, hit, state, anchor=f"{ranked.name}-{hit.rank}", pieces=pieces, places=places,
+                               reason=reason))  # fmt: skip
+        label, help_ = labels_of(ranked.name)
+        if ranked.name == MANY:
+            label, help_ = "All indexes", "one list over all of them, by rank"
+        weak = [*takewhile(lambda card: card.hit.weak, reversed(cards))][::-1]
+        late = ", ".join(labels_of(name)[0].lower() for name in ranked.late)
+        columns.append(Column(label, help_, ranked, cards, cards[: len(cards) - len(weak)], weak, late))
     return columns
 
 
-class _CardMaker(NamedTuple):
-    """Makes the cards of a page: ``hits`` are those of all columns."""
+def _card(served: ServedIndex, hit: Evidence, state: PageState, **in_column: Any) -> Card:
+    address = state.document(served.name, hit.docid, hit.passage.number)
+    own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
+    link = web_link(hit.url)
+    return Card(
+        hit=hit,
+        title=title_of(hit.title, hit.passage.text, hit.docid),
+        direction="rtl" if direction_of(hit.language) == "rtl" else "auto",
+        review=review_of(hit.metadata),
+        link=link,
+        address=address if len(address) <= LONGEST_ADDRESS else own,
+        plain=plain_citation(hit, link or own),
+        ris=listings.list_hits([hit], "ris").strip(),
+        cited=link or own,
+        like=state.more_like(served.name, hit.docid),
+        copies=[_copy(served, docid) for docid in (hit.copies.docids[:_COPIES] if hit.copies else ())],
+        **in_column,
+    )
 
-    asked: Sequence[IndexSearch]
-    state: PageState
-    hits: Mapping[str, Sequence[Evidence]]
-    longest: int
 
-    def of(self, ranking: ShownRanking) -> list[Card]:
-        """Return the cards of a ranking."""
-        pairs = zip(ranking.hits, ranking.reasons, strict=True)
-        return [self._card(ranking.name, hit, reason) for hit, reason in pairs]
+def _copy(served: ServedIndex, docid: str) -> tuple[str, str]:
+    try:
+        about = _about(served, docid)
+    except NotFoundError:
+        return docid, ""
+    return ", ".join(filter(None, about)), url_for("page.document_page", name=served.name, docid=docid)
 
-    def _card(self, column: str, hit: Evidence, reason: Reason) -> Card:
-        served = self._index_of(hit)
-        address = self.state.document(served.name, hit.docid, hit.passage.number)
-        own = urljoin(request.url_root, url_for("page.document_page", name=served.name, docid=hit.docid))
-        link = web_link(hit.url)
-        return Card(
-            hit=hit,
-            anchor=f"{column}-{hit.rank}",
-            pieces=excerpt(hit.passage.text, hit.passage.highlights, self.longest),
-            link=link,
-            elsewhere=elsewhere(hit.docid, column, self.hits),
-            address=address if len(address) <= LONGEST_ADDRESS else own,
-            reason=reason,
-            cited=cited(hit, link or own),
-            like=self.state.more_like(served.name, hit.docid),
-            copies=[self._copy(served, docid) for docid in (hit.copies.docids[:_COPIES] if hit.copies else ())],
-        )
 
-    def _index_of(self, hit: Evidence) -> ServedIndex:
-        return next((ranked.served for ranked in self.asked if ranked.served.name == hit.index), self.asked[0].served)
+def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
+    """Return the title for people, the source and the date of a document."""
+    document = charged_document(served.index, docid)
+    return title_of(document.title, document.text, docid), document.source, document.date
 
-    def _copy(self, served: ServedIndex, docid: str) -> Copy:
+
+@blueprint.route("/export", methods=["GET", "POST"])
+def export() -> Response:
+    """Answer the first hits of a state as a file; of several indexes those of the one ranking over all.
+
+    Raises BadInput if there is no query, no such format, or an id cannot stand in it.
+    """
+    parameters = asked_parameters().copy()
+    format = parameters.pop("format", "")
+    state = read_state(parameters, (*SEARCHED, "format"))
+    if format not in FORMATS:
+        raise BadInput("format", f"there is no format {format[:20]!r}; there are {', '.join(FORMATS)}")
+    if not (state.query or state.like):
+        raise BadInput("query", "there is nothing to export: ask for something first")
+    served = chosen_indexes(state)
+    most = min(each.index.settings.search.max_k for each in served)
+    asked = asked_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))
+    hits = (ranking_of_many(asked) if len(asked) > 1 else ranking(asked[0])).hits
+    content: str | bytes
+    if format == listings.JSON:
+        media, suffix = "application/json", "json"
+        content = msgspec.json.encode({"query": {"text": state.query}, "hits": hits})
+    else:
+        kind = listings.kind(format)
+        media, suffix = kind.media, kind.suffix
         try:
-            document = charged_document(served.index, docid)
-        except NotFoundError:
-            return Copy(docid, "")
-        about = ", ".join(
-            filter(None, (title_of(document.title, document.text, docid), document.source, document.date))
-        )
-        return Copy(about, url_for("page.document_page", name=served.name, docid=docid))
+            content = kind.write(hits, "1")
+        except QueryError as error:
+            raise BadInput("format", error.line) from None
+    named = {"Content-Disposition": f'attachment; filename="evidence.{suffix}"'}
+    return Response(content, mimetype=media, headers=named)
+
+
+def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
+    """Return the address of this search as JSON: the API's, or that of a file where several indexes are asked."""
+    if len(served) > 1:
+        return url_for("page.export", format=listings.JSON, **state.parameters())
+    own = ("index", "view", "lang", "passage", "collapse", "profile")
+    asked = {name: value for name, value in state.parameters().items() if name not in own}
+    options = state.options(served[0].index)
+    if options.collapse:
+        asked["collapse"] = options.collapse
+    if state.query:
+        asked |= {"syntax": "query"} if state.syntax == QUERY else {"profile": "tweet"}
+    return url_for("api.search_simply", name=served[0].name, **asked)
 
 
 @blueprint.get("/documents/<name>/<docid:docid>")
 def document_page(name: str, docid: str) -> tuple[str, int]:
-    """Show a document with its passages."""
+    """Show a document with its passages; what matches the query is marked while there is time."""
     state = read_state(request.args, READ)
     served = index_named(name)
     document = charged_document(served.index, docid)
     passages = served.index.passages(docid)
     chosen = int(state.passage) if state.passage.isascii() and state.passage.isdigit() else None
-    shown = blocks(document, passages, chosen, _highlighter(served, state))
+    mark: Mark = lambda _: []  # noqa: E731  nothing matches nothing
+    if state.query:
+        text = served.index.resolve(Search(profile=state.profile or None)).text(state.query)
+        mark = in_time(highlighter(text, served.index.terms), partial(limit_of().is_over, HIGHLIGHTS))
+    shown = blocks(document, passages, chosen, mark)
     back = state.index or [served.name]
     return page_of(
         "document.html",
@@ -241,16 +314,3 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
         like=PageState(index=[name], lang=state.lang, like=docid).address(),
         address=state.address(index=back, offset=state.offset),
     )
-
-
-def _highlighter(served: ServedIndex, state: PageState) -> Highlighter:
-    """Return what highlights the lines of a document while there is time."""
-    if not state.query:
-        return _unmarked
-    asked = Search(profile=state.profile or None)
-    marked, limit = highlighter(served.index.resolve(asked).text(state.query), served.index.terms), limit_of()
-    return in_time(marked, partial(limit.is_over, HIGHLIGHTS))
-
-
-def _unmarked(_: str) -> list[tuple[int, int]]:
-    return []

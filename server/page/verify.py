@@ -20,7 +20,7 @@ from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import RequestFields
 from .cards import title_of
-from .layout import blueprint, chosen_indexes, page_of, short_of
+from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _LONGEST_QUERY = 1_000
@@ -63,15 +63,6 @@ class Shown(NamedTuple):
     share: float | None
 
 
-class SortedVerdict(NamedTuple):
-    """A verdict for people: the sentences for and against the claim, and those that say neither."""
-
-    verdict: Verdict
-    conclusion: str
-    stances: list[tuple[str, list[Shown]]]
-    probabilities: list[tuple[str, float]]
-
-
 @blueprint.route("/verify", methods=["GET", "POST"])
 def verify_page() -> tuple[str, int] | Response:
     """Show the sentences for and against a claim, and the verdict of a model that is served, with its warning."""
@@ -82,51 +73,66 @@ def verify_page() -> tuple[str, int] | Response:
         if away:
             return away
         served = chosen_indexes(PageState(index=asked.index[:1]))[0]
-        return _page(asked, served, **_judged(asked, served))
+        where = parse_filter([], as_of=asked.as_of) if asked.as_of else None
+        judge = judge_of(served.index, registry().config, where)
+        shown = {} if judge is None else _worth(judge)
+        if judge is not None and asked.claim:
+            claim = Claim("claim", tweet(asked.claim))
+            if not served.index.resolve().has_words(claim.text):
+                raise BadInput("claim", "it holds no words to search for")
+            verdict = next(iter(judge.verifier.verify([claim])))
+            shown |= {
+                "verdict": verdict,
+                "conclusion": _conclusion(verdict),
+                "stances": _stances(verdict, judge, served, asked),
+                "probabilities": sorted(verdict.probabilities.items(), key=lambda pair: -pair[1]),
+            }
     except (QueryError, RefusedError) as error:
-        reason = error.unnamed if isinstance(error, BadInput) else error.line
-        return page_of("verify.html", PageState(lang=asked.lang), 400, asked=asked, problem=reason)
+        return page_of("verify.html", PageState(lang=asked.lang), 400, asked=asked, problem=reason_of(error))
+    return page_of(
+        "verify.html",
+        PageState(index=asked.index, lang=asked.lang),
+        asked=asked,
+        served=served,
+        judge=judge,
+        any_model=bool(served_verdicts()),
+        example=_EXAMPLES.get(served.index.info.language, ""),
+        **shown,
+    )
 
 
-def _judged(asked: VerifyState, served: ServedIndex) -> dict[str, Any]:
-    where = parse_filter([], as_of=asked.as_of) if asked.as_of else None
-    judge = judge_of(served.index, registry().config, where)
-    if judge is None or not asked.claim:
-        return {"judge": judge}
-    claim = Claim("claim", tweet(asked.claim))
-    if not served.index.resolve().has_words(claim.text):
-        raise BadInput("claim", "it holds no words to search for")
-    verdict = next(iter(judge.verifier.verify([claim])))
-    return {"judge": judge, "judged": _for_people(verdict, judge, served, asked)}
+def _worth(judge: Judge) -> dict[str, Any]:
+    """Return from how many claims a model learned, and how good it was found to be."""
+    manifest = judge.served.learned.manifest
+    learned = sum(sum(source.labels.values()) for source in manifest.sources)
+    worth = manifest.figures.get(manifest.model) if manifest.figures else None
+    return {"worth": worth, "learned": learned, "small": learned < _SMALL}
 
 
-def _for_people(verdict: Verdict, judge: Judge, served: ServedIndex, asked: VerifyState) -> SortedVerdict:
+def _stances(verdict: Verdict, judge: Judge, served: ServedIndex, asked: VerifyState) -> list[tuple[str, list[Shown]]]:
+    """Return the sentences for and against the claim, and those that say neither."""
     marked = highlighter(verdict.claim.text, served.index.terms)
     stances: dict[str, list[Shown]] = {"for": [], "against": [], "neither": []}
     for sentence, each in zip(verdict.evidence.sentences, judge.verifier.by_each(verdict), strict=True):
         label = max(each, key=lambda name: each[name])
         sure = each[label] > _MORE_LIKELY_THAN_NOT
+        document = url_for(
+            "page.document_page",
+            name=served.name,
+            docid=sentence.docid,
+            passage=sentence.number,
+            query=asked.claim[:_LONGEST_QUERY],
+        )
         shown = Shown(
             sentence=sentence,
             pieces=pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
             title=title_of(sentence.title, sentence.text, sentence.docid),
-            address=_document(served, sentence, asked.claim),
+            address=document,
             link=web_link(sentence.url),
             share=each[label] if sure else None,
         )
         stances[stance_of(label) if sure else "neither"].append(shown)
-    likely = sorted(verdict.probabilities.items(), key=lambda pair: -pair[1])
-    return SortedVerdict(verdict, _conclusion(verdict), [pair for pair in stances.items() if pair[1]], likely)
-
-
-def _document(served: ServedIndex, sentence: EvidenceSentence, claim: str) -> str:
-    return url_for(
-        "page.document_page",
-        name=served.name,
-        docid=sentence.docid,
-        passage=sentence.number,
-        query=claim[:_LONGEST_QUERY],
-    )
+    return [pair for pair in stances.items() if pair[1]]
 
 
 def _conclusion(verdict: Verdict) -> str:
@@ -134,23 +140,3 @@ def _conclusion(verdict: Verdict) -> str:
     if verdict.abstained:
         return "none"
     return stance_of(verdict.label) if verdict.probabilities[verdict.label] > _MORE_LIKELY_THAN_NOT else "unsure"
-
-
-def _page(asked: VerifyState, served: ServedIndex, **shown: Any) -> tuple[str, int]:
-    judge: Judge | None = shown.get("judge")
-    figures = judge.served.learned.manifest.figures if judge else {}
-    worth = figures.get(judge.served.learned.manifest.model) if judge and figures else None
-    learned = sum(sum(source.labels.values()) for source in judge.served.learned.manifest.sources) if judge else 0
-    return page_of(
-        "verify.html",
-        PageState(index=asked.index, lang=asked.lang),
-        asked=asked,
-        served=served,
-        any_model=bool(served_verdicts()),
-        worth=worth,
-        learned=learned,
-        small=learned < _SMALL,
-        figures=figures,
-        example=_EXAMPLES.get(served.index.info.language, ""),
-        **shown,
-    )

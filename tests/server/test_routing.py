@@ -1,18 +1,36 @@
-"""Addresses lead where werkzeug says, whether they are remembered or not."""
+"""Addresses lead where werkzeug says, and are written for whoever asks, who may be behind a proxy."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import RequestRedirect
 
-from factseek.server.app import Application
+from factseek.retrieval.errors import ConfigError
+from factseek.retrieval.search.index import Index
+from factseek.server.app import Application, create_app
 from factseek.server.routing import REMEMBERED
+from factseek.settings import Config
+
+from .conftest import KEY, writable
 
 ADDRESSES = ("/v1/en/search", "/v1/ar/search", "/v1/en/documents/a//b/c", "/static/page.css", "/v1/%D8%A3/search")
+PROXY, INNER, STRANGER = "10.9.8.7", "192.0.2.1", "198.51.100.4"
+SAID = {
+    "X-Forwarded-For": "203.0.113.5",
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Host": "facts.example",
+    "X-Forwarded-Prefix": "/evidence",
+}
+HTML = {"Accept": "text/html"}
+LINK = re.compile(r'\b(?:href|src|action|formaction)="([^"#?][^"]*)"')
 
 
 def made(kind: type[Flask]) -> Flask:
@@ -60,6 +78,121 @@ def test_the_memory_of_addresses_is_bounded() -> None:
     assert len(app.url_map.remembered) == 10
 
 
-def test_an_answer_leads_back_to_the_host_that_was_asked() -> None:
-    answer = made(Application).test_client().get("/pages", headers={"Host": "evidence.example:8080"})
-    assert answer.location == "http://evidence.example:8080/pages/"
+def behind(config: Config, indexes: dict[str, Index], **more: Any) -> FlaskClient:
+    """A client of an application that trusts two proxies."""
+    server = msgspec.structs.replace(
+        config.server, trusted_proxies=["10.0.0.0/8", INNER], adapters={"serper": "english", "alegre": ""}, **more
+    )
+    return create_app(msgspec.structs.replace(config, server=server), indexes).test_client()
+
+
+@pytest.fixture(scope="module")
+def proxied(config: Config, indexes: dict[str, Index]) -> FlaskClient:
+    return behind(config, indexes)
+
+
+def ask(client: FlaskClient, address: str, peer: str, said: dict[str, str], **more: Any) -> Any:
+    return client.open(address, environ_base={"REMOTE_ADDR": peer}, headers={**HTML, **said}, **more)
+
+
+PAGES = ["/?query=measles+vaccine", "/documents/english/measles", "/check", "/verify", "/add", "/docs", "/nothing"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_of_a_page_leads_back_through_the_proxy(proxied: FlaskClient, page: str) -> None:
+    text = ask(proxied, page, PROXY, SAID).text
+    links = LINK.findall(text)
+    own = [link for link in links if not link.startswith("https://who.example.org")]
+    assert len(own) > 8
+    assert {link for link in own if not link.startswith("/evidence/")} == set()
+    direct = LINK.findall(ask(proxied, page, STRANGER, {}).text)
+    assert [link.removeprefix("/evidence") for link in links] == direct
+
+
+def test_redirects_citations_and_descriptions_name_the_proxy(proxied: FlaskClient) -> None:
+    sent = ask(proxied, "/", PROXY, SAID, method="POST", data={"query": "moon"})
+    assert sent.location.startswith("/evidence/?")
+    slash = ask(proxied, "/alegre/text/similarity", PROXY, SAID, method="POST", json={})
+    assert slash.location == "https://facts.example/evidence/alegre/text/similarity/"
+    assert "https://facts.example/evidence/documents/english/" in ask(proxied, "/?query=sea+level", PROXY, SAID).text
+    assert "curl -s https://facts.example/evidence/v1/" in ask(proxied, "/docs", PROXY, SAID).text
+    assert ask(proxied, "/openapi.json", PROXY, SAID).json["servers"] == [{"url": "/evidence"}]
+    assert ask(proxied, "/openapi.json", STRANGER, SAID).json["servers"] == [{"url": "/"}]
+    hits = ask(proxied, "/serper/search", PROXY, SAID, method="POST", json={"q": "sea level", "num": 1}).json
+    assert hits["organic"][0]["link"].startswith("https://facts.example/evidence/v1/english/documents/")
+
+
+def test_a_change_says_where_it_is_behind_the_proxy(live: Path) -> None:
+    with writable(live, trusted_proxies=[PROXY]) as serving:
+        client = serving.app.test_client()
+        headers = {**SAID, "Authorization": f"Bearer {KEY}", "Accept": "application/json"}
+        put = ask(client, "/v1/live/documents/p1", PROXY, headers, method="PUT", json={"text": "Basalt floats."})
+        assert (put.status_code, put.location) == (201, "/evidence/v1/live/documents/p1")
+        bulk = ask(client, "/v1/live/documents", PROXY, headers, method="POST", json=[{"docid": "p2", "text": "Tin."}])
+        assert bulk.location.startswith("/evidence/v1/jobs/")
+
+
+@pytest.mark.parametrize("said", [SAID, {"Host": "facts.example"}, {**SAID, "Host": "facts.example"}])
+def test_what_a_stranger_calls_the_server_is_in_no_answer(proxied: FlaskClient, said: dict[str, str]) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = [(page, {}) for page in [*PAGES, "/?query=sea+level", "/openapi.json"]]
+    asked += [("/alegre/text/similarity", {"method": "POST", "json": {}})]
+    asked += [("/serper/search", {"method": "POST", "json": {"q": "sea level"}})]
+    for address, more in asked:
+        answer = ask(proxied, address, STRANGER, said, **more)
+        assert "facts.example" not in answer.text + str(answer.headers), address
+        assert "/evidence" not in answer.text + str(answer.headers), address
+    assert "http://localhost/documents/english/" in ask(proxied, "/?query=sea+level", STRANGER, said).text
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("X-Forwarded-Prefix", "//facts.example"),
+        ("X-Forwarded-Prefix", "evidence"),
+        ("X-Forwarded-Prefix", '/"><script>'),
+        ("X-Forwarded-Proto", "javascript"),
+        ("X-Forwarded-Host", "facts.example/evidence"),
+    ],
+)
+def test_what_no_proxy_would_say_is_passed_over(proxied: FlaskClient, header: str, value: str) -> None:
+    said, silent = (ask(proxied, "/?query=sea+level", PROXY, headers).text for headers in ({header: value}, {}))
+    assert LINK.findall(said) == LINK.findall(silent)
+    assert re.findall(r"https?://\S+", said) == re.findall(r"https?://\S+", silent)
+
+
+def test_a_proxy_that_keeps_the_host_is_believed(proxied: FlaskClient) -> None:
+    text = ask(proxied, "/?query=sea+level", INNER, {"Host": "facts.example:8443"}).text
+    assert "http://facts.example:8443/documents/english/" in text
+
+
+def test_each_client_behind_a_proxy_has_its_own_rate(
+    config: Config, indexes: dict[str, Index], caplog: pytest.LogCaptureFixture
+) -> None:
+    client = behind(config, indexes, per_minute=2)
+
+    def statuses(peer: str, *callers: str) -> list[int]:
+        said = [{"X-Forwarded-For": caller} if caller else {} for caller in callers]
+        found = []
+        for each in said:
+            with ask(client, "/v1/indexes", peer, each) as answer:  # what is closed is logged
+                found.append(answer.status_code)
+        return found
+
+    with caplog.at_level("INFO", "factseek.access"):
+        assert statuses(PROXY, *["203.0.113.9"] * 3) == [200, 200, 429]
+        assert statuses(PROXY, "203.0.113.10", "203.0.113.11", "2001:db8::7") == [200, 200, 200]
+        # Who is asked by a chain of proxies is who the farthest of those that are trusted was asked by.
+        assert statuses(PROXY, *[f"1.2.3.{n}, 203.0.113.12, {INNER}" for n in range(3)]) == [200, 200, 429]
+        assert statuses(STRANGER, "203.0.113.20", "203.0.113.21", "203.0.113.22") == [200, 200, 429]
+    callers = [record.fields["caller"] for record in caplog.records if hasattr(record, "fields")]
+    assert callers[0] == "address 203.0.113.9"
+    assert callers[5] == "address 2001:db8::7"
+    assert callers[6] == "address 203.0.113.12"
+    assert callers[-1] == f"address {STRANGER}"
+
+
+def test_a_proxy_without_an_address_is_named(config: Config, indexes: dict[str, Index]) -> None:
+    server = msgspec.structs.replace(config.server, trusted_proxies=["proxy.example"])
+    with pytest.raises(ConfigError) as error:
+        create_app(msgspec.structs.replace(config, server=server), indexes)
+    assert error.value.line.startswith("server.trusted_proxies: 'proxy.example' is no address of a proxy; write it as")

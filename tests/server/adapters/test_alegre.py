@@ -299,15 +299,15 @@ def test_a_context_admits_the_texts_that_lie_in_it(
 
 def test_a_hundred_near_texts_are_looked_through(client: FlaskClient) -> None:
     """More than one slice of the ranking is looked at, where a context admits few."""
-    from factseek.server.adapters import _alegre
+    from factseek.server.adapters import alegre
 
-    first = _alegre._FIRST_SLICE
-    _alegre._FIRST_SLICE = 1
+    first = alegre._FIRST_SLICE
+    alegre._FIRST_SLICE = 1
     try:
         assert ids(client, "a test", context={"app": "x"}) == ["2"]
         assert sorted(ids(client, "a test")) == ["1", "2"]
     finally:
-        _alegre._FIRST_SLICE = first
+        alegre._FIRST_SLICE = first
 
 
 def test_changes_have_threads_of_their_own() -> None:

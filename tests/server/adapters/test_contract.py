@@ -43,27 +43,27 @@ def is_its_own(name: str, answer: Any) -> None:
     """Check that an error has the shape of the adapter's protocol."""
     assert answer.status_code >= 400
     assert answer.mimetype == SHAPED
-    msgspec.json.decode(answer.data, type=ADAPTERS.load(name).FAILURE)
+    msgspec.json.decode(answer.data, type=ADAPTERS.load(name).adapter.failure)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_module_says_what_it_is(name: str) -> None:
-    adapter = ADAPTERS.load(name)
-    assert adapter.HELP
+    adapter = ADAPTERS.load(name).adapter
+    assert adapter.help
     assert adapter.blueprint.name == name.replace("-", "_")
-    assert set(adapter.STATUSES) <= set(range(400, 600))
+    assert set(adapter.statuses) <= set(range(400, 600))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_route_of_it_is_described(speaking_app: Flask, name: str) -> None:
-    adapter = ADAPTERS.load(name)
+    adapter = ADAPTERS.load(name).adapter
     prefix = f"{adapter.blueprint.name}."
     views = {
         rule.endpoint.removeprefix(prefix)
         for rule in speaking_app.url_map.iter_rules()
         if rule.endpoint.startswith(prefix)
     }
-    assert views == set(adapter.OPERATIONS)
+    assert views == set(adapter.operations)
     assert all(
         rule.rule.startswith(f"/{name}/")
         for rule in speaking_app.url_map.iter_rules()
@@ -132,19 +132,19 @@ def test_keys_and_rates_hold_for_it(speaking: Config, indexes: dict[str, Index],
     key = new_key()
     server = msgspec.structs.replace(speaking.server, keys={"me": digest(key)}, per_minute=1)
     client = create_app(msgspec.structs.replace(speaking, server=server), indexes).test_client()
-    adapter = ADAPTERS.load(name)
+    adapter = ADAPTERS.load(name).adapter
     refused = client.get(f"/{name}/x")
     is_its_own(name, refused)
-    assert refused.status_code == adapter.STATUSES.get(401, 401)
+    assert refused.status_code == adapter.statuses.get(401, 401)
     known = client.get(f"/{name}/x", headers={"X-API-Key": key})
     assert known.status_code == 404
     late = client.get(f"/{name}/x", headers={"Authorization": f"Bearer {key}"})
     is_its_own(name, late)
-    assert late.status_code == adapter.STATUSES.get(429, 429)
+    assert late.status_code == adapter.statuses.get(429, 429)
     assert int(late.headers["Retry-After"]) > 0
-    parameter = {adapter.KEY_PARAMETER: key} if adapter.KEY_PARAMETER else {"key": key}
-    wanted = 429 if adapter.KEY_PARAMETER else 401
-    assert client.get(f"/{name}/x", query_string=parameter).status_code == adapter.STATUSES.get(wanted, wanted)
+    parameter = {adapter.key_parameter: key} if adapter.key_parameter else {"key": key}
+    wanted = 429 if adapter.key_parameter else 401
+    assert client.get(f"/{name}/x", query_string=parameter).status_code == adapter.statuses.get(wanted, wanted)
 
 
 @pytest.mark.parametrize(
@@ -206,4 +206,4 @@ def test_a_body_that_is_too_large_is_refused_in_its_shape(
             headers = {"X-API-Key": key, "Content-Type": "application/json"}
             answer = client.open(filled(address), method=method, data=large, headers=headers)
             is_its_own(name, answer)
-            assert answer.status_code == ADAPTERS.load(name).STATUSES.get(413, 413)
+            assert answer.status_code == ADAPTERS.load(name).adapter.statuses.get(413, 413)

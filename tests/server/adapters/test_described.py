@@ -27,8 +27,8 @@ with warnings.catch_warnings():
 CHANGING = {f"alegre.alegre_{name}" for name in ("store", "delete", "similarity_sync")}
 ENDPOINTS = [
     f"{adapter.blueprint.name}.{view}"
-    for adapter in map(ADAPTERS.load, ADAPTERS.names())
-    for view in adapter.OPERATIONS
+    for adapter in (ADAPTERS.load(name).adapter for name in ADAPTERS.names())
+    for view in adapter.operations
 ]
 
 

@@ -18,21 +18,24 @@ from factseek.settings import Config
 ADAPTER = '''
 """A protocol of one question: ``GET /first?q=`` answers a title."""
 
-from types import MappingProxyType
-
-from flask import Blueprint, request
-
 from ...retrieval.search.evidence import Answer
-from ..api.operations import Operation
-from ..schemas import json_answer
-from ..schemas import ForeignFields, SearchOptions, from_query
-from . import configured_index
+from ..schemas import ForeignFields, SearchOptions
+from . import Adapter, configured_index
 from ._shared import hits_of
 
-HELP = "a toy"
-KEY_PARAMETER = "token"
-STATUSES = MappingProxyType({400: 422})
-blueprint = Blueprint("toy", __name__)
+
+class ToyFailure(Answer):
+    """What went wrong."""
+
+    oh: str
+
+    @classmethod
+    def of(cls, problem):
+        """Return an error as the toy says it."""
+        return cls(oh=problem.detail)
+
+
+adapter = Adapter(__name__, "a toy", ToyFailure, {400: 422}, key_parameter="token")
 
 
 class ToyQuestion(ForeignFields):
@@ -47,31 +50,11 @@ class ToyTitle(Answer):
     title: str
 
 
-class ToyFailure(Answer):
-    """What went wrong."""
-
-    oh: str
-
-
-FAILURE = ToyFailure
-
-
-def failure(problem):
-    """Return an error as the toy says it."""
-    return ToyFailure(oh=problem.detail)
-
-
-@blueprint.get("/first")
-def toy_first():
+@adapter.route("GET", "/first", {"q": "measles"})
+def toy_first(asked: ToyQuestion) -> ToyTitle:
     """Answer the title of the first hit."""
-    asked = from_query(request.args, ToyQuestion)
-    hits = hits_of(configured_index().index, asked.q, SearchOptions(k=1), query_name="q").hits
-    return json_answer(ToyTitle(title=hits[0].title))
-
-
-OPERATIONS = MappingProxyType(
-    {"toy_first": Operation("", ToyTitle, parameters=ToyQuestion, example=MappingProxyType({"q": "measles"}))}
-)
+    hits = hits_of(configured_index().index, asked.q, SearchOptions(k=1), query_name="q")
+    return ToyTitle(title=hits[0].title)
 '''
 
 

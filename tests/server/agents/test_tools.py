@@ -65,6 +65,7 @@ def test_the_tools_have_typed_schemas(config: Config) -> None:
     tools, templates = asked(config, ask)
     assert sorted(tool.name for tool in tools) == NAMES
     assert all(tool.description and tool.output_schema for tool in tools)
+    assert all(tool.input_schema["additionalProperties"] is False for tool in tools)
     search = next(tool for tool in tools if tool.name == "search").input_schema
     assert search["required"] == ["query"]
     assert (search["properties"]["k"]["maximum"], search["properties"]["k"]["default"]) == (20, 5)
@@ -135,6 +136,13 @@ def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, exampl
         ("check_claim", {"claim": ""}, "claim: String should have at least 1 character"),
         ("rank_claims", {"texts": []}, "texts: List should have at least 1 item after validation, not 0"),
         ("get_document", {"docid": "nothing"}, "there is no document 'nothing'"),
+        ("search", {"query": CLAIM, "until": "2016"}, "until: there is no such argument"),
+        ("search", {"query": CLAIM, "source": ["who.example.org"]}, "source: there is no such argument"),
+        ("search", {"query": CLAIM, "top_k": 1}, "top_k: there is no such argument"),
+        ("check_claim", {"claim": CLAIM, "until": "2016"}, "until: there is no such argument"),
+        ("get_document", {"docid": "measles", "idx": "arabic"}, "idx: there is no such argument"),
+        ("list_indexes", {"language": "ar"}, "language: there is no such argument"),
+        ("rank_claims", {"texts": ["a"], "top": 1}, "top: there is no such argument"),
         ("rank_claims", {"texts": ["x" * 301]}, "claims[0].text: has 301 characters; at most 300 are read"),
     ],
 )

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.server.page.reasons import Step, reasons
+from factseek.server.page.rankings import Step, reasons
 
 from .test_page import anchors, get, links
 

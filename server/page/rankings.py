@@ -1,0 +1,250 @@
+"""The searches of a page: one ranking of an index, all of its rankings, or one ranking over several indexes.
+
+Each hit says why it stands where it does: its words, what each ranking made of it, what its stages did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from ...retrieval import retrievers, stages
+from ...retrieval.deadline import Deadline
+from ...retrieval.domain import Hit, Part
+from ...retrieval.errors import FactseekError
+from ...retrieval.retrievers import RetrieverKind
+from ...retrieval.search.answer import Question, Took
+from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.options import ResolvedSearch, Search
+from ..errors import BadInput
+from ..runtime import ServedIndex
+from ..search import KEEP, TimedOutError, answer, answer_of_many, limit_of, query_errors_named, search_of
+from .state import PageState
+
+if TYPE_CHECKING:
+    from ...retrieval.search.index import Index
+
+MANY = "many"
+"""The name of the one ranking over several indexes."""
+_WORDS = 8
+"""Words of a hit that are shown, heaviest first."""
+
+
+class IndexSearch(NamedTuple):
+    """What one index is asked: the question, the text that is ranked by, and the search with what the query asks."""
+
+    served: ServedIndex
+    question: Question
+    text: str
+    search: Search
+
+    @property
+    def size(self) -> int:
+        """How many hits a page has."""
+        return self.search.k or self.served.index.settings.search.k
+
+
+class RankedBy(NamedTuple):
+    """A ranking by its label: the rank that it gave the hit and its score; ``vote`` is None where nothing is fused.
+
+    ``help`` says by what it ranks.
+    """
+
+    name: str
+    label: str
+    help: str
+    rank: int
+    score: float
+    vote: float | None
+
+
+class Step(NamedTuple):
+    """A stage by its name and label, the ranks before and after it, and the score that it gave the hit, if it did."""
+
+    name: str
+    label: str
+    rank: int
+    after: int
+    gave: float | None
+
+
+class Reason(NamedTuple):
+    """Why a hit stands at its rank: the words of the query that its passage holds, with what BM25 counts them as.
+
+    ``missed`` are the rankings that do not have it, ``depth`` is how far they look, ``steps`` are the stages that did
+    something to it.
+    """
+
+    words: list[tuple[str, float]]
+    rankings: list[RankedBy]
+    missed: list[str]
+    depth: int
+    steps: list[Step]
+    fused: bool
+
+
+class ShownRanking(NamedTuple):
+    """The hits of one ranking with the reason of each; ``late`` names what was cut off.
+
+    ``ready`` is False of a ranking that was cut off itself.
+    """
+
+    name: str
+    hits: list[Evidence]
+    reasons: list[Reason]
+    took: Took | None
+    more: bool = False
+    note: str = ""
+    late: tuple[str, ...] = ()
+    ready: bool = True
+    approximate: bool = False
+
+
+def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
+    """Return what each index is asked.
+
+    Raises BadInput if it makes no sense.
+    """
+    if state.like and (state.query or len(served) > 1):
+        reason = "more like a document is asked of one index, without a query; leave out the other"
+        raise BadInput("like", reason)
+    asked = []
+    for one in served:
+        search = search_of(state.options(one.index), one.index, k_name="hits", offset=state.offset)
+        question = Question(
+            query=state.query, search=search, like=state.like, syntax=state.syntax, undated=state.undated == KEEP
+        )
+        with query_errors_named():
+            text, search, _ = question.to(one.index)
+        asked.append(IndexSearch(one, question, text, search))
+    return asked
+
+
+def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
+    """Return one ranking of an index, by its default retriever unless one is named."""
+    index, search = asked.served.index, asked.question.search
+    question = replace(asked.question, search=search._replace(retriever=retriever or search.retriever))
+    result = answer(index, question)
+    return ShownRanking(
+        result.retriever,
+        result.hits,
+        reasons(index, result.text, result.search, result.ranked, limit_of()),
+        result.took,
+        result.more,
+        _note(asked),
+        tuple(dict.fromkeys(result.missing)),
+        approximate=result.approximate,
+    )
+
+
+def rankings(asked: IndexSearch) -> list[ShownRanking]:
+    """Return all rankings of an index in the order of their columns; one that took too long is not ready.
+
+    Raises TimedOutError if none was ready in time.
+    """
+    each = []
+    for name in kinds_of(asked.served):
+        try:
+            each.append(ranking(asked, name))
+        except TimedOutError:
+            each.append(ShownRanking(name, [], [], None, ready=False))
+    if not any(part.ready for part in each):
+        raise TimedOutError("no ranking was ready in time; try again")
+    return each
+
+
+def ranking_of_many(asked: Sequence[IndexSearch]) -> ShownRanking:
+    """Return one ranking over several indexes, fused by rank; each hit says its index, and stands in it for a reason.
+
+    Raises BadInput if an index cannot answer, TimedOutError if none was ready in time.
+    """
+    indexes = {part.served.name: part.served.index for part in asked}
+    result = answer_of_many(indexes, {part.served.name: part.question for part in asked}, dict.fromkeys(indexes, 1.0))
+    limit, why = limit_of(), {}
+    for part in asked:
+        own = [of for of in result.ranked if of.name == part.served.name]
+        alone, ranks = part.search._replace(offset=0, sort=""), [of.rank for of in own]
+        hits = [of.hit for of in own]
+        why[part.served.name] = iter(reasons(part.served.index, part.text, alone, hits, limit, ranks=ranks))
+    return ShownRanking(
+        MANY,
+        result.hits,
+        [next(why[of.name]) for of in result.ranked],
+        result.took,
+        result.more,
+        " ".join(dict.fromkeys(filter(None, map(_note, asked)))),
+        tuple(name for name, part in result.indexes.items() if part.missing),
+        approximate=any(part.resolved.approximate for part in result.indexes.values()),
+    )
+
+
+def _note(asked: IndexSearch) -> str:
+    """Return what a reader of the hits should know, but for what the dates leave out, which the page says itself."""
+    return asked.served.index.note(asked.text, asked.search._replace(where=None))
+
+
+def reasons(
+    index: Index, query: str, asked: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
+) -> list[Reason]:
+    """Return the reason of each hit of a search; without its words if there is no time for them.
+
+    ``ranks`` are those of the hits in the list of the index, one after the other from the offset on if none is given.
+    """
+    resolved = index.resolve(asked)
+    none: list[dict[str, float]] = [{} for _ in hits]
+    words = none if limit.is_over("reasons") else index.word_weights(query, hits, asked)
+    places = ranks or count(asked.offset + 1)
+    return [_reason(rank, hit, held, resolved) for rank, hit, held in zip(places, hits, words, strict=False)]
+
+
+def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch) -> Reason:
+    parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
+    names = set(stages.names()) if len(parts) > 1 else set()
+    ranked = [part for part in parts if part.retriever not in names]
+    staged = [part for part in parts if part.retriever in names]
+    having = {part.retriever for part in ranked}
+    steps = zip(staged, [*(part.rank for part in staged[1:]), rank], strict=bool(staged))
+    return Reason(
+        words=sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
+        rankings=[
+            RankedBy(
+                part.retriever,
+                *labels_of(part.retriever),
+                part.rank,
+                part.score,
+                part.vote if resolved.fuses and hit.score >= 0 else None,
+            )
+            for part in ranked
+        ],
+        missed=[labels_of(name)[0] for name in resolved.rankings if resolved.fuses and name not in having],
+        depth=resolved.settings.search.fusion.depth,
+        steps=[
+            Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, after, part.vote or None)
+            for part, after in steps
+            if part.vote or part.rank != after
+        ],
+        fused=resolved.fuses,
+    )
+
+
+def labels_of(retriever: str) -> tuple[str, str]:
+    """Return a ranking's name for people, and by what it ranks, in English texts of the page."""
+    try:
+        kind = retrievers.kind(retriever)
+    except FactseekError:
+        return retriever, ""
+    return kind.LABEL, kind.HELP
+
+
+def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:
+    """Return the rankings of an index in the order of their columns.
+
+    What is fused stands behind the first of its sources, between what it was made of.
+    """
+    kinds = {name: retrievers.kind(name) for name in sorted(served.retrievers)}
+    fusing = [name for name in kinds if kinds[name].FUSES]
+    sources = [name for name in kinds if name not in fusing]
+    return {name: kinds[name] for name in (*sources[:1], *fusing, *sources[1:])}
