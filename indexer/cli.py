@@ -100,7 +100,7 @@ def _register_index(commands: Subparsers) -> None:
 def _kind(word: str) -> str:
     """Return the kind of source that a word names; raise ArgumentTypeError if it is a source itself."""
     from ..retrieval.records.table_shape import shape_of
-    from .collections._foreign import kind_for
+    from .collections._tables import kind_for
 
     if word in kinds() or not Path(word).exists():
         return word

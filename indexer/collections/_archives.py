@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from . import ReadOptions
-from ._streams import BadFileError, open_bytes
+from ._files import BadFileError, open_bytes
 
 SUFFIXES = (".warc", ".arc")
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
