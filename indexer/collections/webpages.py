@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from calendar import monthrange
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -122,7 +123,7 @@ def _captured_page(capture: Capture, options: ReadOptions) -> Page | None:
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
     """Find the main content of an HTML page, or report or count why there is none and return ``None``."""
-    url, charset, latest = (capture.url, capture.charset, capture.moment[:10]) if capture else ("", "", "")
+    url, charset, latest = (capture.url, capture.charset, _last_day(capture.moment)) if capture else ("", "", "")
     try:
         page = extract(decode(content, charset), url, latest)
     except PageTooLargeError as error:
@@ -134,6 +135,14 @@ def _html_page(content: bytes, place: str, options: ReadOptions, capture: Captur
     if page is None:
         options.leave_out(place, "no main content")
     return page
+
+
+def _last_day(moment: str) -> str:
+    """Return the last day of the time that a capture may be of."""
+    day = moment[:10]
+    if len(day) == len("2020-01"):
+        return f"{day}-{monthrange(int(day[:4]), int(day[5:]))[1]}"
+    return f"{day}-12-31" if len(day) == len("2020") else day
 
 
 def _plain_page(content: bytes, charset: str) -> Page:

@@ -467,7 +467,7 @@ def test_content_and_titles_of_readability_pages(data_dir: Path) -> None:
     assert len(scores) == 65
     assert sum(scores) / 65 > 0.96
     assert sum(titles) >= 52
-    assert (sum(dates), len(dates)) == (14, 16)
+    assert (sum(dates), len(dates)) == (15, 16)
 
 
 @pytest.mark.data
