@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import ReadOptions
-from ._lines import BadFileError, parse_json_object, read_lines
+from ._files import BadFileError
+from ._lines import parse_json_object, read_lines
 
 
 class Result(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from calendar import monthrange
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,14 +21,11 @@ from ...retrieval.records.table_shape import LOOKED_AT, binary_remedy, shape_of_
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
-from ._checkthat import topic_of
 from ._claim_results import Result, beside, is_claims_file, read_results
-from ._documents import make_record
-from ._files import expand
-from ._foreign import is_table, kind_for
-from ._languages import page_language
-from ._lines import BadFileError, read_bytes
+from ._documents import checkthat_ids, make_record, text_language
+from ._files import BadFileError, expand, read_bytes
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
+from ._tables import is_table, kind_for
 
 SUMMARY = "web pages: HTML and text files or folders of them, WARC and ARC archives"
 SPLIT = True
@@ -93,7 +91,7 @@ def _page_of_file(path: Path, docid: str, result: Result | None, options: ReadOp
     url, title, topic = result or ("", "", "")
     if not title or title.endswith(("...", "…")):  # a search shortens long titles
         title = page.title or title
-    fields = {"url": url or page.url, "title": title, "topic": topic or topic_of(docid)}
+    fields = {"url": url or page.url, "title": title, "topic": topic or checkthat_ids(docid)[0]}
     return _record(page, {**fields, "docid": docid}, place, options)
 
 
@@ -125,7 +123,7 @@ def _captured_page(capture: Capture, options: ReadOptions) -> Page | None:
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
     """Find the main content of an HTML page, or report or count why there is none and return ``None``."""
-    url, charset, latest = (capture.url, capture.charset, capture.moment[:10]) if capture else ("", "", "")
+    url, charset, latest = (capture.url, capture.charset, _last_day(capture.moment)) if capture else ("", "", "")
     try:
         page = extract(decode(content, charset), url, latest)
     except PageTooLargeError as error:
@@ -139,6 +137,14 @@ def _html_page(content: bytes, place: str, options: ReadOptions, capture: Captur
     return page
 
 
+def _last_day(moment: str) -> str:
+    """Return the last day of the time that a capture may be of."""
+    day = moment[:10]
+    if len(day) == len("2020-01"):
+        return f"{day}-{monthrange(int(day[:4]), int(day[5:]))[1]}"
+    return f"{day}-12-31" if len(day) == len("2020") else day
+
+
 def _plain_page(content: bytes, charset: str) -> Page:
     """Take a text as it is, its line ends made one kind."""
     text = decode(content, charset).replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ").strip()
@@ -149,7 +155,7 @@ def _record(
     page: Page, fields: Mapping[str, str], place: str, options: ReadOptions, metadata: Mapping[str, Any] | None = None
 ) -> Record | None:
     """Return the document of a page; its language is the declared one or the one that its text looks like."""
-    language = page_language(page.text, page.language)
+    language = text_language(page.text, page.language)
     record_fields = {"text": page.text, "date": page.date, "language": language, **fields}
     return make_record(record_fields, place, options, metadata or {})
 

@@ -10,7 +10,7 @@ import pytest
 
 from factseek.indexer.collections import BadLines, ReadOptions, Record, reader
 from factseek.indexer.collections._linked_data import nodes_of_type
-from factseek.indexer.collections._ratings import verdict_of
+from factseek.indexer.collections._reviews import verdict_of
 from factseek.indexer.collections.claimreview import _digest
 from factseek.retrieval.errors import SourceError
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.indexer.collections import ReadOptions
-from factseek.indexer.collections._dates import clean_date
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.collections._files import expand, one_file
 from factseek.retrieval.errors import SourceError
+from factseek.retrieval.records.dates import clean_date
 
 HTML = (".html", ".htm", ".txt")
 
