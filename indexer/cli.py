@@ -246,7 +246,7 @@ def _say_unread_dates(built: BuildReport) -> None:
     if dates.count:
         what = "1 date is not understood:" if dates.count == 1 else f"{dates.count:,} dates are not understood, such as"
         say(
-            f"note: {what} {dates.example}; write YYYY-MM-DD to filter by it, or say --dates where only the order is open"
+            f"note: {what} {dates.example}; write YYYY-MM-DD to filter by it, or say --dates if only the order is open"
         )
 
 
