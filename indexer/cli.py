@@ -245,9 +245,8 @@ def _say_unread_dates(built: BuildReport) -> None:
     dates = built.unread_dates
     if dates.count:
         what = "1 date is not understood:" if dates.count == 1 else f"{dates.count:,} dates are not understood, such as"
-        say(
-            f"note: {what} {dates.example}; write YYYY-MM-DD to filter by it, or say --dates if only the order is open"
-        )
+        either = ", or say --dates day-first or month-first" if dates.either else ""
+        say(f"note: {what} {dates.example}; write YYYY-MM-DD to filter by it{either}")
 
 
 def show_info(args: argparse.Namespace) -> int:

@@ -89,9 +89,10 @@ class BadLines:
 
 @dataclass(slots=True)
 class UnreadDates:
-    """How many dates could not be read, with the first of them and its place."""
+    """How many dates could not be read, ``either`` of them for want of an order, with the first and its place."""
 
     count: int = 0
+    either: int = 0
     example: str = ""
 
 
@@ -141,6 +142,7 @@ class ReadOptions:
         date = clean_date(written, order)
         if written and not date:
             self.unread_dates.count += 1
+            self.unread_dates.either += order_of(written) == "either"
             self.unread_dates.example = self.unread_dates.example or f"{written[:40]!r} ({place})"
         return date
 

@@ -93,8 +93,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
 
 def _check_end(records: Any, record: Any, place: str) -> None:
     """Raise BadFileError if a record that was read through ended before its length, or after it."""
-    if record is not None and record.raw_stream.limit:
-        missing = record.raw_stream.limit
+    if missing := record.raw_stream.limit if record is not None else 0:
         raise BadFileError(place, f"the archive ends {missing:,} bytes before the record does; fetch it again")
     if records.err_count:
         raise BadFileError(place, "the length of the record is wrong; what follows it cannot be read")
@@ -130,7 +129,12 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     answer = record.http_headers
     declared = _header(answer, "Content-Type") if answer else (record.content_type or "")
     media_type = declared.partition(";")[0].strip().lower()
-    if reason := _not_a_page(url, answer, media_type):
+    reasons = {
+        "record without a web address": not _ADDRESS.match(url),
+        "HTTP status other than 200": answer is not None and answer.get_statuscode() != "200",
+        "neither HTML nor plain text": media_type not in _PAGE_TYPES,
+    }
+    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         options.skipped[reason] += 1
         return None
     moment = _moment(_header(record.rec_headers, "WARC-Date", "archive-date"))
@@ -162,15 +166,6 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
         options.skipped[f"packed with {packing}, which is not read"] += 1
         return None
     return content
-
-
-def _not_a_page(url: str, answer: Any, media_type: str) -> str:
-    """Return why a record holds no page, or ``""`` if it holds one."""
-    if not _ADDRESS.match(url):
-        return "record without a web address"
-    if answer is not None and answer.get_statuscode() != "200":
-        return "HTTP status other than 200"
-    return "" if media_type in _PAGE_TYPES else "neither HTML nor plain text"
 
 
 def _unread() -> set[str]:

@@ -40,7 +40,7 @@ _LONGEST_ADDRESS = MAX_DOCID_BYTES - 12
 _PAGES = (".html", ".htm", ".xhtml")
 _LANGUAGE = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([A-Za-z-]{2,20})""", re.I)
 _SELF = re.compile(r"<(?:link|meta)\b[^<>]*>", re.I)
-_ATTRIBUTE = re.compile(r"""([a-z]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.I)
+_ATTRIBUTE = re.compile(r"""([a-z]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     DOCID: ("docid", "id", "@id"),
     "claimReviewed": ("claimReviewed", "claim_reviewed", "claim", "text"),
@@ -151,7 +151,7 @@ def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
 def _address(page: str) -> str:
     """Return the address that a page gives itself, ``""`` if it gives none."""
     for tag in _SELF.finditer(page):
-        named = {name.lower(): unescaped(first or second) for name, first, second in _ATTRIBUTE.findall(tag[0])}
+        named = {name.lower(): unescaped(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(tag[0])}
         said = "canonical" in named.get("rel", "").lower().split() or named.get("property", "").lower() == "og:url"
         address = (named.get("href") or named.get("content") or "").strip()
         if said and address.startswith(("https://", "http://")):
