@@ -18,8 +18,58 @@ _KEY_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 def register(commands: Subparsers) -> None:
     """Add ``serve``, ``mcp`` and ``key`` to the command line."""
-    _register_serve(commands)
-    _register_mcp(commands)
+    serving = commands.add_parser(
+        "serve",
+        help="serve indexes over HTTP, with a search page",
+        description="Serve indexes over HTTP: a search page and a JSON API. Ctrl-C stops.",
+    )
+    tools = commands.add_parser(
+        "mcp",
+        help="give agents tools to search, over the Model Context Protocol",
+        description="Give agents tools to search, over the Model Context Protocol: on standard input and output for "
+        "the agent that starts it, or with --http for many. Ctrl-C stops.",
+    )
+    for parser in (serving, tools):
+        _add_named(
+            parser, "--index", "NAME=DIR", "serve the index in DIR as NAME; may be given again (default: "
+            "server.indexes of the configuration)",
+        )  # fmt: skip
+        _add_named(
+            parser, "--ranker", "NAME=FILE", "rank claims by the model in FILE as NAME; may be given again (default: "
+            "server.rankers of the configuration; none with --index)",
+        )  # fmt: skip
+    _add_named(
+        serving, "--verdicts", "NAME=FILE", "judge claims on the page by the model in FILE (factseek verdict --save); "
+        "may be given again (default: server.verdicts of the configuration; none with --index)",
+    )  # fmt: skip
+    _add_named(
+        serving, "--adapter", "NAME[=INDEX]", "speak another protocol below /NAME/, answered from the index served as "
+        "INDEX, else the first; may be given again (default: server.adapters of the configuration, none)",
+    )  # fmt: skip
+    tools.add_argument(
+        "--verdicts", type=Path, metavar="FILE", help="judge claims by the model in FILE (factseek verdict --save)"
+    )
+    tools.add_argument("--http", action="store_true", help="serve over HTTP, at /mcp, instead of standard input")
+    host = "default: server.host of the configuration, 127.0.0.1"
+    serving.add_argument("--host", metavar="ADDRESS", help=host)
+    serving.add_argument("--port", type=int, metavar="N", help="0: any free one (default: server.port, 8000)")
+    serving.add_argument("--workers", type=int, metavar="N", help="processes (default: server.workers, 2)")
+    serving.add_argument(
+        "--allow-writes",
+        action="store_true",
+        help="let documents be put and deleted, which always needs a key (default: server.writes, false)",
+    )
+    serving.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="ask the shards of indexes on the Ray cluster at HOST:PORT (default: cluster.address, none)",
+    )
+    tools.add_argument("--host", metavar="ADDRESS", help=host)
+    tools.add_argument("--port", type=int, metavar="N", help="default: server.port, 8000")
+    for parser, command in ((serving, serve), (tools, offer_tools)):
+        add_config(parser)
+        add_verify(parser)
+        parser.set_defaults(command=command)
     key = commands.add_parser(
         "key",
         help="make up an API key for the server",
@@ -29,82 +79,8 @@ def register(commands: Subparsers) -> None:
     key.set_defaults(command=make_key)
 
 
-def _register_serve(commands: Subparsers) -> None:
-    parser = commands.add_parser(
-        "serve",
-        help="serve indexes over HTTP, with a search page",
-        description="Serve indexes over HTTP: a search page and a JSON API. Ctrl-C stops.",
-    )
-    _add_served(parser)
-    parser.add_argument(
-        "--verdicts",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="judge claims on the page by the model in FILE (factseek verdict --save); may be given again (default: "
-        "server.verdicts of the configuration; none with --index)",
-    )
-    parser.add_argument(
-        "--adapter",
-        action="append",
-        default=[],
-        metavar="NAME[=INDEX]",
-        help="speak another protocol below /NAME/, answered from the index served as INDEX, else the first; may be "
-        "given again (default: server.adapters of the configuration, none)",
-    )
-    parser.add_argument("--host", metavar="ADDRESS", help="default: server.host of the configuration, 127.0.0.1")
-    parser.add_argument("--port", type=int, metavar="N", help="0: any free one (default: server.port, 8000)")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: server.workers, 2)")
-    parser.add_argument(
-        "--allow-writes",
-        action="store_true",
-        help="let documents be put and deleted, which always needs a key (default: server.writes, false)",
-    )
-    parser.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="ask the shards of indexes on the Ray cluster at HOST:PORT (default: cluster.address, none)",
-    )
-    add_config(parser)
-    add_verify(parser)
-    parser.set_defaults(command=serve)
-
-
-def _register_mcp(commands: Subparsers) -> None:
-    parser = commands.add_parser(
-        "mcp",
-        help="give agents tools to search, over the Model Context Protocol",
-        description="Give agents tools to search, over the Model Context Protocol: on standard input and output for "
-        "the agent that starts it, or with --http for many. Ctrl-C stops.",
-    )
-    _add_served(parser)
-    parser.add_argument(
-        "--verdicts", type=Path, metavar="FILE", help="judge claims by the model in FILE (factseek verdict --save)"
-    )
-    parser.add_argument("--http", action="store_true", help="serve over HTTP, at /mcp, instead of standard input")
-    parser.add_argument("--host", metavar="ADDRESS", help="default: server.host of the configuration, 127.0.0.1")
-    parser.add_argument("--port", type=int, metavar="N", help="default: server.port, 8000")
-    add_config(parser)
-    add_verify(parser)
-    parser.set_defaults(command=offer_tools)
-
-
-def _add_served(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--index",
-        action="append",
-        default=[],
-        metavar="NAME=DIR",
-        help="serve the index in DIR as NAME; may be given again (default: server.indexes of the configuration)",
-    )
-    parser.add_argument(
-        "--ranker",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="rank claims by the model in FILE as NAME; may be given again (default: server.rankers of the "
-        "configuration; none with --index)",
-    )
+def _add_named(parser: argparse.ArgumentParser, option: str, what: str, help: str) -> None:
+    parser.add_argument(option, action="append", default=[], metavar=what, help=help)
 
 
 def make_key(args: argparse.Namespace) -> int:
@@ -154,11 +130,11 @@ def configured(args: argparse.Namespace) -> Config:
     asked = {name: getattr(args, name, None) for name in ("host", "port", "workers")}
     changes: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     if args.index:
-        changes["indexes"] = _named("--index", "DIR", args.index)
+        changes["indexes"] = _paths("--index", "DIR", args.index)
     for option, setting in (("ranker", "rankers"), ("verdicts", "verdicts")):
         pairs = getattr(args, option, [])
         if isinstance(pairs, list) and (args.index or pairs):
-            changes[setting] = _named(f"--{option}", "FILE", pairs)
+            changes[setting] = _paths(f"--{option}", "FILE", pairs)
     if getattr(args, "adapter", ()):
         changes["adapters"] = {name: index for name, _, index in (pair.partition("=") for pair in args.adapter)}
     if getattr(args, "allow_writes", False):
@@ -172,7 +148,7 @@ def configured(args: argparse.Namespace) -> Config:
     return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, **changes))
 
 
-def _named(option: str, what: str, pairs: list[str]) -> dict[str, str]:
+def _paths(option: str, what: str, pairs: list[str]) -> dict[str, str]:
     paths: dict[str, str] = {}
     for pair in pairs:
         name, separator, path = pair.partition("=")

@@ -16,42 +16,13 @@ from typing import NamedTuple
 
 import msgspec
 from flask import Flask, Response, current_app, g, request
-from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import HTTPException
-from werkzeug.http import parse_accept_header
 
 from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
 
-_KEY = "factseek.dialects"
-
-
-class Dialect(NamedTuple):
-    """What the clients of a protocol expect where something goes wrong, and where they put a key."""
-
-    failure: Callable[[Problem], object]
-    """Says an error, whose status is the protocol's already, in its shape."""
-    statuses: Mapping[int, int]
-    """The protocol's status for one of ours, where they differ."""
-    key_parameter: str
-    """The parameter of a query string that carries a key, ``""`` if none does."""
-
-
-def speak(app: Flask, prefix: str, dialect: Dialect) -> None:
-    """Let ``app`` speak a dialect at all addresses below ``/prefix/``."""
-    app.extensions.setdefault(_KEY, {})[prefix] = dialect
-
-
-def dialect() -> Dialect | None:
-    """Return the dialect of the address that the current request asks for, None if it is our own."""
-    dialects: Mapping[str, Dialect] = current_app.extensions.get(_KEY, {})
-    return dialects.get(request.path.partition("/")[2].partition("/")[0])
-
-
-_log = logging.getLogger("factseek.server")
-_PAGE = "factseek.problem_page"
-
 RETRY_AFTER = 5.0
 """Seconds after which to ask again for an index that could not be searched: one that was replaced is there by then."""
+_DIALECTS, _PAGE = "factseek.dialects", "factseek.problem_page"
 _HTTP = {
     400: ("bad-input", "the request makes no sense"),
     404: ("not-found", "there is nothing at this address"),
@@ -80,6 +51,7 @@ TITLES = {
     "unknown-ranker": "No such ranker",
     "unsupported-media-type": "Unsupported media type",
 }
+_log = logging.getLogger("factseek.server")
 
 
 class BadInput(QueryError):
@@ -123,20 +95,19 @@ class OverloadedError(RefusedError):
 class UnknownIndexError(NotFoundError):
     """No index of this name is served."""
 
+    slug = "unknown-index"
+
 
 class UnknownRankerError(NotFoundError):
     """No ranker of this name is served."""
+
+    slug = "unknown-ranker"
 
 
 class UnknownJobError(NotFoundError):
     """No job of this id is known."""
 
-
-_NOT_THERE: Mapping[type, str] = {
-    UnknownIndexError: "unknown-index",
-    UnknownJobError: "unknown-job",
-    UnknownRankerError: "unknown-ranker",
-}
+    slug = "unknown-job"
 
 
 class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -150,6 +121,28 @@ class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     field: str | msgspec.UnsetType = msgspec.UNSET
 
 
+class Dialect(NamedTuple):
+    """What the clients of a protocol expect where something goes wrong, and where they put a key."""
+
+    failure: Callable[[Problem], object]
+    """Says an error, whose status is the protocol's already, in its shape."""
+    statuses: Mapping[int, int]
+    """The protocol's status for one of ours, where they differ."""
+    key_parameter: str
+    """The parameter of a query string that carries a key, ``""`` if none does."""
+
+
+def speak(app: Flask, prefix: str, dialect: Dialect) -> None:
+    """Let ``app`` speak a dialect at all addresses below ``/prefix/``."""
+    app.extensions.setdefault(_DIALECTS, {})[prefix] = dialect
+
+
+def dialect() -> Dialect | None:
+    """Return the dialect of the address that the current request asks for, None if it is our own."""
+    dialects: Mapping[str, Dialect] = current_app.extensions.get(_DIALECTS, {})
+    return dialects.get(request.path.partition("/")[2].partition("/")[0])
+
+
 def register(app: Flask, page: Callable[[Problem], str]) -> None:
     """Answer every error of ``app`` in the one shape; ``page`` writes one for a browser."""
     app.extensions[_PAGE] = page
@@ -160,51 +153,52 @@ def answer(error: Exception) -> Response | HTTPException:
     """Return the answer to an error; an unexpected one is logged, and its message stays in the log."""
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error
-    problem = problem_of(error)
+    problem, spoken = _problem_of(error), dialect()
     if problem.status >= 500:
-        expected = isinstance(error, FactseekError)
         reason = error.line if isinstance(error, FactseekError) else "unexpected error"
         level = logging.INFO if isinstance(error, OverloadedError) else logging.ERROR
-        _log.log(level, "%s %s", problem.request_id, reason, exc_info=None if expected else error)
-    spoken = dialect()
+        trace = None if isinstance(error, FactseekError) else error
+        _log.log(level, "%s %s", problem.request_id, reason, exc_info=trace)
     if spoken is not None:
-        response = _translated(problem, spoken)
+        # An address that is not there is that in every protocol, whatever it answers to a name that is not.
+        own = problem.status if problem.error == "not-found" else spoken.statuses.get(problem.status, problem.status)
+        body = msgspec.json.encode(spoken.failure(msgspec.structs.replace(problem, status=own)))
+        response = Response(body, own, mimetype="application/json")
+    elif _is_read_by_a_person():
+        response = Response(current_app.extensions[_PAGE](problem), problem.status, mimetype="text/html")
     else:
-        response = _page(problem) if _from_browser() else _json(problem)
+        response = Response(msgspec.json.encode(problem), problem.status, mimetype="application/problem+json")
     seconds = RETRY_AFTER if problem.status == 503 else 0.0
     if isinstance(error, RefusedError):
         response.headers.update(error.headers)
         seconds = error.retry_after or seconds
-    response.headers.update(retry_after(seconds))
+    if seconds:
+        response.headers["Retry-After"] = str(math.ceil(seconds))
     if isinstance(error, HTTPException) and error.code == 405:
         response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
     return response
 
 
-def retry_after(seconds: float) -> Mapping[str, str]:
-    """Return the header that asks a client to come again after so many seconds; none if that is 0."""
-    return {"Retry-After": str(math.ceil(seconds))} if seconds else {}
-
-
-def problem_of(error: Exception) -> Problem:
+def _problem_of(error: Exception) -> Problem:
     """Return an error as the problem that its client is told of."""
+    status, (slug, detail) = 500, _HTTP[500]
+    field: str | msgspec.UnsetType = msgspec.UNSET
     if isinstance(error, HTTPException):
         status = error.code or 500
-        return _problem(status, slug_of(status), _HTTP[status][1] if status in _HTTP else error.name.lower())
-    if isinstance(error, QueryError):
-        problem = _problem(400, "bad-input", error.line)
-        if isinstance(error, BadInput):
-            problem.field = error.field
-        return problem
-    if isinstance(error, NotFoundError):
-        return _problem(404, _NOT_THERE.get(type(error), "unknown-document"), error.line)
-    if isinstance(error, RefusedError):
-        return _problem(error.status, error.slug, error.line)
-    if isinstance(error, FactseekError):
-        slug, detail = _HTTP[503]
+        slug, detail = slug_of(status), _HTTP[status][1] if status in _HTTP else error.name.lower()
+    elif isinstance(error, QueryError):
+        status, slug, detail = 400, "bad-input", error.line
+        field = error.field if isinstance(error, BadInput) else field
+    elif isinstance(error, NotFoundError):
+        status, slug, detail = 404, getattr(error, "slug", "unknown-document"), error.line
+    elif isinstance(error, RefusedError):
+        status, slug, detail = error.status, error.slug, error.line
+    elif isinstance(error, FactseekError):
+        status, (slug, detail) = 503, _HTTP[503]
         g.unanswerable = not isinstance(error, PartMissingError)  # which nothing that is opened anew would mend
-        return _problem(503, slug, detail if g.unanswerable else error.line)
-    return _problem(500, *_HTTP[500])
+        detail = detail if g.unanswerable else error.line
+    title = TITLES.get(slug, slug.replace("-", " ").capitalize())
+    return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id, field=field)
 
 
 def slug_of(status: int) -> str:
@@ -212,41 +206,9 @@ def slug_of(status: int) -> str:
     return _HTTP[status][0] if status in _HTTP else HTTPStatus(status).phrase.lower().replace(" ", "-")
 
 
-def _problem(status: int, slug: str, detail: str) -> Problem:
-    title = TITLES.get(slug, slug.replace("-", " ").capitalize())
-    return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id)
-
-
-def _from_browser() -> bool:
+def _is_read_by_a_person() -> bool:
     """Return whether a browser shows the answer to a person."""
-    return read_by_a_person(request.path, request.headers.get("Accept", ""))
-
-
-def read_by_a_person(path: str, accept: str) -> bool:
-    """Return whether a browser shows the answer to a person, by the path and by what the client accepts."""
-    if path.startswith(("/v1/", "/livez", "/readyz")):
+    if request.path.startswith(("/v1/", "/livez", "/readyz")):
         return False
-    accepted = parse_accept_header(accept, MIMEAccept)
-    return accepted.best_match(["application/json", "text/html"], "application/json") == "text/html"
-
-
-def _json(problem: Problem) -> Response:
-    return Response(msgspec.json.encode(problem), problem.status, mimetype="application/problem+json")
-
-
-def _translated(problem: Problem, spoken: Dialect) -> Response:
-    # An address that is not there is that in every protocol, whatever it answers to a name that is not.
-    if problem.error != "not-found":
-        status = spoken.statuses.get(problem.status, problem.status)
-        problem = msgspec.structs.replace(problem, status=status)
-    return Response(msgspec.json.encode(spoken.failure(problem)), problem.status, mimetype="application/json")
-
-
-def _page(problem: Problem) -> Response:
-    return Response(problem_page(problem), problem.status, mimetype="text/html")
-
-
-def problem_page(problem: Problem) -> str:
-    """Return the page of an error of the current application."""
-    write: Callable[[Problem], str] = current_app.extensions[_PAGE]
-    return write(problem)
+    offered = ["application/json", "text/html"]
+    return request.accept_mimetypes.best_match(offered, "application/json") == "text/html"

@@ -53,20 +53,14 @@ class _GoneError(Exception):
     """The client went before its request had come whole."""
 
 
-class _Job(NamedTuple):
-    """A request in the hands of a thread, or one that waits for it."""
-
-    scope: Any
-    work: Future[None]
-
-
 class _Lane:
     """Threads for one kind of work."""
 
     def __init__(self, name: str, threads: int, waiting: float) -> None:
         self.pool = ThreadPoolExecutor(threads, name)
         self.most = threads + waiting
-        self.jobs: dict[asyncio.Future[_Answer], _Job] = {}
+        self.jobs: dict[asyncio.Future[_Answer], tuple[Any, Future[None]]] = {}
+        """Each request by its answer: its scope, and its work, done by a thread or waiting for one."""
 
     def make_way(self) -> None:
         """Return if one more may wait.
@@ -76,8 +70,8 @@ class _Lane:
         """
         if len(self.jobs) < self.most:
             return
-        for future, job in self.jobs.items():
-            if job.scope.get("half_closed") and job.work.cancel():
+        for future, (scope, work) in self.jobs.items():
+            if scope.get("half_closed") and work.cancel():
                 del self.jobs[future]
                 future.set_exception(OverloadedError())
                 return
@@ -112,8 +106,9 @@ class Gateway:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
-        lane, send = self._lane(scope), _noting_gone(send)
-        environ, charge = environ_of(scope), Charge(self.budget)
+        changes = scope["method"] in _CHANGES or scope["path"] in self._changing
+        lane = self._always if scope["path"] in ALWAYS else self._changes if changes else self._searches
+        send, environ, charge = _noting_gone(send), environ_of(scope), Charge(self.budget)
         environ[MEMORY] = charge
         whole = False
         try:
@@ -136,12 +131,6 @@ class Gateway:
             pass  # nobody reads an answer
         finally:
             charge.keep(0)
-
-    def _lane(self, scope: Any) -> _Lane:
-        if scope["path"] in ALWAYS:
-            return self._always
-        changes = scope["method"] in _CHANGES or scope["path"] in self._changing
-        return self._changes if changes else self._searches
 
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
         """Read a body whole.
@@ -173,17 +162,23 @@ class Gateway:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Answer] = loop.create_future()
 
+        def settle(answer: _Answer | None, error: Exception | None = None) -> None:
+            if answer is not None and not future.cancelled():
+                future.set_result(answer)
+            elif error is not None and not future.cancelled():
+                future.set_exception(error)
+
         def work() -> None:
             try:
                 answer = _answered(self._application, environ, join=join)
             except Exception as error:  # noqa: BLE001  whatever the application raises ends this answer, not the thread
-                loop.call_soon_threadsafe(_settle, future, None, error)
+                loop.call_soon_threadsafe(settle, None, error)
                 return
-            loop.call_soon_threadsafe(_settle, future, answer, None)
+            loop.call_soon_threadsafe(settle, answer)
             if answer.rest is None:
                 _close(answer)  # after it was handed over: nobody waits for the log
 
-        lane.jobs[future] = _Job(scope, lane.pool.submit(work))
+        lane.jobs[future] = scope, lane.pool.submit(work)
         try:
             return await future
         finally:
@@ -300,15 +295,6 @@ def _answered(application: WSGI, environ: dict[str, Any], *, join: bool) -> _Ans
     if join and not bodiless and "content-length" not in names:
         lines.append((b"content-length", b"%d" % len(body)))
     return _Answer(int(status[:3]), lines, body, pieces if stream else None, close)
-
-
-def _settle(future: asyncio.Future[_Answer], answer: _Answer | None, error: Exception | None) -> None:
-    if future.cancelled():
-        return
-    if answer is not None:
-        future.set_result(answer)
-    elif error is not None:
-        future.set_exception(error)
 
 
 def _next_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bool, bool]:

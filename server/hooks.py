@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from time import perf_counter
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from flask import Flask, Response, g, request
 from flask.globals import request_ctx
 from werkzeug.exceptions import NotFound
 
+from .errors import BadInput, RefusedError
 from .runtime import mark_failed
 from .settings import ServerSettings
 
 _access = logging.getLogger("factseek.access")
-WSGIApplication = Callable[..., Iterable[bytes]]
 REFUSAL = "factseek.refusal"
 """The key of an environ under which the gateway leaves the error with which a request is to be refused."""
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -37,11 +38,23 @@ PROTECTION = {
 }
 
 
+class EncodedBodyError(RefusedError):
+    """A body is compressed, or otherwise encoded."""
+
+    status, slug = 415, "unsupported-media-type"
+
+
 def register(app: Flask, settings: ServerSettings) -> None:
     """Give every request of ``app`` its id and every answer its headers and its line in the log."""
     app.before_request(_begin)
     app.after_request(partial(_finish, settings.log_queries))
-    app.wsgi_app = _protected(app.wsgi_app)  # type: ignore[method-assign]  # as Flask shows it
+    application, headers = app.wsgi_app, list(PROTECTION.items())
+
+    def protected(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        # The headers that protect a browser are added here, where that costs least.
+        return application(environ, lambda status, own, *error: start(status, own + headers, *error))
+
+    app.wsgi_app = protected  # type: ignore[assignment, method-assign]  # as Flask shows it
 
 
 def _begin() -> None:
@@ -51,11 +64,20 @@ def _begin() -> None:
     noted.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
     if REFUSAL in environ:
         raise environ[REFUSAL]
+    # What is not UTF-8 would be read with replaced characters: many addresses would mean one document or one query.
     try:
         environ["PATH_INFO"].encode("latin-1").decode()
     except UnicodeDecodeError:
-        # It would be read with replaced characters: many addresses would mean one document.
         raise NotFound from None
+    parameter = ""
+    try:
+        for parameter in environ.get("QUERY_STRING", "").split("&"):
+            unquote_to_bytes(parameter.encode("latin-1")).decode()
+    except UnicodeDecodeError:
+        raise BadInput(parameter.partition("=")[0][:80], "is not UTF-8; percent-encode the bytes of UTF-8") from None
+    encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip()
+    if encoding.lower() not in ("", "identity"):
+        raise EncodedBodyError(f"a body with Content-Encoding: {encoding[:40]} is not read; send it as it is")
 
 
 def _finish(log_queries: bool, response: Response) -> Response:
@@ -76,16 +98,6 @@ def _finish(log_queries: bool, response: Response) -> Response:
         fields["queries"] = noted.queries
     response.call_on_close(partial(_log, fields, noted.began))
     return response
-
-
-def _protected(application: WSGIApplication) -> WSGIApplication:
-    """Add the headers that protect a browser to all answers, where that costs least."""
-    headers = list(PROTECTION.items())
-
-    def protected(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        return application(environ, lambda status, own, *error: start(status, own + headers, *error))
-
-    return protected
 
 
 def _log(fields: dict[str, Any], began: float) -> None:

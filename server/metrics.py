@@ -12,13 +12,13 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from flask import Flask, Response, current_app, g
+from flask import Flask, Response, g
 from flask.globals import request_ctx
 
 from ..indexer.queue import bulks_waiting
@@ -71,12 +71,6 @@ class Metrics:
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry) + _served(serving).encode()
 
-    def took(self, route: str, search: Timed) -> None:
-        """Count the stages of a search, by the file of its retriever and so by few names, or of a ranking."""
-        retriever, took = search.retriever.partition(":")[0], search.took
-        for stage in took.__struct_fields__:
-            self.stages(route, retriever, stage).observe(getattr(took, stage) / 1000)
-
 
 def _labelled(kind: Any, options: dict[str, Any], name: str, says: str, labels: list[str]) -> Callable[..., Any]:
     """Return a function from labels to the counter or histogram that they name."""
@@ -108,9 +102,14 @@ _LOST = _Lost()
 
 def register(app: Flask) -> None:
     """Count what ``app`` answers, and answer ``/metrics``."""
-    app.extensions[_KEY] = Metrics()
-    app.after_request(_count)
-    app.add_url_rule("/metrics", "metrics", _answer)
+    metrics = app.extensions[_KEY] = Metrics()
+
+    def answer() -> Response:
+        """Answer the metrics in the text format of Prometheus."""
+        return Response(metrics.text(registry()), content_type=_TEXT)
+
+    app.after_request(partial(_count, metrics))
+    app.add_url_rule("/metrics", "metrics", answer)
 
 
 def metrics_of(app: Flask) -> Metrics:
@@ -119,16 +118,9 @@ def metrics_of(app: Flask) -> Metrics:
     return metrics
 
 
-def _answer() -> Response:
-    """Answer the metrics in the text format of Prometheus."""
-    return Response(metrics_of(current_app).text(registry()), content_type=_TEXT)
-
-
-def _count(response: Response) -> Response:
-    answered, status = request_ctx.request, response.status_code
-    noted = g._get_current_object()
+def _count(metrics: Metrics, response: Response) -> Response:
+    answered, status, noted = request_ctx.request, response.status_code, g._get_current_object()
     route = answered.url_rule.rule if answered.url_rule else "-"
-    metrics = metrics_of(current_app)
     metrics.requests(answered.method, route, status).inc()
     if status >= 400:
         metrics.errors(route, status).inc()
@@ -137,35 +129,37 @@ def _count(response: Response) -> Response:
     return response
 
 
-def _ended(metrics: Metrics, route: str, began: float, searches: Any) -> None:
+def _ended(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]) -> None:
     metrics.seconds(route).observe(perf_counter() - began)
-    for search in searches:
-        metrics.took(route, search)
+    for search in searches:  # by the file of its retriever, and so by few names
+        retriever, took = search.retriever.partition(":")[0], search.took
+        for stage in took.__struct_fields__:
+            metrics.stages(route, retriever, stage).observe(getattr(took, stage) / 1000)
 
 
 def _served(serving: IndexRegistry) -> str:
-    indexes, lines = serving.indexes.items(), []
+    lines = []
 
     def gauge(name: str, says: str, values: Iterable[tuple[str, object]]) -> None:
         lines.extend([f"# HELP factseek_{name} {says}", f"# TYPE factseek_{name} gauge"])
         lines.extend(f"factseek_{name}{{{labels}}} {value}" for labels, value in values)
 
+    indexes = [(f'index="{name}"', served) for name, served in serving.indexes.items()]
     ready = [(f'index="{name}"', int(state == READY)) for name, state in serving.states().items()]
     gauge("index_ready", "Whether the index can be searched.", ready)
     for what in ("documents", "passages"):
-        held = [(f'index="{name}"', getattr(served.index.info, what)) for name, served in indexes]
-        gauge(f"index_{what}", "What the index holds.", held)
-    waiting = [(f'index="{name}"', bulks_waiting(served.index.info.place)) for name, served in indexes]
+        gauge(f"index_{what}", "What the index holds.", [(of, getattr(one.index.info, what)) for of, one in indexes])
+    waiting = [(of, bulks_waiting(one.index.info.place)) for of, one in indexes]
     gauge("jobs_waiting", "Bulks that have not ended.", waiting)
-    manifests = [(f'index="{name}",manifest="{served.manifest_id}"', 1) for name, served in indexes]
+    manifests = [(f'{of},manifest="{one.manifest_id}"', 1) for of, one in indexes]
     gauge("index_manifest", "The manifest that is served.", manifests)
     replicas = [
         (
-            f'index="{name}",shard="{shard.name}",generation="{shard.generation}",state="{state}"',
+            f'{of},shard="{shard.name}",generation="{shard.generation}",state="{state}"',
             sum(replica.state == state for replica in shard.replicas),
         )
-        for name, served in indexes
-        for shard in served.index.shards()
+        for of, one in indexes
+        for shard in one.index.shards()
         for state in ("answers", "lost", "unasked")
     ]
     if replicas:
@@ -183,7 +177,13 @@ def allocate_files() -> None:
 
         def __init__(self, filename: str, read_mode: bool = False) -> None:
             if not read_mode:
-                _allocate(Path(filename))
+                with Path(filename).open("ab") as file:
+                    try:
+                        if not os.fstat(file.fileno()).st_size:
+                            os.posix_fallocate(file.fileno(), 0, _FIRST_SIZE)
+                    except OSError:
+                        Path(filename).unlink()  # it could not be read
+                        raise
             super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
 
         def _init_value(self, key: str) -> None:
@@ -196,17 +196,6 @@ def allocate_files() -> None:
 
     patched: Any = values
     patched.MmapedDict = AllocatedDict  # the name under which the library makes its files
-
-
-def _allocate(path: Path) -> None:
-    """Allocate a new file; leave none behind if there is no room for it: it could not be read."""
-    with path.open("ab") as file:
-        try:
-            if not path.stat().st_size:
-                os.posix_fallocate(file.fileno(), 0, _FIRST_SIZE)
-        except OSError:
-            path.unlink()
-            raise
 
 
 class MetricsFolder(NamedTuple):
@@ -224,23 +213,20 @@ def share() -> MetricsFolder | None:
     os.environ.pop(VARIABLE, None)
     for memory in (True, False):
         try:
-            return _shared(Path("/dev/shm" if memory else tempfile.gettempdir()))  # noqa: S108  counts, gone with the server
+            root = Path("/dev/shm" if memory else tempfile.gettempdir())  # noqa: S108  counts, gone with the server
+            for folder in root.glob(f"{_PREFIX}*"):
+                if _abandoned(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
+            created = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
+            lock = os.open(created, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError as error:
             problem = error
+        else:
+            os.environ[VARIABLE] = str(created)
+            return MetricsFolder(created, lock)
     _log.warning("there is no folder for the metrics of all workers, each counts alone: %s", problem)
     return None
-
-
-def _shared(root: Path) -> MetricsFolder:
-    """Create the folder in ``root``; raise OSError if that takes none."""
-    for folder in root.glob(f"{_PREFIX}*"):
-        if _abandoned(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-    created = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
-    lock = os.open(created, os.O_RDONLY | os.O_DIRECTORY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    os.environ[VARIABLE] = str(created)
-    return MetricsFolder(created, lock)
 
 
 def takes_files(folder: str) -> bool:

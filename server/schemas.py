@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -297,14 +300,35 @@ def from_body(request: Request, kind: type[_Asked]) -> _Asked:
     """
     if not request.is_json:
         raise UnsupportedMediaType
-    body = body_of(request)
+    body = _mended(body_of(request))
     try:
-        return msgspec.json.decode(body, type=kind)
+        asked = msgspec.json.decode(body, type=kind)
+        if not issubclass(kind, ForeignFields):
+            json.loads(body, object_pairs_hook=_each_once)
+        return asked
     except msgspec.ValidationError as error:
         raise _explained(mismatch_in(_plain(body), error, partial(msgspec.convert, type=kind))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise BadInput("body", f"is not JSON: {reason}") from None
+
+
+_SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
+
+
+def _mended(body: bytes) -> bytes:
+    """Return a body without a byte-order mark, and what is half of a character in it replaced."""
+    body = body.removeprefix(b"\xef\xbb\xbf")
+    if b"\\ud" not in body and b"\\uD" not in body:
+        return body
+    return _SURROGATES.sub(lambda found: rb"\ufffd" if len(found[0]) == 6 else found[0], body)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> None:
+    """Raise BadInput if a name is given twice in one object: of what is asked nobody knows which is meant."""
+    if len(dict(pairs)) < len(pairs):
+        name, times = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise BadInput(name[:80], f"is given {times} times")
 
 
 def _plain(body: bytes) -> Any:

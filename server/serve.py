@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from flask import Flask
 from gunicorn.app.base import BaseApplication
 
 from ..cluster.ray_cluster import check as check_cluster
@@ -23,7 +22,7 @@ from ..retrieval.errors import ConfigError
 from ..retrieval.lucene.jvm import anserini_jar, java_home
 from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published, published_file
-from ..retrieval.store.manifest import SHARDS, Manifest
+from ..retrieval.store.manifest import SHARDS
 from ..retrieval.terminal import say
 from . import adapters
 from .api import rankers, verdicts
@@ -78,24 +77,22 @@ def check(config: Config) -> None:
     encoders = SharedEncoders(config.encoder)
     if config.cluster.address:
         check_cluster(config.cluster.address)
-    for name, folder in config.server.indexes.items():
+    for name, path in config.server.indexes.items():
         checked_name(name)
-        for made_by in _opened_once(Path(folder), config).encoders.values():
+        folder = Path(path)
+        if config.cluster.address and published_file(folder).name == SHARDS:
+            from ..cluster.actors import try_to_open
+
+            try_to_open(folder, config, config.cluster)
+            manifest = published(folder)
+        else:
+            with open_index(folder, config) as index:
+                manifest = index.info.published
+        for made_by in manifest.encoders.values():
             # It exports the model when that was not done before: once, not in each worker.
-            encoders(made_by, Path(folder))
+            encoders(made_by, folder)
     rankers.check(config)
     verdicts.check(config)
-
-
-def _opened_once(folder: Path, config: Config) -> Manifest:
-    """Return the manifest of an index that was opened and closed, on the cluster if it is searched there."""
-    if config.cluster.address and published_file(folder).name == SHARDS:
-        from ..cluster.actors import try_to_open
-
-        try_to_open(folder, config, config.cluster)
-        return published(folder)
-    with open_index(folder, config) as index:
-        return index.info.published
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -116,30 +113,20 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _most_descriptors() -> int:
-    """Let the process, and those that it forks, open as many files as the system grants; return how many, or 0."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        soft = hard
-    return 0 if soft == resource.RLIM_INFINITY else soft
-
-
-def _preload(app: Flask) -> None:
-    """Read what pages are made of before there are connections, which take file descriptors."""
-    mimetypes.init()
-    for name in app.jinja_env.list_templates():
-        app.jinja_env.get_template(name)
-
-
 class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn, configured by us alone and given a socket that is already bound."""
 
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self._config = config
-        descriptors = _most_descriptors()
-        free = descriptors - min(_RESERVED_DESCRIPTORS, descriptors // 4)
-        self._most_connections = min(config.server.max_connections, free or config.server.max_connections)
+        # This process, and those that it forks, may open as many files as the system grants.
+        most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            most = hard
+        self._most_connections = config.server.max_connections
+        if most != resource.RLIM_INFINITY:
+            free = most - min(_RESERVED_DESCRIPTORS, most // 4)
+            self._most_connections = min(config.server.max_connections, free)
         self._rates = Rates(len(config.server.keys))
         # Its end tells the writers of the indexes that master and workers have ended.
         self._lifeline = os.pipe() if config.server.writes else None
@@ -149,8 +136,25 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
 
     def load_config(self) -> None:
         """Set gunicorn's settings."""
-        for name, value in self._settings().items():
+        settings = {
+            "bind": f"fd://{self._descriptor}",
+            "workers": self._config.server.workers,
+            "worker_class": EventWorker,
+            "threads": self._config.server.threads,
+            "backlog": BACKLOG,
+            "timeout": 120,
+            "loglevel": "warning",
+            "control_socket_disable": True,
+            "worker_tmp_dir": "/dev/shm" if takes_files("/dev/shm") else None,  # noqa: S108  a heartbeat, not data
+            "post_worker_init": self._announce,
+        }
+        for name, value in settings.items():
             self.cfg.set(name, value)
+
+    def _announce(self, worker: Any) -> None:
+        """Log once, when the first worker answers, what is served where."""
+        if worker.age == 1:
+            say(f"factseek serves {', '.join(self._config.server.indexes)} on {self._url}")
 
     def load(self) -> Any:
         """Load the rankers, open the indexes and make the application; runs in each worker, after the fork."""
@@ -168,7 +172,10 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             self._reloader = IndexReloader(registry(), self._config)
         self._reloader.start()
         self._metrics = metrics_of(app)
-        _preload(app)
+        # What pages are made of is read before there are connections, which take file descriptors.
+        mimetypes.init()
+        for name in app.jinja_env.list_templates():
+            app.jinja_env.get_template(name)
         return app
 
     def gateway(self, application: WSGI) -> Gateway:
@@ -189,26 +196,6 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
 
     def _count_refused(self, status: int) -> None:
         self._metrics.refused(status).inc()
-
-    def _settings(self) -> dict[str, Any]:
-        settings = self._config.server
-        return {
-            "bind": f"fd://{self._descriptor}",
-            "workers": settings.workers,
-            "worker_class": EventWorker,
-            "threads": settings.threads,
-            "backlog": BACKLOG,
-            "timeout": 120,
-            "loglevel": "warning",
-            "control_socket_disable": True,
-            "worker_tmp_dir": "/dev/shm" if takes_files("/dev/shm") else None,  # noqa: S108  a heartbeat, not data
-            "post_worker_init": self._announce,
-        }
-
-    def _announce(self, worker: Any) -> None:
-        """Log once, when the first worker answers, what is served where."""
-        if worker.age == 1:
-            say(f"factseek serves {', '.join(self._config.server.indexes)} on {self._url}")
 
 
 def url_of(listener: socket.socket) -> str:

@@ -263,7 +263,9 @@ class _Server(uvicorn.Server):
         return nullcontext()
 
 
-def server_of(gateway: Gateway, most: int, answering: float, refused: Callable[[int], object], **more: Any) -> _Server:
+def server_of(
+    gateway: Gateway, most: int, answering: float, refused: Callable[[int], object], **more: Any
+) -> uvicorn.Server:
     """Return uvicorn's server of a gateway; ``more`` are settings of uvicorn."""
     config = uvicorn.Config(
         gateway,

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from flask import request
+from msgspec import UNSET, UnsetType
 
 from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Document
@@ -70,6 +71,37 @@ class RerankedText(NamedTuple):
     def probability(self) -> float:
         """The score between 0 and 1: its logistic function."""
         return 1 / (1 + exp(-self.score)) if self.score >= 0 else exp(self.score) / (1 + exp(self.score))
+
+
+class RerankedDocument(Answer):
+    """A document as it was sent."""
+
+    text: str
+
+
+class RerankResult(Answer):
+    """A document by its place in the request."""
+
+    index: int
+    relevance_score: float
+    document: RerankedDocument | UnsetType = UNSET
+
+
+def results_of(
+    model: ReRanker, query: str, documents: Sequence[str], most: int | None, *, with_documents: bool
+) -> list[RerankResult]:
+    """Return the best ``most`` documents for a query as Cohere and Jina do, best first; the score is the probability.
+
+    Raises TimedOutError if there was no time.
+    """
+    return [
+        RerankResult(
+            index=text.place,
+            relevance_score=text.probability,
+            document=RerankedDocument(text=documents[text.place]) if with_documents else UNSET,
+        )
+        for text in ranked(model, query, documents, most)
+    ]
 
 
 def re_ranker() -> ReRanker:

@@ -11,14 +11,14 @@ from types import MappingProxyType
 from typing import Annotated, Self
 
 from flask import g
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
 from ..errors import Problem
 from ..schemas import ForeignFields
 from . import Adapter
-from ._shared import EXAMPLE, TEXTS, check_count, ranked, re_ranker
+from ._shared import EXAMPLE, TEXTS, RerankResult, check_count, re_ranker, results_of
 
 
 class CohereFailure(Answer):
@@ -46,20 +46,6 @@ class CohereRerank(ForeignFields):
     return_documents: bool = False
 
 
-class CohereDocument(Answer):
-    """A document as it was sent."""
-
-    text: str
-
-
-class CohereResult(Answer):
-    """A document by its place in the request."""
-
-    index: int
-    relevance_score: float
-    document: CohereDocument | UnsetType = UNSET
-
-
 class CohereVersion(Answer):
     """The version of the protocol."""
 
@@ -76,7 +62,7 @@ class CohereRanking(Answer):
     """The documents of a request, best first."""
 
     id: str
-    results: list[CohereResult]
+    results: list[RerankResult]
     meta: CohereMeta
 
 
@@ -84,12 +70,5 @@ class CohereRanking(Answer):
 def cohere_rerank(asked: CohereRerank) -> CohereRanking:
     """Re-rank documents as Cohere does."""
     check_count("documents", asked.documents)
-    results = [
-        CohereResult(
-            index=text.place,
-            relevance_score=text.probability,
-            document=CohereDocument(text=asked.documents[text.place]) if asked.return_documents else UNSET,
-        )
-        for text in ranked(re_ranker(), asked.query, asked.documents, asked.top_n)
-    ]
+    results = results_of(re_ranker(), asked.query, asked.documents, asked.top_n, with_documents=asked.return_documents)
     return CohereRanking(id=g.request_id, results=results, meta=CohereMeta(api_version=CohereVersion()))

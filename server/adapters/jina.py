@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
 from ..schemas import ForeignFields
 from . import Adapter
-from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, check_count, ranked, re_ranker
+from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, RerankResult, check_count, re_ranker, results_of
 
 adapter = Adapter(__name__, "Jina's re-ranking: POST /v1/rerank", FastAPIFailure, FASTAPI_STATUSES)
 
@@ -35,20 +35,6 @@ class JinaRerank(ForeignFields):
     return_documents: bool = True
 
 
-class JinaDocument(Answer):
-    """A document as it was sent."""
-
-    text: str
-
-
-class JinaResult(Answer):
-    """A document by its place in the request."""
-
-    index: int
-    relevance_score: float
-    document: JinaDocument | UnsetType = UNSET
-
-
 class JinaUsage(Answer):
     """How many tokens were read."""
 
@@ -60,7 +46,7 @@ class JinaRanking(Answer):
 
     model: str
     usage: JinaUsage
-    results: list[JinaResult]
+    results: list[RerankResult]
 
 
 @adapter.route("POST", "/v1/rerank", {"query": EXAMPLE, "documents": TEXTS, "top_n": 1})
@@ -69,13 +55,6 @@ def jina_rerank(asked: JinaRerank) -> JinaRanking:
     check_count("documents", asked.documents)
     model = re_ranker()
     texts = [document if isinstance(document, str) else document.text for document in asked.documents]
-    results = [
-        JinaResult(
-            index=text.place,
-            relevance_score=text.probability,
-            document=JinaDocument(text=texts[text.place]) if asked.return_documents else UNSET,
-        )
-        for text in ranked(model, asked.query, texts, asked.top_n)
-    ]
+    results = results_of(model, asked.query, texts, asked.top_n, with_documents=asked.return_documents)
     tokens = sum(model.count_tokens(asked.query, text) for text in texts)
     return JinaRanking(model=model.name, usage=JinaUsage(total_tokens=tokens), results=results)

@@ -1,8 +1,9 @@
 """Search-R1's ``POST /retrieve`` and ``POST /rerank``, from which a language model that reasons is fed.
 
 Fields as in its ``retrieval_server.py`` and ``rerank_server.py``; the first line of ``contents`` is the title in
-quotes. Each query's own documents are re-ranked, and come back as they were sent, with the scores of the model of the
-stage ``rerank``.
+quotes. A query without words has no hits, and one that is too long is cut: its client, a trainer, asks what a model
+wrote, for all of its runs at once. Each query's own documents are re-ranked, and come back as they were sent, with the
+scores of the model of the stage ``rerank``.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from ...retrieval.config import Positive
+from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer
 from ..errors import BadInput
 from ..runtime import registry
 from ..schemas import ForeignFields, SearchOptions
-from ..search import limit_of
+from ..search import limit_of, search_of, whole_answer
 from . import Adapter, configured_index
-from ._shared import FASTAPI_STATUSES, FastAPIFailure, check_count, hits_of, ranked, re_ranker, whole_text
+from ._shared import FASTAPI_STATUSES, FastAPIFailure, ranked, re_ranker, whole_text
 
 adapter = Adapter(
     __name__, "Search-R1's retriever and re-ranker: POST /retrieve, POST /rerank", FastAPIFailure, FASTAPI_STATUSES
 )
 _BEST = 3
 """Documents of a query that come back if the client says nothing: ``rerank_topk`` of ``rerank_server.py``."""
-_ANSWERED = "are answered"
 
 
 class SearchR1Queries(ForeignFields):
@@ -60,19 +61,21 @@ class SearchR1Answer(Answer):
 def search_r1_retrieve(asked: SearchR1Queries) -> SearchR1Answer:
     """Search for many queries as Search-R1 does."""
     index, most = configured_index().index, registry().config.server.max_batch_hits
-    check_count("queries", asked.queries, _ANSWERED)
     k = asked.topk or index.settings.search.k
+    search = search_of(SearchOptions(k=asked.topk), index, k_name="topk")
     if len(asked.queries) * k > most:
         raise BadInput("topk", f"{len(asked.queries)} queries of {k} hits are more than {most}")
-    result: list[list[Any]] = []
-    for number, query in enumerate(asked.queries):
-        hits = hits_of(index, query, SearchOptions(k=asked.topk), "topk", query_name=f"queries[{number}]")
+    resolved, longest = index.resolve(search), index.settings.search.max_query_chars
+    texts = {query: query[:longest] for query in asked.queries if resolved.has_words(query[:longest])}
+    found: dict[str, list[Any]] = {}
+    for query, text in texts.items():  # the same query is asked by many runs
+        hits = whole_answer(index, Question(text, search, highlight=False), "queries").hits
         documents = [
             SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}') for hit in hits
         ]
         scored = [SearchR1Hit(document=one, score=hit.score) for one, hit in zip(documents, hits, strict=True)]
-        result.append(scored if asked.return_scores else documents)
-    return SearchR1Answer(result=result)
+        found[query] = scored if asked.return_scores else documents
+    return SearchR1Answer(result=[found.get(query, []) for query in asked.queries])
 
 
 class SearchR1Rerank(ForeignFields):
@@ -104,7 +107,6 @@ _EXAMPLE = {
 @adapter.route("POST", "/rerank", _EXAMPLE)
 def search_r1_rerank(asked: SearchR1Rerank) -> SearchR1Answer:
     """Re-rank the documents of many queries as Search-R1 does."""
-    check_count("queries", asked.queries, _ANSWERED)
     if len(asked.documents) != len(asked.queries):
         raise BadInput("documents", f"there are {len(asked.documents)} lists for {len(asked.queries)} queries")
     pairs, most = sum(map(len, asked.documents)), registry().config.server.max_batch_hits

@@ -102,7 +102,7 @@ def test_without_a_model_the_route_says_so(asked: FlaskClient, address: str) -> 
         ("/tei/rerank", {"query": 1}, 422, "query: expected str, got int"),
         ("/tei/rerank", {"truncation_direction": "Left"}, 422, "truncation_direction: invalid enum value 'Left'"),
         ("/search-r1/rerank", {"documents": []}, 422, "documents: there are 0 lists for 1 queries"),
-        ("/search-r1/rerank", {"queries": []}, 422, "queries: 1 to 5 are answered at once, these are 0"),
+        ("/search-r1/rerank", {"queries": []}, 422, "documents: there are 1 lists for 0 queries"),
     ],
 )
 def test_what_makes_no_sense_is_refused_as_the_original_does(
