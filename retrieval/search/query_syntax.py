@@ -1,8 +1,9 @@
 """The query language: what a person types who wants more than words.
 
 ``"exact words"``, ``-word``, ``-"words"``, ``title:word``, ``source:name``, ``topic:name``, ``before:date`` and
-``after:date``; a backslash takes the meaning from a quote, a minus or a colon. It is read only where a request says so:
-in a plain query, a tweet's for example, quotes and colons are text.
+``after:date``; a backslash takes the meaning from a quote, a minus or a colon. What cannot be a condition is text: a
+field without a value, a negative number, ``before:`` with a word. It is read only where a request says so: in a plain
+query, a tweet's for example, quotes and colons are text.
 """
 
 from __future__ import annotations
@@ -26,8 +27,15 @@ _SHOWN = str.maketrans({hidden: mark for mark, hidden in _HIDDEN.items()})
 _ESCAPES = str.maketrans({hidden: f"\\{mark}" for mark, hidden in _HIDDEN.items()})
 _LOOSE = re.compile(r"(?<!\S)-|:")
 """A mark in a phrase that would mean something without its quotes."""
-_QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f", '"'))
-_PART = re.compile(rf'(?<!\S)(-?)(?:({"|".join(_FIELDS)}):)?(?:"([^"]*)"|([^\s"]+))(?!\S)')
+_QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02", '"'))
+_PART = re.compile(
+    rf'(?<![^\s(\[{{¿¡])([-\u2212\u2013]?)(?:({"|".join(_FIELDS)}):)?(?:"([^"]*)"|([^\s"]+)(?!\S))', re.IGNORECASE
+)
+"""A part of a query: a minus or a longer dash, a field, and words in quotes or one word.
+
+Quotes end it, whatever follows; an opening bracket may stand before it."""
+_AFTER = ",;.!?)]}"
+"""What a sentence puts behind a word."""
 
 
 class ParsedQuery(NamedTuple):
@@ -56,23 +64,32 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
 
     With ``undated``, or where the filter of ``search`` says so, ``before:`` and ``after:`` keep what has no date.
 
-    Raises QueryError if a field has no value, something other than words is to be left out, a date is none or given
-    twice, or the filter of ``search`` and that of the query admit nothing together.
+    Raises QueryError if something other than words is to be left out, a date is none or given twice, or the filter of
+    ``search`` and that of the query admit nothing together.
     """
-    parts: dict[str, list[str]] = {name: [] for name in ("text", "phrases", "without", *_FIELDS)}
-    hidden = _hidden(query)
-    end = 0
+    parts: dict[str, list[str]] = {name: [] for name in ("phrases", "without", *_FIELDS)}
+    hidden, texts, end = _hidden(query), list[str](), 0
     for match in _PART.finditer(hidden):
-        parts["text"].append(hidden[end : match.start()])
+        condition = _condition(match)
+        if condition is None:
+            continue
+        kind, value = condition
+        if match[1] and kind in _FIELDS:
+            remedy = f"write \\-{kind} for the word"
+            raise QueryError(f"-{kind}: only words and phrases can be left out", remedy=remedy)
+        parts[kind].append(value)
+        texts += [hidden[end : match.start()], value if kind == "phrases" else ""]
         end = match.end()
-        _sort(match, parts)
-    parts["text"].append(hidden[end:])
+        while kind != "phrases" and hidden[end : end + 1] in tuple(_AFTER):
+            end += 1  # it belonged to what is no longer there
+    texts.append(hidden[end:])
     for name in ("before", "after"):
         if len(parts[name]) > 1:
             raise QueryError(f"{name}: is given {len(parts[name])} times; give it once")
-    everything = Filter(undated=undated or (search.where is not None and search.where.undated))
+    base = search.where or Filter()
+    base = base._replace(undated=undated or base.undated)
     where = _where(parts)
-    text = " ".join(" ".join(parts["text"]).translate(_SHOWN).split())
+    text = " ".join("".join(texts).translate(_SHOWN).split())
     before, after = ("".join(parts[name]) for name in ("before", "after"))
     return ParsedQuery(
         text,
@@ -83,7 +100,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
         where.topic,
         before,
         after,
-        search._replace(where=narrowed(search.where or everything, where), typed=narrowed(everything, where)),
+        search._replace(where=narrowed(base, where), typed=narrowed(Filter(undated=base.undated), where)),
     )
 
 
@@ -110,50 +127,33 @@ def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
 
 def _query_part(match: re.Match[str], query: str) -> QueryPart | None:
     """Return the condition that was matched in a query whose escaped marks are hidden, None if it is text."""
-    minus, field, quoted, bare = match.groups()
-    value = quoted if quoted is not None else bare
-    kind = field or ("without" if minus else "phrases" if quoted is not None else "")
-    if not kind or not (value if field else any(map(str.isalnum, value))):
+    condition = _condition(match)
+    if condition is None:
         return None
-    left = _LOOSE.sub(lambda mark: _HIDDEN[mark[0]], value) if kind == "phrases" else ""
+    kind, value = condition
+    left = _LOOSE.sub(lambda mark: _HIDDEN[mark[0]], match[3] or "") if kind == "phrases" else ""
     rest = f"{query[: match.start()]}{left}{query[match.end() :]}"
-    return QueryPart(kind, value.translate(_SHOWN).strip(), " ".join(rest.translate(_ESCAPES).split()))
+    return QueryPart(kind, value, " ".join(rest.translate(_ESCAPES).split()))
+
+
+def _condition(match: re.Match[str]) -> tuple[str, str] | None:
+    """Return the kind and the value of a condition that was matched; None if it is text."""
+    minus, field, quoted, bare = match.groups()
+    value = " ".join((quoted if quoted is not None else bare).translate(_SHOWN).split())
+    if not any(map(str.isalnum, value)):
+        return None
+    if field:
+        field = field.lower()
+        value = value if quoted is not None else value.rstrip(_AFTER)
+        return None if field in ("before", "after") and not value[0].isdigit() else (field, value)
+    if minus:
+        return None if quoted is None and value[0].isdigit() else ("without", value)
+    return ("phrases", value) if quoted is not None else None
 
 
 def _hidden(query: str) -> str:
     """Return a query in which other signs stand for the escaped marks."""
     return _ESCAPED.sub(lambda escaped: _HIDDEN[escaped[1]], query.translate(_QUOTES))
-
-
-def _sort(match: re.Match[str], parts: dict[str, list[str]]) -> None:
-    """Put what was matched where it belongs; a quoted phrase is also part of the text that is ranked by."""
-    minus, field, quoted, bare = match.groups()
-    value = (quoted if quoted is not None else bare).translate(_SHOWN).strip()
-    if not field and bare and bare[-1] == ":" and bare[:-1] in _FIELDS:
-        raise _no_value(bare[:-1])
-    if field:
-        if minus:
-            raise QueryError(
-                f"-{field}: only words and phrases can be left out", remedy=f"write \\-{field} for the word"
-            )
-        if not value:
-            raise _no_value(field)
-        if field == "title" and not any(map(str.isalnum, value)):
-            raise QueryError(f"title:{value[:80]} holds no word to look for")
-        parts[field].append(value)
-    elif minus and any(map(str.isalnum, value)):
-        parts["without"].append(value)
-    elif quoted is not None and any(map(str.isalnum, value)):
-        parts["phrases"].append(value)
-        parts["text"].append(value)
-    else:
-        parts["text"].append(match[0])
-
-
-def _no_value(field: str) -> QueryError:
-    return QueryError(
-        f"{field}: has no value", remedy=f"write it right after the colon, or {field}\\: for the word itself"
-    )
 
 
 def _where(parts: dict[str, list[str]]) -> Filter:
