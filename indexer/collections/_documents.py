@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from ...retrieval.domain import NO_METADATA, Document, Span
 from ...retrieval.errors import SourceError
 from ...retrieval.languages import identifier, language_code
+from ...retrieval.records.dates import ORDERS, order_of
 from . import ReadOptions, Record
 from ._lines import json_name
 
@@ -184,10 +185,12 @@ def make_record(
         options.bad_lines.report(place, reason)
         return None
     text, title, url = fields.get("text", ""), fields.get("title", "").strip(), fields.get("url", "").strip()
+    written, named = fields.get("date", "").strip(), fields.get("language", "").strip()
     if not (text.strip() or title):
+        if order_of(written) in ORDERS:  # it tells that of others
+            options.date(place, written)
         options.leave_out(place, empty)
         return None
-    written, named = fields.get("date", "").strip(), fields.get("language", "").strip()
     date, language = options.date(place, written), language_code(named)
     if written and not date:
         metadata = {**metadata, "date": written}

@@ -262,7 +262,8 @@ class Columns(NamedTuple):
         there = columns_of(header, self.names)
         sure = columns_of(header, self.own) if self.own else there
         named = {field for field, names in self.names.items() if len(names) == 1}
-        return {field: found if field in named else sure.get(field) or found[:1] for field, found in there.items()}
+        found = {field: each if field in named else sure.get(field) or each[:1] for field, each in there.items()}
+        return {**found, self.docid: found[self.docid][:1]} if self.docid in found else found
 
     def check(self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()) -> bool:
         """Return whether ids have to be made; note what is guessed. ``cells`` are the columns that a message names.

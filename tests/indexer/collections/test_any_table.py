@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.collections import ReadOptions, reader
+from factseek.indexer.collections import BadLines, ReadOptions, reader
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import SourceError
 
@@ -50,6 +50,15 @@ def test_columns_and_encodings_of_any_table_are_guessed_and_noted(
     ]
     assert any("is taken for" in note for note in notes)
     assert any(f"is read as {encoding}, which is a guess" in note for note in notes) == encoding.startswith("cp")
+
+
+def test_the_number_of_a_row_is_no_id_where_there_is_a_column_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('"","id","vclaim","date"\n"1","a","Masks help.",4/3/2020\n"2",NA,"b",NA\n"3","c",NA,13/3/2020\n')
+    options = ReadOptions(bad_lines=BadLines(1))
+    found = [record.document for record in reader("claims").read([path], options)]
+    assert [(document.docid, document.date) for document in found] == [("a", "2020-03-04")]
+    assert options.bad_lines.examples == [f"{path}:3: has no id"]
 
 
 def test_a_column_can_be_named(tmp_path: Path) -> None:
