@@ -1,4 +1,4 @@
-# make setup · make serve · make test · make check · make bench
+# make serve · make setup · make test · make check · make bench
 # Needs Debian's make, python3 and python3-venv; everything else comes from the package registry.
 
 PYTHON ?= python3
@@ -9,11 +9,14 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SERVING := $(VENV)/.serving
+PORT ?= 8000
 .DEFAULT_GOAL := help
-.PHONY: help setup jar pictures docs serve test test-real test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
+.PHONY: help setup jar pictures docs free-port serve test test-real test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
 
 help:
-	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
+	@echo "make serve   install what serving needs, build the example indexes, serve them on http://127.0.0.1:8000 (or PORT=8001)"
+	@echo "make setup   install everything, torch and what develops factseek with it"
 	@echo "make test    install and run the tests that need no server of their own, cluster or browser (5 minutes)"
 	@echo "make test-real   run those with real servers, a Ray cluster, Chromium and real clients (10 minutes; factseek[clients,ray])"
 	@echo "make test-deep   run those that kill, fill disks, train and fuzz (half an hour; factseek[clients,ray])"
@@ -33,27 +36,38 @@ help:
 	@echo "make bench-peers   BM25 beside other engines of the registry; the table in docs/figures.md (factseek[bench], FACTSEEK_DATA; 5 minutes)"
 
 setup: $(STAMP)
+	@echo "factseek is installed in $(VENV): . $(BIN)/activate puts it on the path of this shell"
 
-$(STAMP): setup.cfg constraints.txt .ci/install.py
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null \
 		|| { echo "make: Python 3.11 to 3.14 is missing: apt-get install python3, or make PYTHON=/path/to/python3.13" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 		|| { echo "make: Python's venv is missing: apt-get install python3-venv" >&2; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+
+$(STAMP): setup.cfg constraints.txt .ci/install.py | $(BIN)/python
 	$(BIN)/python .ci/install.py
 	@# What checks types finds the package under its own name, whatever this folder is called.
 	mkdir -p $(VENV)/checkout && ln -sfn ../.. $(VENV)/checkout/factseek
-	touch $@
-	@echo "factseek is installed in $(VENV): . $(BIN)/activate puts it on the path of this shell"
+	@touch $@ $(SERVING)
+
+$(SERVING): setup.cfg constraints.txt .ci/install.py packaging/serving.txt | $(BIN)/python
+	@echo "step 1 of 5: install what serving needs into $(VENV)"
+	@$(BIN)/python .ci/install.py --serving
+	@touch $@
 
 jar: $(STAMP)
 	$(BIN)/python .ci/jar.py
 
-example: $(STAMP)
+example: $(SERVING)
 	@$(BIN)/python examples/build.py
 
-serve: example
-	$(BIN)/factseek serve
+free-port:
+	@$(PYTHON) -c 'import socket; socket.create_server(("127.0.0.1", $(PORT))).close()' 2>/dev/null \
+		|| { echo "make: port $(PORT) is taken; choose another: make serve PORT=8001" >&2; exit 1; }
+
+serve: free-port example
+	@$(BIN)/factseek serve --port $(PORT)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -m "not real and not deep" -n 2 --dist worksteal --durations 20
@@ -74,26 +88,26 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: example
+bench: $(STAMP) example
 	$(BIN)/python -m benchmarks.peers
 
 bench-peers: $(STAMP)
 	$(BIN)/python .ci/install.py --editable '.[bench]'
 	$(BIN)/python -m benchmarks.engines --write
 
-soak: example
+soak: $(STAMP) example
 	$(BIN)/python -m benchmarks.soak --changes --write
 
-bench-quality: example
+bench-quality: $(STAMP) example
 	$(BIN)/python -m benchmarks.quality
 
-bench-fusion: example
+bench-fusion: $(STAMP) example
 	$(BIN)/python -m benchmarks.fusion
 
 docs: $(STAMP)
 	$(BIN)/python docs/build_site.py site
 
-pictures: example
+pictures: $(STAMP) example
 	PYTHONPATH=. $(BIN)/python docs/pictures.py
 
 bench-claims: $(STAMP)

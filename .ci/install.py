@@ -1,8 +1,9 @@
 """Install factseek and what develops it into the environment of the running Python: by uv, else by pip.
 
-``python .ci/install.py [--with pip|uv] [ARGUMENT ...]``: without arguments the checkout itself with its extras for
-development, editable. What is installed is the same both ways: the versions of constraints.txt, from where pip is
-configured to look. uv reads none of pip's settings, so they are handed on.
+``python .ci/install.py [--with pip|uv] [--serving | ARGUMENT ...]``: without arguments the checkout itself with its
+extras for development, editable; ``--serving`` only what serving and indexing need, without torch if there is uv. What
+is installed is the same both ways: the versions of constraints.txt, from where pip is configured to look. uv reads none
+of pip's settings, so they are handed on. Where uv can have it, torch is the build without CUDA, gigabytes less.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
 EVERYTHING = ["--editable", f"{ROOT}[dev,docs,integrations,multilingual,train]"]
+SERVING = ["--editable", f"{ROOT}[multilingual]"]
+LEFT_OUT = ROOT / "packaging" / "serving.txt"
+WITHOUT_CUDA = ["--torch-backend", "cpu"]
 
 HANDED_ON = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -37,17 +41,30 @@ def main(arguments: list[str]) -> int:
     way = ""
     if arguments[:1] == ["--with"]:
         way, arguments = arguments[1], arguments[2:]
-    wanted = ["--constraint", str(CONSTRAINTS), *(arguments or EVERYTHING)]
+    serving = arguments == ["--serving"]
+    wanted = ["--constraint", str(CONSTRAINTS), *(SERVING if serving else arguments or EVERYTHING)]
     uv = "" if way == "pip" else _uv()
     if not uv:
         return _by_pip(wanted)
     # As pip does, the best version that any index has; by default uv would look no further than the first index.
     settings = _settings(_pip_configuration()) | {"UV_INDEX_STRATEGY": "unsafe-best-match"}
-    code = _run([uv, "pip", "install", "--quiet", "--python", sys.executable, *wanted], settings)
+    options = ["--override", str(LEFT_OUT)] if serving else WITHOUT_CUDA if _has_cpu_index(uv, settings) else []
+    code = _run([uv, "pip", "install", "--quiet", "--python", sys.executable, *options, *wanted], settings)
     if code == 0 or way == "uv":
         return code
     print("install: uv failed; now by pip, which takes a few minutes", file=sys.stderr)  # noqa: T201
     return _by_pip(wanted)
+
+
+def _has_cpu_index(uv: str, settings: dict[str, str]) -> bool:
+    """Return whether torch's own index of builds without CUDA answers, and has the version that is wanted."""
+    command = [uv, "pip", "compile", "--quiet", *WITHOUT_CUDA, "--constraint", str(CONSTRAINTS), "-"]
+    environment = {**os.environ, **settings, "UV_HTTP_RETRIES": "0"}
+    try:
+        done = subprocess.run(command, input="torch", env=environment, text=True, capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
 
 
 def _by_pip(wanted: list[str]) -> int:

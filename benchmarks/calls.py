@@ -51,8 +51,9 @@ def counted(ask: Callable[[], object]) -> Counter[tuple[str, str]]:
 
     def count(frame: FrameType, event: str, _: object) -> None:
         path = frame.f_code.co_filename
-        if event == "call" and path.startswith(str(ROOT)) and not path.startswith(outside):
-            calls[path, frame.f_code.co_qualname] += 1
+        name = frame.f_code.co_qualname
+        if event == "call" and path.startswith(str(ROOT)) and not path.startswith(outside) and name[-1] != ">":
+            calls[path, name] += 1  # no comprehensions, generator expressions and lambdas
 
     sys.setprofile(count)
     try:

@@ -32,7 +32,7 @@ from ..retrieval.lucene.index import Weights
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
-from ..retrieval.search.index_state import IndexState, Question, ReadNote, ShardState
+from ..retrieval.search.index_state import CountQuery, IndexState, ReadNote, ShardState
 from ..retrieval.search.retriever import Rankings, Retriever
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot, fitting_encoder
 from ..retrieval.store.documents import Place, Stored
@@ -191,12 +191,12 @@ class ShardedState:
             return ShardedRankings(names, config, self)
         return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
 
-    def count(self, question: Question) -> Total:
+    def count(self, question: CountQuery) -> Total:
         """Return how many documents, or passages where these are ranked, can be found."""
         totals = self.ask(lambda state: state.count(question))
         return Total(sum(total.hits for total in totals), any(total.matching for total in totals))
 
-    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+    def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents by the values of each field."""
         everything = dict.fromkeys(fields, EVERY_VALUE)
         of_shards = self.ask(lambda state: state.facets(question, everything))

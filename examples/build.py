@@ -4,6 +4,8 @@ it is there and current: a ranker of check-worthiness, a model of verdicts for e
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +29,7 @@ STEPS: dict[str, list[tuple[str, str]]] = {
 }
 """The kinds and sources that make each index, in order."""
 
+LANGUAGES = {"example-en": "English", "example-ar": "Arabic"}
 OPTIONS = {"example-en": [], "example-ar": ["--language", "ar"]}
 
 TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.model"
@@ -50,29 +53,40 @@ VERDICTS = {
 
 def main(indexes: Path = INDEXES) -> int:
     """Build what is missing in the folder ``indexes``; return the first exit code that is not 0."""
-    for name, steps in STEPS.items():
-        if _current(indexes / name):
-            continue
-        for verb, (kind, source) in zip(["--overwrite", "--append", "--append"], steps, strict=False):
-            command = ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS[name]]
-            code = commands.main(command)
-            if code:
-                return code
+    code = 0
+    for number, (name, steps) in enumerate(STEPS.items(), start=2):
+        lines = [
+            ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS[name]]
+            for verb, (kind, source) in zip(["--overwrite", "--append", "--append"], steps, strict=False)
+        ]
+        doing = f"step {number} of 5: index the {LANGUAGES[name]} examples"
+        code = code or _run(doing, [] if _current(indexes / name) else lines)
     ranker = indexes / RANKER
-    code = 0 if _trained(ranker) else commands.main(["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)])
+    line = ["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)]
+    code = code or _run("step 4 of 5: learn which tweets are worth checking", [] if _trained(ranker) else [line])
+    if code:
+        return code
+    lines = []
     for name, lesson in VERDICTS.items():
-        code = code or _judging(indexes, name, lesson)
-    return code
+        path, index = indexes / lesson.file, indexes / name
+        if not _judges(path, index, lesson):
+            sources = [str(HERE / source) for source in lesson.sources]
+            lines.append(["verdict", lesson.task, "--train", *sources, "--index", str(index), "--save", str(path)])
+    return _run("step 5 of 5: learn to judge claims by their evidence", lines)
 
 
-def _judging(indexes: Path, name: str, lesson: Lesson) -> int:
-    """Train a model of verdicts on the evidence of an index, unless there is one of its present content."""
-    path, index = indexes / lesson.file, indexes / name
-    if _judges(path, index, lesson):
-        return 0
-    sources = [str(HERE / source) for source in lesson.sources]
-    command = ["verdict", lesson.task, "--train", *sources, "--index", str(index), "--save", str(path)]
-    return commands.main(command)
+def _run(step: str, lines: list[list[str]]) -> int:
+    """Say what is done and run command lines; show what they wrote if one fails, and return its exit code."""
+    if lines:
+        print(step, flush=True)  # noqa: T201
+    for line in lines:
+        said = StringIO()
+        with redirect_stdout(said), redirect_stderr(said):
+            code = commands.main(line)
+        if code:
+            sys.stderr.write(said.getvalue())
+            return code
+    return 0
 
 
 def _judges(path: Path, index: Path, lesson: Lesson) -> bool:

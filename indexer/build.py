@@ -26,7 +26,7 @@ from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
 from .lock import locked
-from .overtaking import overtake
+from .queue import overtake
 from .settings import Config
 from .sources import describe
 from .work import BuildTask, SourcesChangedError, Work
@@ -59,7 +59,8 @@ class BuildRequest:
     A new index has a view of each kind, without ``dense`` no vectors; ``views`` names further ones. ``encoders``
     names the models that make its vectors, instead of the one that is configured: each makes a view of its own.
     ``share`` takes some of the documents only, and makes an index without documents if that is none.
-    ``wait`` is how many seconds it may wait for another writer to be done.
+    ``wait`` is how many seconds it may wait for another writer to be done. ``dates`` is the order of dates such as
+    3/5/2020 where a file does not tell it.
     """
 
     kind: str
@@ -72,6 +73,7 @@ class BuildRequest:
     encoders: tuple[str, ...] = ()
     share: Share | None = None
     wait: float = 0.0
+    dates: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,7 @@ def build_locked(
         task = BuildTask(request.kind, sources, live, request.verb == "update")
         limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
         names, share = [source.name for source in sources], [request.share.name] if request.share else []
+        share += [request.dates] if request.dates else []
         asked = journals.fingerprint(request.kind, names, shape, request.verb, limits, *share)
         try:
             work, options = _read(request, config, task, tools, asked, anew=False)
@@ -159,6 +162,7 @@ def _read(
         language=tools.manifest.language,
         max_line_bytes=limits.max_line_bytes,
         max_file_bytes=limits.max_file_bytes,
+        dates=request.dates,
         bad_lines=BadLines(limits.skip_bad_lines),
     )
     work: Work | None = None

@@ -13,6 +13,7 @@ import msgspec
 
 from ..retrieval.errors import UsageError
 from ..retrieval.filters import field_names, parse_filter
+from ..retrieval.records.dates import ORDERS
 from ..retrieval.records.lines import Strict, decoded, lines
 from ..retrieval.terminal import (
     DONE,
@@ -92,6 +93,9 @@ def _register_index(commands: Subparsers) -> None:
     parser.add_argument(
         "--skip-bad-lines", type=int, metavar="N", help="tolerate, count and list up to N unreadable lines"
     )
+    parser.add_argument(
+        "--dates", choices=ORDERS, default="", help="how to read 3/5/2020 where the other dates of a file do not tell"
+    )
     upkeep_cli.add_wait(parser)
     add_json(parser)
     parser.set_defaults(command=make_index, verb="", interrupted=GOES_ON)
@@ -100,7 +104,7 @@ def _register_index(commands: Subparsers) -> None:
 def _kind(word: str) -> str:
     """Return the kind of source that a word names; raise ArgumentTypeError if it is a source itself."""
     from ..retrieval.records.table_shape import shape_of
-    from .collections._foreign import kind_for
+    from .collections._tables import kind_for
 
     if word in kinds() or not Path(word).exists():
         return word
@@ -171,6 +175,7 @@ def request_of(args: argparse.Namespace) -> BuildRequest:
         dense=not args.no_dense,
         encoders=tuple(args.encoder or ()),
         wait=args.wait,
+        dates=args.dates,
     )
 
 
@@ -240,7 +245,8 @@ def _say_unread_dates(built: BuildReport) -> None:
     dates = built.unread_dates
     if dates.count:
         what = "1 date is not understood:" if dates.count == 1 else f"{dates.count:,} dates are not understood, such as"
-        say(f"note: {what} {dates.example}; write YYYY-MM-DD to filter by it")
+        either = ", or say --dates day-first or month-first" if dates.either else ""
+        say(f"note: {what} {dates.example}; write YYYY-MM-DD to filter by it{either}")
 
 
 def show_info(args: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.manifest import Manifest, SegmentInfo
 from . import journal as journals
 from .lock import locked
-from .overtaking import overtake
+from .queue import overtake
 
 
 class Deleted(NamedTuple):

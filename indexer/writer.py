@@ -7,7 +7,7 @@ while a batch was made is the next batch: the more is asked at once, the less ea
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -15,15 +15,11 @@ from typing import NamedTuple
 from ..retrieval.errors import IndexBusyError, UserError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
-from . import changes, jobs
-from .bulk import Bulk
-from .changes import Change, ChangeOutcome, Result, Taken
 from .compaction import merge_surplus
 from .encoders import Encoders
-from .jobs import Job
 from .lock import locked
-from .overtaking import Single, forget, note, overtaken
-from .publishing import DocumentState, held, put, remove
+from .publishing import Bulk, DocumentState, published_documents, put, remove
+from .queue import Change, ChangeOutcome, ClaimedChange, Queue, Result
 from .settings import Config
 
 MOST = 200
@@ -66,9 +62,16 @@ class Writer:
         self._config = config
         self._limits = limits
         self._encoders = Encoders(config)
+        self._opened: Queue | None = None
         self._bulk: Bulk | None = None
         self._breathed = monotonic()
         self._failures = 0
+
+    @property
+    def _queue(self) -> Queue:
+        """The queue, opened when it is first needed: the index may be gone for a while."""
+        self._opened = self._opened or Queue(self._folder)
+        return self._opened
 
     def run(self, stopped: Callable[[float], bool]) -> None:
         """Make what waits, until nothing comes any more, or ``stopped``, which waits for so many seconds, returns true.
@@ -103,12 +106,12 @@ class Writer:
 
         Raises IndexBusyError, and leaves everything as it is, while another process writes the index.
         """
-        if changes.any_waiting(self._folder):
+        if self._queue.changes_wait():
             with locked(self._folder), os_errors_reported(self._folder):
-                self._make(changes.take_waiting(self._folder, MOST, self._limits.write_seconds + PATIENCE))
+                self._make(self._queue.claim(MOST, self._limits.write_seconds + PATIENCE))
                 self._merge()
             return True
-        waiting = jobs.waiting(self._folder)
+        waiting = self._queue.bulks()
         if not waiting:
             return False
         with locked(self._folder), os_errors_reported(self._folder):
@@ -120,113 +123,98 @@ class Writer:
         if self._bulk is not None:
             job = self._bulk.job
             job.attempts -= 1
-            self._tried(lambda: jobs.save(self._folder, job))
+            self._tried(lambda: self._queue.save(job))
+        if self._opened is not None:
+            self._opened.close()
         self._encoders.close()
 
     # Single documents.
 
-    def _make(self, taken: Sequence[Taken]) -> None:
-        """Publish the changes that were taken, and leave the outcome of each."""
-        results: dict[str, Result] = {}
+    def _make(self, claimed: Sequence[ClaimedChange]) -> None:
+        """Publish the changes that were claimed, and leave the outcome of each."""
+        results: dict[int, Result] = {}
 
         def judge() -> None:
-            with held(self._folder) as live:
-                results.update(
-                    {
-                        request.name: result_of(request, live.state_of_document(request.change.docid))
-                        for request in taken
-                    }
-                )
+            with published_documents(self._folder) as live:
+                for each in claimed:
+                    results[each.number] = result_of(each, live.state_of_document(each.change.docid))
 
         error = self._tried(judge)
-        puts = [request for request in taken if results.get(request.name) in _PUT]
-        gone = [request for request in taken if results.get(request.name) == "deleted"]
-        others = [request for request in taken if request not in puts and request not in gone]
+        puts = [each for each in claimed if results.get(each.number) in _PUT]
+        gone = [each for each in claimed if results.get(each.number) == "deleted"]
+        others = [each for each in claimed if each not in puts and each not in gone]
         # Whoever is told that a document is as asked, or is not there, is told of what stays so.
-        same = [request for request in others if results.get(request.name) in _SAME]
-        error = error or self._noted(same)
-        self._answer(others, results, error)
+        same = _singles(each for each in others if results.get(each.number) in _SAME)
+        self._answer(others, results, error or self._tried(lambda: self._queue.note(same)))
         if puts:
-            lines = [request.change.line for request in puts]
-            self._answer(puts, results, self._overtaking(puts, lambda: self._put(lines)))
+            self._publish_singles(puts, results, lambda: self._put([each.change.line for each in puts]))
         if gone:
-            docids = [request.change.docid for request in gone]
-            self._answer(gone, results, self._overtaking(gone, lambda: remove(self._folder, docids)))
+            docids = [each.change.docid for each in gone]
+            self._publish_singles(gone, results, lambda: remove(self._folder, docids))
 
-    def _overtaking(self, taken: Sequence[Taken], publish: Callable[[], object]) -> str:
-        """Publish changes that bulks accepted before them must not undo; return what went wrong, or ``""``."""
-        error = self._noted(taken) or self._tried(publish)
+    def _publish_singles(
+        self, claimed: Sequence[ClaimedChange], results: dict[int, Result], publish: Callable[[], object]
+    ) -> None:
+        """Publish changes that bulks accepted before them must not undo, and leave the outcome of each."""
+        singles = _singles(claimed)
+        error = self._tried(lambda: self._queue.note(singles)) or self._tried(publish)
         if error:
-            self._noted(taken, undone=True)
-        return error
+            self._tried(lambda: self._queue.unnote(singles))
+        self._answer(claimed, results, error)
 
-    def _noted(self, taken: Sequence[Taken], *, undone: bool = False) -> str:
-        singles = [Single(request.name, request.change.docid) for request in taken]
-        return self._tried(lambda: note(self._folder, singles, undone=undone))
-
-    def _answer(self, taken: Sequence[Taken], results: dict[str, Result], error: str) -> None:
-        if taken:
+    def _answer(self, claimed: Sequence[ClaimedChange], results: dict[int, Result], error: str) -> None:
+        if claimed:
             self._count(error)
-        for request in taken:
-            outcome = (
-                ChangeOutcome(result="failed", error=error) if error else ChangeOutcome(result=results[request.name])
-            )
-            changes.answer(self._folder, request.name, outcome)
+        for each in claimed:
+            result = "failed" if error else results[each.number]
+            self._queue.answer(each.number, ChangeOutcome(result=result, error=error))
 
     # Bulks.
 
-    def _advance(self, name: str) -> None:
+    def _advance(self, id_: str) -> None:
         """Publish the next slice of a job; end it if that was the last, or if it cannot be published."""
-        if self._bulk is None or self._bulk.job.id != name:
-            self._bulk = self._begun(name)
+        if self._bulk is None or self._bulk.job.id != id_:
+            self._bulk = self._start(id_)
         bulk = self._bulk
         if bulk is None:
             return
-        error = self._tried(lambda: self._publish(bulk))
+        error = self._tried(lambda: self._publish_slice(bulk))
         self._count(error)
         if error or bulk.done:
-            jobs.end(self._folder, bulk.job, error)
+            self._queue.end(bulk.job, error)
             self._bulk = None
             self._remove_old()
         self._merge()
 
-    def _begun(self, name: str) -> Bulk | None:
+    def _start(self, id_: str) -> Bulk | None:
         """Begin a job, or go on with one that another writer left; one that cannot be begun is ended."""
-        job = jobs.read(self._folder, name)
+        job = self._queue.job(id_)
         if job is None:
-            lost = Job(id=name, mode="update", documents=0)
-            jobs.end(self._folder, lost, "what was known of this bulk is damaged; send its documents again")
-            return None
-        if job.state in ("done", "failed"):
-            jobs.payload(self._folder, name).unlink(missing_ok=True)
             return None
         job.attempts += 1
         job.state, job.started = "running", job.started or manifests.now()
         if job.attempts > ATTEMPTS:
-            done = f"{job.handled} of {job.documents} documents were handled"
-            jobs.end(self._folder, job, f"the writer died {ATTEMPTS} times at the same place: {done}")
+            handled = f"{job.handled} of {job.documents} documents were handled"
+            self._queue.end(job, f"the writer died {ATTEMPTS} times at the same place: {handled}")
             return None
-        jobs.save(self._folder, job)
-        return self._read(job)
-
-    def _read(self, job: Job) -> Bulk | None:
+        self._queue.save(job)
         bulks: list[Bulk] = []
 
         def read() -> None:
-            bulks.append(Bulk(self._folder, job, manifests.read(self._folder).language))
+            bulks.append(Bulk(job, self._queue.documents(id_), manifests.read(self._folder).language))
 
         if error := self._tried(read):
-            jobs.end(self._folder, job, error)
+            self._queue.end(job, error)
             return None
         return bulks[0]
 
-    def _publish(self, bulk: Bulk) -> None:
-        with held(self._folder) as live:
-            after, lines = bulk.next(live, overtaken(self._folder, bulk.job.id))
+    def _publish_slice(self, bulk: Bulk) -> None:
+        with published_documents(self._folder) as live:
+            after, lines = bulk.next(live, self._queue.newer_writes(bulk.job.id))
         if lines:
             self._put(lines)
         after.attempts = 1  # it went on: whoever died before did not die at what comes now
-        jobs.save(self._folder, after)
+        self._queue.save(after)
         bulk.job = after
 
     # Both.
@@ -243,8 +231,7 @@ class Writer:
         self._tried(lambda: merge_surplus(self._folder, self._config))
 
     def _remove_old(self) -> None:
-        jobs.remove_old(self._folder, most=self._limits.keep_jobs, days=self._limits.keep_job_days)
-        forget(self._folder)
+        self._queue.remove_old(most=self._limits.keep_jobs, days=self._limits.keep_job_days)
 
     def _tried(self, call: Callable[[], object]) -> str:
         """Run ``call``; return what went wrong in one line, or ``""``."""
@@ -260,10 +247,14 @@ class Writer:
         return ""
 
 
-def result_of(taken: Taken, there: DocumentState | None) -> Result:
+def _singles(claimed: Iterable[ClaimedChange]) -> list[tuple[int, str]]:
+    return [(each.number, each.change.docid) for each in claimed]
+
+
+def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:
     """Return the result of a change of a document whose state is ``there``: None if the index does not hold it."""
-    change = taken.change
-    if taken.again and change.conditional:
+    change = claimed.change
+    if claimed.again and change.conditional:
         return "unsure"
     if not _met(change, there):
         return "conflict"

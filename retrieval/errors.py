@@ -79,7 +79,11 @@ class IndexBusyError(IndexStateError):
 
 
 class QueryError(UserError):
-    """A query, a filter or an option of a search makes no sense."""
+    """A query, a filter or an option of a search makes no sense; ``field`` names the option if it is not the query."""
+
+    def __init__(self, what: str, *, place: object = "", remedy: str = "", field: str = "") -> None:
+        super().__init__(what, place=place, remedy=remedy)
+        self.field = field
 
 
 class NotFoundError(UserError):

@@ -1,7 +1,8 @@
-"""Languages: the one identifier, and whether an encoder that knows only some of them knows that of a query."""
+"""Languages: their codes, the one identifier, and whether an encoder that knows only some knows that of a query."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -116,3 +117,77 @@ def _model() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE)
+
+
+_SPELLINGS = """
+aa aar|ab abk|af afr afrikaans|ak aka|am amh amharic አማርኛ|an arg|
+ar ara arb arabic العربية عربي عربية|as asm assamese|av ava|ay aym|az aze azerbaijani azərbaycanca|
+ba bak|be bel belarusian беларуская|
+bg bul bulgarian български bulgarisch bulgare bulgaro bulgarca البلغارية|bh bih|bi bis|bm bam|
+bn ben bengali bangla বাংলা|bo bod tib tibetan|br bre breton|bs bos bosnian bosanski|
+ca cat catalan català|ce che|ch cha|co cos|cr cre|cs ces cze czech čeština česky|cu chu|cv chv|
+cy cym wel welsh cymraeg|da dan danish dansk|
+de deu ger german deutsch alemán allemand almanca الألمانية немски|dv div|dz dzo|ee ewe|
+el ell gre greek ελληνικά|
+en eng english englisch inglés anglais ingilizce الإنجليزية английски английский inglese inglês|
+eo epo esperanto|
+es spa spanish español castellano castilian spanisch espagnol ispanyolca الإسبانية испански|
+et est ekk estonian eesti|eu eus baq basque euskara|fa fas per pes persian farsi فارسی|ff ful|
+fi fin finnish suomi|fj fij|fo fao faroese|
+fr fra fre french français französisch francés fransızca الفرنسية френски|fy fry|
+ga gle irish gaeilge|gd gla|gl glg galician galego|gn grn|gu guj gujarati ગુજરાતી|gv glv|
+ha hau hausa|he iw heb hebrew עברית|hi hin hindi हिन्दी हिंदी|ho hmo|hr hrv croatian hrvatski|
+ht hat haitian|hu hun hungarian magyar|hy hye arm armenian հայերեն|hz her|ia ina|
+id in ind indonesian indonesia|ie ile|ig ibo igbo|ii iii|ik ipk|io ido|
+is isl ice icelandic íslenska|it ita italian italiano|iu iku|ja jpn japanese 日本語|jv jav javanese|
+ka kat geo georgian ქართული|kg kon|ki kik|kj kua|kk kaz kazakh қазақша|kl kal|km khm khmer ខ្មែរ|
+kn kan kannada ಕನ್ನಡ|ko kor korean 한국어|kr kau|ks kas|ku kur kurdish kurdî|kv kom|kw cor|
+ky kir kyrgyz|la lat latin|lb ltz luxembourgish|lg lug|li lim|ln lin|lo lao ລາວ|
+lt lit lithuanian lietuvių|lu lub|lv lav lvs latvian latviešu|mg mlg malagasy|mh mah|
+mi mri mao maori|mk mkd mac macedonian македонски|ml mal malayalam മലയാളം|mn mon mongolian монгол|
+mr mar marathi मराठी|ms msa may zsm malay melayu|mt mlt maltese|my mya bur burmese မြန်မာ|na nau|
+nb nob bokmål|nd nde|ne nep npi nepali नेपाली|ng ndo|nl nld dut dutch nederlands flemish|
+nn nno nynorsk|no nor norwegian norsk|nr nbl|nv nav|ny nya|oc oci occitan|oj oji|om orm oromo|
+or ori ory odia oriya|os oss|pa pan punjabi panjabi ਪੰਜਾਬੀ|pi pli|pl pol polish polski|
+ps pus pashto پښتو|pt por portuguese português|qu que quechua|rm roh romansh|rn run|
+ro ron rum mo romanian română moldovan|ru rus russian русский руски|rw kin kinyarwanda|
+sa san sanskrit|sc srd|sd snd sindhi|se sme|sg sag|si sin sinhala සිංහල|
+sk slk slo slovak slovenčina|sl slv slovenian slovene slovenščina|sm smo|sn sna shona|
+so som somali soomaali|sq sqi alb albanian shqip|sr srp serbian српски srpski|ss ssw|st sot|su sun|
+sv swe swedish svenska|sw swa swh swahili kiswahili|ta tam tamil தமிழ்|te tel telugu తెలుగు|
+tg tgk tajik|th tha thai ไทย|ti tir tigrinya|tk tuk turkmen|tl tgl fil tagalog filipino|tn tsn|
+to ton|tr tur turkish türkçe türkisch turc turco التركية турски|ts tso|tt tat tatar|tw twi|ty tah|
+ug uig uyghur|uk ukr ukrainian українська|ur urd urdu اردو|uz uzb uzbek|ve ven|
+vi vie vietnamese việt|vo vol|wa wln|wo wol wolof|xh xho xhosa|yi ji yid yiddish|yo yor yoruba|
+za zha|zh zho chi cmn chinese mandarin 中文 汉语 漢語|zu zul zulu
+"""
+"""ISO 639-1's code of each language, before the codes that mean the same, and its names, also in its own letters."""
+
+
+def language_code(written: str) -> str:
+    """Return the ISO 639 code of a language, of two letters if it has one; ``""`` if ``written`` names none.
+
+    Reads ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français``, ``العربية``; of several, the first. A code of three
+    letters that has no shorter one stays as it is.
+    """
+    known = _codes()
+    first = _letters(re.split(r"[,;(/|]", written, maxsplit=1)[0])
+    words = re.split(r"[-_\s]+", first)
+    for word in (first, words[0], words[-1]):
+        if word in known:
+            return known[word]
+    return words[0] if re.fullmatch(r"[a-z]{3}", words[0]) else ""
+
+
+@cache
+def _codes() -> dict[str, str]:
+    rows = ([_letters(word) for word in row.split()] for row in _SPELLINGS.replace("\n", "").split("|"))
+    return {word: row[0] for row in rows for word in row}
+
+
+def _letters(written: str) -> str:
+    """Return a word in small letters without accents."""
+    parted = unicodedata.normalize("NFKD", written.strip().casefold())
+    return unicodedata.normalize(
+        "NFC", "".join(c for c in parted if not 0x300 <= ord(c) < 0x370 and not 0x653 <= ord(c) < 0x656)
+    )

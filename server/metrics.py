@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from flask import Flask, Response, g
 from flask.globals import request_ctx
 
-from ..indexer import jobs
+from ..indexer.queue import bulks_waiting
 from .runtime import READY, IndexRegistry, registry
 from .search import Timed
 
@@ -149,7 +149,7 @@ def _served(serving: IndexRegistry) -> str:
     gauge("index_ready", "Whether the index can be searched.", ready)
     for what in ("documents", "passages"):
         gauge(f"index_{what}", "What the index holds.", [(of, getattr(one.index.info, what)) for of, one in indexes])
-    waiting = [(of, len(jobs.waiting(one.index.info.place))) for of, one in indexes]
+    waiting = [(of, bulks_waiting(one.index.info.place)) for of, one in indexes]
     gauge("jobs_waiting", "Bulks that have not ended.", waiting)
     manifests = [(f'{of},manifest="{one.manifest_id}"', 1) for of, one in indexes]
     gauge("index_manifest", "The manifest that is served.", manifests)

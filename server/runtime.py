@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from flask import Flask, current_app, request
 
-from ..indexer import changes, jobs
+from ..indexer import queue
 from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import ConfigError, FactseekError, IndexStateError
 from ..retrieval.languages import written_in
@@ -354,12 +354,12 @@ class Writers:
         started = self._started.get(folder)
         if started is not None and (started[0].poll() is None or monotonic() - started[1] < AGAIN):
             return
-        if changes.any_waiting(folder) or jobs.waiting(folder):
+        if queue.waits(folder):
             with suppress(OSError):  # a directory that is gone, or may not be written: nothing can wait there
                 self._start(folder)
 
     def _start(self, folder: Path) -> None:
-        handle = os.open(folder / jobs.JOBS / jobs.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(folder / queue.JOBS / queue.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             process = subprocess.Popen(  # noqa: S603  this very program

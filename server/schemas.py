@@ -14,11 +14,14 @@ from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
-from ..indexer.jobs import Mode, State
+from ..indexer.queue import Mode, State
 from ..retrieval.config import Count, Positive, RrfK, formerly_weighed
 from ..retrieval.domain import Document, Passage
+from ..retrieval.search.answer import Coverage, Question, Took
 from ..retrieval.search.counting import FacetAnswer, TotalAnswer
-from ..retrieval.search.evidence import Answer, Evidence, RetrieverPart
+from ..retrieval.search.evidence import Answer, Evidence
+from ..retrieval.search.explaining import Explanation, WordWeight
+from ..retrieval.search.query_syntax import ParsedQuery
 from ..retrieval.search.score_normalizers import FusionKind
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.text import ProfileName
@@ -68,104 +71,114 @@ class FusionRequest(RequestFields):
     depth: Annotated[Positive | None, Meta(description="hits of each ranking that are fused")] = None
 
 
-FUSION = "how hybrid fuses its rankings; left out: as configured"
-STAGES = "what reorders or thins the ranking, in this order, each as NAME or NAME=VALUE; left out: as configured"
-Syntax = Annotated[
-    Literal["plain", "query"],
-    Meta(
-        description='query: "exact words", -word, title:, source:, topic:, before:, after: are understood in the query'
-    ),
-]
-Format = Annotated[
-    Literal["bibtex", "csv", "json", "jsonld", "ndjson", "ris", "trec", "tsv"] | None,
-    Meta(description="the hits as a file for other programs; left out: what Accept asks for, else json"),
-]
-QueryField = Annotated[str, Meta(description="a claim, a tweet or a question")]
-Like = Annotated[
-    str,
-    Meta(
-        description="the id of a document of the index, in the place of a query: more like it is found, itself left "
-        "out, under collapse its near-copies too"
-    ),
-]
-Hits = Annotated[Positive | None, Meta(description="how many hits; left out: as configured")]
-HitsAlias = Annotated[Positive | None, Meta(description="k by the name that Pyserini and Anserini give it")]
-Qid = Annotated[Annotated[str, Meta(max_length=200)] | None, Meta(description="comes back with the hits")]
-Retriever = Annotated[
-    Annotated[str, Meta(max_length=80)] | None, Meta(description="left out: hybrid where there are vectors, else bm25")
-]
-AsOf = Annotated[str, Meta(description="only documents up to this day, month or year, such as 2020-03")]
-Since = Annotated[str, Meta(description="only documents from this day, month or year on")]
-Undated = Annotated[Literal["drop", "keep"], Meta(description="undated documents under as_of or since")]
-Profile = Annotated[ProfileName | None, Meta(description="tweet: links, mentions and RT dropped, hashtags split")]
-Highlight = Annotated[bool, Meta(description="say where the passage has words of the query")]
-Stages = Annotated[
-    Annotated[list[Annotated[str, Meta(max_length=80)]], Meta(max_length=16)] | None, Meta(description=STAGES)
-]
-Collapse = Annotated[
-    Literal["near"] | None, Meta(description="near: near-copies are folded under their best hit, counted and named")
-]
-Sort = Annotated[
-    Literal["date"] | None, Meta(description="date: the newest of the first hits first, as many as hybrid fuses")
-]
-Offset = Annotated[Count, Meta(description="how many of the first hits are left out")]
-Cursor = Annotated[
-    str,
-    Meta(max_length=1_000, description="of the answer before this one: what follows; note says if the index changed"),
-]
-Counted = Annotated[bool, Meta(description="say how many hits there are in all")]
-FACETS = "count all of these documents by a field: its most frequent values, and how many of them; says the total too"
+Parse = Annotated[bool, Meta(description="documents as objects; false: as strings that hold their JSON")]
 FacetValues = Annotated[int, Meta(ge=1, le=1000)]
-Group = Annotated[bool | None, Meta(description="one hit a document, by its best passage; false: one a passage")]
+_Single = TypeVar("_Single", bound="SingleQueryOptions")
+_Searched = TypeVar("_Searched", bound="SearchRequest")
 
 
 class SearchOptions(RequestFields):
     """The options of a search; ``None`` leaves a choice to the configuration."""
 
-    k: Hits = None
-    retriever: Retriever = None
+    k: Annotated[Positive | None, Meta(description="how many hits; left out: as configured")] = None
+    retriever: Annotated[
+        Annotated[str, Meta(max_length=80)] | None,
+        Meta(description="left out: hybrid where there are vectors, else bm25"),
+    ] = None
     filter: Annotated[
         FilterRequest | list[str], Meta(description="by field, or as a list of field=value; applied before ranking")
     ] = []
-    as_of: AsOf = ""
-    since: Since = ""
-    undated: Undated = "drop"
-    fusion: Annotated[FusionRequest | FusionKind | None, Meta(description=FUSION)] = None
-    profile: Profile = None
-    highlight: Highlight = True
-    group: Group = None
-    stages: Stages = None
-    collapse: Collapse = None
-    sort: Sort = None
+    as_of: Annotated[str, Meta(description="only documents up to this day, month or year, such as 2020-03")] = ""
+    since: Annotated[str, Meta(description="only documents from this day, month or year on")] = ""
+    undated: Annotated[Literal["drop", "keep"], Meta(description="undated documents under as_of or since")] = "drop"
+    fusion: Annotated[
+        FusionRequest | FusionKind | None,
+        Meta(description="how hybrid fuses its rankings; left out: as configured"),
+    ] = None
+    profile: Annotated[
+        ProfileName | None, Meta(description="tweet: links, mentions and RT dropped, hashtags split")
+    ] = None
+    highlight: Annotated[bool, Meta(description="say where the passage has words of the query")] = True
+    group: Annotated[bool | None, Meta(description="one hit a document, by its best passage; false: one a passage")] = (
+        None
+    )
+    stages: Annotated[
+        Annotated[list[Annotated[str, Meta(max_length=80)]], Meta(max_length=16)] | None,
+        Meta(
+            description="what reorders or thins the ranking, in this order, each as NAME or NAME=VALUE; left out: as "
+            "configured"
+        ),
+    ] = None
+    collapse: Annotated[
+        Literal["near"] | None,
+        Meta(description="near: near-copies are folded under their best hit, counted and named"),
+    ] = None
+    sort: Annotated[
+        Literal["date"] | None,
+        Meta(description="date: the newest of the first hits first, as many as hybrid fuses"),
+    ] = None
     passages: Annotated[
         bool, Meta(description="give each hit all passages of its document that hold a word of the query")
     ] = False
 
 
-class SingleQueryOptions(SearchOptions):
+class SingleQueryOptions(SearchOptions, kw_only=True):
     """The options of a search for one query: how it is read, and which stretch of its ranking is answered."""
 
-    syntax: Syntax = "plain"
-    offset: Offset = 0
-    cursor: Cursor = ""
-    count: Counted = False
+    query: Annotated[str, Meta(description="a claim, a tweet or a question")] = ""
+    syntax: Annotated[
+        Literal["plain", "query"],
+        Meta(
+            description='query: "exact words", -word, title:, source:, topic:, before:, after: are understood in the '
+            "query"
+        ),
+    ] = "plain"
+    hits: Annotated[Positive | None, Meta(description="k by the name that Pyserini and Anserini give it")] = None
+    qid: Annotated[Annotated[str, Meta(max_length=200)] | None, Meta(description="comes back with the hits")] = None
+    offset: Annotated[Count, Meta(description="how many of the first hits are left out")] = 0
+    cursor: Annotated[
+        str,
+        Meta(
+            max_length=1_000, description="of the answer before this one: what follows; note says if the index changed"
+        ),
+    ] = ""
+    count: Annotated[bool, Meta(description="say how many hits there are in all")] = False
+    facets: Annotated[
+        Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
+        Meta(
+            description="count all of these documents by a field: its most frequent values, and how many of them; says "
+            "the total too. By field, or as a list of field=number; ten of each if no number is said. Of several "
+            "indexes, of each and of all together; `index` is a field, too"
+        ),
+    ] = {}
+
+    def with_one_k(self: _Single) -> _Single:
+        """Return the same with ``k`` alone saying how many hits.
+
+        Raises BadInput if ``k`` and ``hits`` differ.
+        """
+        if self.k is not None and self.hits not in (None, self.k):
+            raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they are one thing, give one of them")
+        return msgspec.structs.replace(self, k=self.k or self.hits, hits=None)
 
 
 class SearchRequest(SingleQueryOptions, kw_only=True):
     """The body of ``POST /v1/{index}/search``: a ``query``, or in its place a document to find more ``like``."""
 
-    query: QueryField = ""
-    like: Like = ""
-    format: Format = None
-    hits: HitsAlias = None
-    qid: Qid = None
-    facets: Annotated[
-        Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
-        Meta(description=f"{FACETS}. By field, or as a list of field=number; ten of each if no number is said"),
-    ] = {}
+    like: Annotated[
+        str,
+        Meta(
+            description="the id of a document of the index, in the place of a query: more like it is found, itself "
+            "left out, under collapse its near-copies too"
+        ),
+    ] = ""
+    format: Annotated[
+        Literal["bibtex", "csv", "json", "jsonld", "ndjson", "ris", "trec", "tsv"] | None,
+        Meta(description="the hits as a file for other programs; left out: what Accept asks for, else json"),
+    ] = None
     explain: Annotated[bool, Meta(description="say what was searched for and how each score came about")] = False
 
-    def options(self) -> SearchRequest:
+    def with_one_query(self: _Searched) -> _Searched:
         """Return the same with ``k`` alone saying how many hits.
 
         Raises BadInput if ``k`` and ``hits`` differ, or there is no query or two.
@@ -174,7 +187,13 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
             raise BadInput("query", "is missing; give one, or a document's id as like")
         if self.query and self.like:
             raise BadInput("like", "stands in the place of a query; leave out one of them")
-        return msgspec.structs.replace(self, k=_hits_by_either_name(self.k, self.hits), hits=None)
+        return self.with_one_k()
+
+
+class SimpleSearch(SearchRequest, kw_only=True):
+    """The parameters of ``GET /v1/{index}/search``, as Anserini and Pyserini name them, and ours."""
+
+    parse: Parse = True
 
 
 IndexName = Annotated[str, Meta(max_length=64)]
@@ -183,35 +202,12 @@ IndexName = Annotated[str, Meta(max_length=64)]
 class SearchManyRequest(SingleQueryOptions, kw_only=True):
     """The body of ``POST /v1/search``: what every index is asked; each answers with its own default retriever."""
 
-    query: QueryField
+    query: Annotated[str, Meta(description="a claim, a tweet or a question")]
     indexes: Annotated[
         Annotated[dict[IndexName, FusionWeight], Meta(max_length=16)] | Annotated[list[IndexName], Meta(max_length=16)],
         Meta(description="which are asked, by name, each with what its votes count, or as a list; left out: all"),
     ] = []
-    hits: HitsAlias = None
-    qid: Qid = None
     rrf_k: Annotated[RrfK | None, Meta(description="the constant by which the indexes are fused")] = None
-    facets: Annotated[
-        Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
-        Meta(description=f"{FACETS}, of each index and of all together. `index` is a field, too"),
-    ] = {}
-
-    def options(self) -> SearchManyRequest:
-        """Return the same with ``k`` alone saying how many hits.
-
-        Raises BadInput if ``k`` and ``hits`` differ.
-        """
-        return msgspec.structs.replace(self, k=_hits_by_either_name(self.k, self.hits), hits=None)
-
-
-def _hits_by_either_name(k: int | None, hits: int | None) -> int | None:
-    """Return how many hits are asked for.
-
-    Raises BadInput if ``k`` and ``hits`` differ.
-    """
-    if k is not None and hits not in (None, k):
-        raise BadInput("hits", f"is {hits}, and k is {k}: they are one thing, give one of them")
-    return k or hits
 
 
 class BatchQuery(RequestFields):
@@ -278,45 +274,6 @@ class BulkParameters(RequestFields):
     mode: Annotated[
         Mode, Meta(description="update: replace what is there by its docid; append: refuse what would be replaced")
     ] = "update"
-
-
-Parse = Annotated[bool, Meta(description="documents as objects; false: as strings that hold their JSON")]
-
-
-class SimpleSearch(RequestFields, kw_only=True):
-    """The parameters of ``GET /v1/{index}/search``, as Anserini and Pyserini name them, and ours."""
-
-    query: QueryField = ""
-    like: Like = ""
-    syntax: Syntax = "plain"
-    format: Format = None
-    hits: Hits = None
-    k: Annotated[Positive | None, Meta(description="hits by its other name")] = None
-    qid: Qid = None
-    parse: Parse = True
-    retriever: Retriever = None
-    filter: Annotated[list[str], Meta(description="field=value; may be given again")] = []
-    as_of: AsOf = ""
-    since: Since = ""
-    undated: Undated = "drop"
-    fusion: Annotated[FusionKind | None, Meta(description=FUSION)] = None
-    profile: Profile = None
-    highlight: Highlight = True
-    group: Group = None
-    stages: Stages = None
-    collapse: Collapse = None
-    sort: Sort = None
-    offset: Offset = 0
-    cursor: Cursor = ""
-    count: Counted = False
-    facets: Annotated[
-        Annotated[list[str], Meta(max_length=16)], Meta(description=f"{FACETS}. As field=number; may be given again")
-    ] = []
-
-    def request(self) -> SearchRequest:
-        """Return the same as a body would say it."""
-        shared = {name: getattr(self, name) for name in self.__struct_fields__ if name != "parse"}
-        return SearchRequest(**shared)
 
 
 class DocParameters(RequestFields):
@@ -435,13 +392,6 @@ def _explained(wrong: Mismatch) -> BadInput:
     return BadInput(wrong.field or "body", "is missing" if wrong.missing else wrong.reason)
 
 
-class Took(Answer):
-    """Milliseconds by stage: ranking, and reading what a person is shown."""
-
-    retrieve: float
-    evidence: float
-
-
 class RankTook(Answer):
     """Milliseconds by stage: ranking, and weighing words."""
 
@@ -449,54 +399,8 @@ class RankTook(Answer):
     explain: float
 
 
-class FusionAnswer(Answer):
-    """The fusion of rankings: ``rrf_k`` counts for rrf alone, ``depth`` is how many hits of each took part."""
-
-    kind: FusionKind
-    rrf_k: int
-    weights: dict[str, float]
-    depth: int
-
-
-class ExplainedPart(Answer):
-    """A retriever's own rank (from 1) and score of a hit; a hit's votes add up to its score."""
-
-    rank: int
-    score: float
-    vote: float
-
-
-class ExplainedHit(Answer):
-    """How the score of a hit came about.
-
-    ``words`` are the words of the query that its passage holds, each with what BM25 counts it as, heaviest first;
-    ``sentence`` says all of it for people.
-    """
-
-    rank: int
-    docid: str
-    passage: int
-    score: float
-    retrievers: dict[str, ExplainedPart]
-    words: list[WordWeight]
-    sentence: str
-    stages: dict[str, RetrieverPart] | msgspec.UnsetType = msgspec.UNSET
-
-
-class Explanation(Answer):
-    """The text after the profile, its terms by the analyzer, and how scores came about."""
-
-    text: str
-    terms: list[str]
-    fusion: FusionAnswer | None
-    hits: list[ExplainedHit]
-
-
-Coverage = dict[str, Literal["complete", "cut off"]]
-"""Each retriever, and the highlights, by whether they were ready in time; answered only if one was not."""
 CoverageIfAny = Coverage | msgspec.UnsetType
-
-
+"""Answered only if something was not ready in time."""
 TotalIfAsked = TotalAnswer | msgspec.UnsetType
 FacetsIfAsked = dict[str, FacetAnswer] | msgspec.UnsetType
 CursorIfAny = str | msgspec.UnsetType
@@ -570,6 +474,14 @@ class QueryText(Answer):
         return bool(self.parsed or self.like)
 
 
+def query_text(question: Question, parsed: ParsedQuery | None, text: str) -> QueryText:
+    """Return what is told of a query that was searched for by ``text``."""
+    if question.like:
+        return QueryText(text=str(text), like=question.like)
+    told = msgspec.convert(parsed.as_json(), ParsedAnswer) if parsed else msgspec.UNSET
+    return QueryText(text=question.query, parsed=told)
+
+
 class AskedIndex(Answer):
     """One of several indexes that were asked, with what its votes count and what a reader of its hits should know."""
 
@@ -611,28 +523,12 @@ class Candidate(Answer):
     doc: DocumentAnswer | str
 
 
-class SimpleAnswer(Answer, kw_only=True):
+class SimpleAnswer(SearchAnswer, kw_only=True):
     """The evidence for one query, also in the shape of Anserini's and Pyserini's ``/v1/{index}/search``."""
 
     api: Literal["v1"] = "v1"
-    index: str
     query: QueryText
     candidates: list[Candidate]
-    qid: str | msgspec.UnsetType = msgspec.UNSET
-    request_id: str
-    manifest_id: str
-    retriever: str
-    took_ms: Took
-    note: str
-    hits: list[Evidence]
-    suited_indexes: SuitedIfAny = msgspec.UNSET
-    suggestion: SuggestionIfAny = msgspec.UNSET
-    coverage: CoverageIfAny = msgspec.UNSET
-    approximate: ApproximateIfSo = msgspec.UNSET
-    depth: DepthIfFused = msgspec.UNSET
-    cursor: CursorIfAny = msgspec.UNSET
-    total: TotalIfAsked = msgspec.UNSET
-    facets: FacetsIfAsked = msgspec.UNSET
 
 
 class DocumentAnswer(Answer):
@@ -735,13 +631,6 @@ class BatchAnswer(Answer):
     results: list[Any]
     """Each one of ``BATCH_RESULTS``."""
     took_ms: Took
-
-
-class WordWeight(Answer):
-    """By how much the score falls when a word is left out; negative if it rises."""
-
-    word: str
-    weight: float
 
 
 class RankedClaim(Answer):

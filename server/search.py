@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 from flask import Flask, current_app, g, has_request_context
+from msgspec.structs import replace
 
 from ..retrieval import stages
 from ..retrieval.config import AUTO, FusionSettings
 from ..retrieval.deadline import CutOffError, Deadline
-from ..retrieval.domain import DocumentQuery, Filter, Hit
-from ..retrieval.errors import NotFoundError, QueryError
+from ..retrieval.domain import DocumentQuery, Filter
+from ..retrieval.errors import QueryError
 from ..retrieval.filters import DateError, bound, parse_filter
-from ..retrieval.lucene.spelling import respelt
-from ..retrieval.search.evidence import Evidence
+from ..retrieval.search import federated
+from ..retrieval.search.answer import Answer, Question, Took
+from ..retrieval.search.counting import fields_of
+from ..retrieval.search.federated import FederatedAnswer
 from ..retrieval.search.options import Search, check_whole
-from ..retrieval.search.query_syntax import QUERY, parse_query
 from ..retrieval.search.score_normalizers import FusionKind
 from .errors import BadInput, RefusedError
 from .memory import answer_memory
-from .schemas import (
-    ApproximateIfSo,
-    Coverage,
-    CoverageIfAny,
-    FilterRequest,
-    FusionRequest,
-    ParsedAnswer,
-    QueryText,
-    RankTook,
-    SearchOptions,
-    SearchRequest,
-    SuggestionIfAny,
-    Took,
-)
+from .schemas import FilterRequest, FusionRequest, RankTook, SearchManyRequest, SearchOptions, SearchRequest
 from .settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -44,7 +34,6 @@ if TYPE_CHECKING:
 
 KEEP: Final = "keep"
 """What a client says of undated documents to have them under a date bound."""
-_CUT_OFF: Final = "cut off"
 _SEARCHING = "factseek-searching"
 
 
@@ -59,24 +48,6 @@ class _Searching(NamedTuple):
 
     settings: ServerSettings
     beside: ThreadPoolExecutor
-
-
-class RankedEvidence(NamedTuple):
-    """The evidence for a query and how it was found."""
-
-    hits: list[Evidence]
-    retriever: str
-    note: str
-    took: Took
-    ranked: list[Hit]
-    coverage: CoverageIfAny
-    more: bool
-    """Whether hits follow that may be asked for."""
-    depth: int
-    """How many hits of each ranking were fused; 0 if the hits are of one ranking."""
-    spellings: Mapping[str, str]
-    """The misspelt words of the query, each with the word that is meant."""
-    approximate: ApproximateIfSo
 
 
 def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: int = 0) -> Search:
@@ -104,91 +75,79 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
     return asked._replace(retriever=_retriever(options.retriever, asked, index))
 
 
-def searched(index: Index, request: SearchRequest, asked: Search) -> tuple[str, Search, QueryText]:
-    """Return what :func:`understood` does of a request, whose query may be a document of the index.
+def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name: str) -> Question:
+    """Return what a request asks of ``index``; ``k_name`` is what the client calls ``k``.
 
-    Raises BadInput if there is no such document, or the query is of the query language and makes no sense.
+    Raises BadInput, naming the field, if the index cannot answer it.
     """
-    if not request.like:
-        return understood(request.query, asked, request.syntax, undated=request.undated == KEEP)
     try:
-        query, asked = index.like(request.like, asked)
-    except NotFoundError as error:
-        raise BadInput("like", error.line) from None
-    return query, asked, QueryText(text=str(query), like=request.like)
-
-
-def suggestion(query: str, spellings: Mapping[str, str]) -> SuggestionIfAny:
-    """Return a query, as it was typed, with its misspelt words put right, if it has any."""
-    return respelt(query, spellings) if spellings else msgspec.UNSET
-
-
-def understood(query: str, asked: Search, syntax: str, *, undated: bool = False) -> tuple[str, Search, QueryText]:
-    """Return the text to search for, the search with the filter that the query asks for, and what clients are told.
-
-    With ``undated`` the dates of the query leave out no document because it has none.
-    Raises BadInput if the query is of the query language and makes no sense.
-    """
-    if syntax != QUERY:
-        return query, asked, QueryText(text=query)
-    try:
-        parsed = parse_query(query, asked, undated=undated)
+        facets = request.facets if isinstance(request.facets, dict) else fields_of(request.facets)
     except QueryError as error:
-        raise BadInput("query", error.line) from None
-    answer = msgspec.convert(parsed.as_json(), ParsedAnswer)
-    return parsed.text, parsed.search, QueryText(text=query, parsed=answer)
-
-
-def ranked_evidence(
-    index: Index, query: str, asked: Search, *, highlight: bool = True, query_name: str = "query"
-) -> RankedEvidence:
-    """Return the evidence of one query, ranked, with the times of its stages.
-
-    Raises BadInput if the query, which the client calls ``query_name``, cannot be searched for.
-    """
-    began = perf_counter()
-    limit, settings = limit_of(), index.settings.search
-    k = asked.k or settings.k
-    further = int(asked.offset + k < settings.max_k)  # one hit more says whether there is a next page
-    try:
-        ranking = index.search([query], asked._replace(limit=limit, k=k + further))[0]
-    except QueryError as error:
-        raise BadInput(query_name, error.line) from None
-    except CutOffError as error:
-        raise TimedOutError(f"{error.line} ({_searching().settings.search_seconds:g} seconds)") from None
-    ranked, resolved, hits = perf_counter(), index.resolve(asked), ranking[:k]
-    reading = limit.anew()  # its own: what a stuck retriever took is not lacking here
-    evidence = index.evidence(query, hits, asked._replace(limit=reading), highlight=highlight)
-    coverage = coverage_of(index, asked, limit, reading)
-    took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
-    depth = resolved.settings.search.fusion.depth if resolved.rankings != (resolved.retriever,) else 0
-    note = index.note(query, asked)
-    more, spellings = len(ranking) > k, index.spellings(query, asked)
-    result = RankedEvidence(
-        evidence,
-        resolved.retriever,
-        note,
-        took,
-        hits,
-        coverage,
-        more,
-        depth,
-        spellings,
-        approximate_if_so(index, asked),
+        raise BadInput("facets", error.line) from None
+    return Question(
+        query=request.query,
+        search=search_of(request, index, k_name, request.offset),
+        like=request.like if isinstance(request, SearchRequest) else "",
+        syntax=request.syntax,
+        undated=request.undated == KEEP,
+        highlight=request.highlight,
+        passages=request.passages,
+        explain=isinstance(request, SearchRequest) and request.explain,
+        count=request.count,
+        facets=facets,
     )
+
+
+def answer(index: Index, question: Question, query_name: str = "query") -> Answer:
+    """Answer a question within the time and the memory of a request, and note it for the log.
+
+    Raises BadInput, naming the field, if the query, which the client calls ``query_name``, cannot be searched for.
+    """
+    began = monotonic()
+    limited = replace(question, search=question.search._replace(limit=limit_of()))
+    with query_errors_named(query_name):
+        result = index.answer(limited)
+    result.search = result.search._replace(limit=None)
+    result.missing += tuple(name for name in index.missing_since(_begun(began)) if name not in result.missing)
+    query = DocumentQuery(result.text, question.like) if question.like else question.query
     note_search(query, result)
     return result
 
 
-def whole_evidence(
-    index: Index, query: str, asked: Search, *, highlight: bool = True, query_name: str = "query"
-) -> RankedEvidence:
-    """Return what :func:`ranked_evidence` returns, for answers that have no place for a coverage.
+def answer_of_many(
+    indexes: Mapping[str, Index], questions: Mapping[str, Question], weights: Mapping[str, float], rrf_k: int = 0
+) -> FederatedAnswer:
+    """Answer a question from several indexes as :func:`answer` does from one."""
+    limited = {
+        name: replace(question, search=question.search._replace(limit=limit_of()))
+        for name, question in questions.items()
+    }
+    with query_errors_named():
+        result = federated.answer(indexes, limited, weights, rrf_k)
+    note_search(next(iter(questions.values())).query, result)
+    return result
+
+
+@contextmanager
+def query_errors_named(query_name: str = "query") -> Iterator[None]:
+    """Raise what is wrong with a search as its client is told of it, who calls the query ``query_name``."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except QueryError as error:
+        raise BadInput(error.field or query_name, error.line) from None
+    except CutOffError as error:
+        raise TimedOutError(f"{error.line} ({_searching().settings.search_seconds:g} seconds)") from None
+
+
+def whole_answer(index: Index, question: Question, query_name: str = "query") -> Answer:
+    """Return what :func:`answer` returns, for answers that have no place for a coverage.
 
     Raises what it raises, and PartMissingError if a shard did not answer.
     """
     began = monotonic()
-    result = ranked_evidence(index, query, asked, highlight=highlight, query_name=query_name)
+    result = answer(index, question, query_name)
     check_whole(index, began)
     return result
 
@@ -204,39 +163,11 @@ def limit_of(queries: int = 1) -> Deadline:
     return Deadline(searching.settings.search_seconds * queries, searching.beside, answer_memory())
 
 
-def approximate_if_so(index: Index, asked: Search) -> ApproximateIfSo:
-    """Return True if a search asks an approximate index of vectors, else UNSET."""
-    return index.resolve(asked).approximate or msgspec.UNSET
-
-
-def coverage_of(index: Index, asked: Search, limit: Deadline, reading: Deadline | None = None) -> CoverageIfAny:
-    """Return the coverage of a search: what was not ready within its limit, or that of ``reading`` its evidence.
-
-    UNSET if all was.
-    """
-    missing = (*limit.missing, *index.missing_since(_begun(limit)), *(reading.missing if reading else ()))
-    return _coverage(index, asked, missing) if missing else msgspec.UNSET
-
-
-def with_missing(coverage: CoverageIfAny, index: Index, asked: Search, reading: Deadline) -> CoverageIfAny:
-    """Return the coverage of a search with what its evidence lacks."""
-    missing = (*reading.missing, *index.missing_since(_begun(reading)))
-    if not missing:
-        return coverage
-    return {**(coverage or _coverage(index, asked, ())), **dict.fromkeys(missing, _CUT_OFF)}
-
-
-def _begun(limit: Deadline) -> float:
-    """Return when the current request began, which may have counted before it searched; else when its limit did."""
+def _begun(began: float) -> float:
+    """Return when the current request began, which may have counted before it searched; else ``began``."""
     if not has_request_context() or "began" not in g:
-        return limit.began
-    return min(limit.began, monotonic() - (perf_counter() - float(g.began)))
-
-
-def _coverage(index: Index, asked: Search, missing: Sequence[str]) -> Coverage:
-    """Return of each ranking whether it was ready; of a stage only if it was not."""
-    rankings = index.resolve(asked).rankings
-    return {name: _CUT_OFF if name in missing else "complete" for name in (*rankings, *missing)}
+        return began
+    return min(began, monotonic() - (perf_counter() - float(g.began)))
 
 
 def _searching() -> _Searching:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..indexer import jobs
+from ..indexer.queue import JOBS, LOCK
 from ..indexer.writer import Writer, WriterLimits
 from .logs import log_to_stderr
 from .settings import Config, ServerSettings
@@ -34,7 +34,7 @@ def main(folder: str, lock: str, lifeline: str) -> int:
     with suppress(OSError):
         os.nice(NICE)
     with closing(Writer(Path(folder), config, limits_of(config.server))) as writer:
-        writer.run(_stop(Path(folder) / jobs.JOBS / jobs.LOCK, int(lock), int(lifeline)))
+        writer.run(_stop(Path(folder) / JOBS / LOCK, int(lock), int(lifeline)))
     return 0
 
 

@@ -16,11 +16,9 @@ import msgspec
 from flask import Blueprint, Request, Response, current_app, g, request, url_for
 from werkzeug.exceptions import UnsupportedMediaType
 
-from ..indexer import changes, jobs
 from ..indexer.aliases import point
-from ..indexer.changes import Change, Result
 from ..indexer.document_line import Refused, exported, read_line
-from ..indexer.jobs import Job, Mode
+from ..indexer.queue import Change, Job, Mode, Queue, Result, has_queue
 from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError, UserError
 from ..retrieval.store.documents import checksum
@@ -138,10 +136,10 @@ def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
     Raises NotWrittenError if too many bulks wait, or they cannot be kept.
     """
     folder, most = folder_of(served), registry().config.server.max_queued
-    if len(jobs.waiting(folder)) >= most:
-        raise NotWrittenError(f"{most} bulks wait already; nothing was taken, ask again")
-    with handover_errors_reported():
-        job = jobs.submit(folder, mode, lines)
+    with handover_errors_reported(), Queue(folder) as queue:
+        if len(queue.bulks()) >= most:
+            raise NotWrittenError(f"{most} bulks wait already; nothing was taken, ask again")
+        job = queue.submit_bulk(mode, lines)
     ensure_writer(folder)
     return job
 
@@ -175,19 +173,19 @@ def handover_errors_reported() -> Iterator[None]:
 
 
 def _published(folder: Path, change: Change) -> Result:
-    with handover_errors_reported():
-        ticket = changes.submit(folder, change)
-    began = seen = monotonic()
-    patience = registry().config.server.write_seconds
-    ensure_writer(folder)
-    while (outcome := changes.outcome(folder, ticket)) is None:
-        now = monotonic()
-        if now > began + patience:
-            raise _late(folder, ticket, patience)
-        if now > seen + _SEE_EVERY:
-            seen = now
-            ensure_writer(folder)
-        sleep(_LOOK_EVERY)
+    with handover_errors_reported(), Queue(folder) as queue:
+        number = queue.submit(change)
+        began = seen = monotonic()
+        patience = registry().config.server.write_seconds
+        ensure_writer(folder)
+        while (outcome := queue.outcome(number)) is None:
+            now = monotonic()
+            if now > began + patience:
+                raise _late(patience, withdrawn=queue.withdraw(number))
+            if now > seen + _SEE_EVERY:
+                seen = now
+                ensure_writer(folder)
+            sleep(_LOOK_EVERY)
     if outcome.result == "failed":
         raise NotWrittenError(f"the change was not made: {outcome.error}")
     return outcome.result
@@ -200,8 +198,8 @@ def ensure_writer(folder: Path) -> None:
         writers.ensure_writer(folder)
 
 
-def _late(folder: Path, ticket: str, patience: float) -> NotWrittenError:
-    if changes.withdraw(folder, ticket):
+def _late(patience: float, *, withdrawn: bool) -> NotWrittenError:
+    if withdrawn:
         reason = f"the index could not be written within {patience:g} seconds: another process may be at it"
         return NotWrittenError(f"{reason}; nothing was changed, ask again")
     return NotWrittenError(
@@ -321,7 +319,10 @@ def job_state(job: str) -> Response:
     folders = {name: served.index.info.place for name, served in serving.indexes.items()}
     folders.update({name: Path(folder) for name, folder in serving.config.server.indexes.items()})
     for name, folder in folders.items():
-        record = jobs.read(folder, job)
+        if not has_queue(folder):
+            continue
+        with Queue(folder) as queue:
+            record = queue.job(job)
         if record is not None:
             return json_answer(_job(name, record))
     raise UnknownJobError(f"there is no job {job[:80]!r}; one that ended is forgotten after a while")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -45,15 +46,6 @@ def test_a_setting_of_uv_itself_is_left_alone(installer: ModuleType, monkeypatch
     assert "UV_DEFAULT_INDEX" not in installer._settings(CONFIGURED)
 
 
-def test_without_uv_pip_installs(installer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
-    monkeypatch.setattr(installer, "_uv", lambda: "")
-    monkeypatch.setattr(installer, "_run", lambda command, settings: asked.append(command) or 0)
-    assert installer.main([]) == 0
-    assert asked[0][:3] == [sys.executable, "-m", "pip"]
-    assert asked[0][-2] == "--editable"
-
-
 def test_where_uv_fails_pip_installs(
     installer: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,15 +61,19 @@ def test_where_uv_fails_pip_installs(
     ]
 
 
-def test_uv_and_pip_are_told_the_same_requirements(installer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("arguments", [[], ["--serving"]])
+def test_uv_and_pip_are_told_the_same_requirements(
+    installer: ModuleType, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr(installer, "_uv", lambda: "/somewhere/uv")
     monkeypatch.setattr(installer, "_run", lambda command, settings: asked.append(command) or 0)
-    installer.main([])
-    installer.main(["--with", "pip"])
+    assert installer.main(arguments) == installer.main(["--with", "pip", *arguments]) == 0
     by_uv, by_pip = (command[command.index("--constraint") :] for command in asked)
     assert by_uv == by_pip
     assert os.fspath(installer.CONSTRAINTS) in by_uv
+    assert asked[1][:3] == [sys.executable, "-m", "pip"]
+    assert ("--override" in asked[0]) == bool(arguments), "serving does without torch"
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="there is no make on this machine")
@@ -88,6 +84,17 @@ def test_setup_installs_and_links_the_checkout(root: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert ".venv/bin/python .ci/install.py" in done.stdout
     assert "ln -sfn ../.. .venv/checkout/factseek" in done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="there is no make on this machine")
+def test_a_port_that_is_taken_is_told_before_anything_is_installed(root: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = ["make", "--no-print-directory", "serve", f"PORT={port}"]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    first, _ = done.stderr.splitlines()  # make's own line follows
+    assert first == f"make: port {port} is taken; choose another: make serve PORT=8001"
+    assert done.stdout == ""
 
 
 def test_no_file_of_the_package_is_ignored_by_git(root: Path) -> None:

@@ -14,6 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.search.evidence import Evidence as Shown
@@ -31,6 +33,8 @@ Stance = Literal["for", "against", "neither"]
 
 _STANCES: dict[str, Stance] = {"SUPPORTS": "for", "TRUE": "for", "REFUTES": "against", "FALSE": "against"}
 _AT_ONCE = 64
+_KEPT = 4096
+"""Sentences whose vectors are kept: claims of one topic share most of their evidence."""
 _STOP = re.compile(r"[.!?؟…。！？][\"'”’»)\]]*$")
 _MORE = 2
 """Passages that are read for each sentence that is wanted, where passages are longer than sentences."""
@@ -76,6 +80,7 @@ class Finder:
         fusion = msgspec.structs.replace(fusion, kind=settings.fusion, weights=equal)
         self._search = Search(k=settings.depth, where=where, group=False, fusion=fusion)
         self._whole = index.info.kinds_of_sentences
+        self._vectors: dict[str, NDArray[np.float32]] = {}
 
     @property
     def encoder(self) -> str:
@@ -151,11 +156,17 @@ class Finder:
         return [[sentence._replace(similarity=next(similarities)) for sentence in passage] for passage in cut]
 
     def _similarities(self, claim: str, texts: Sequence[str]) -> list[float]:
+        if not texts:
+            return []
         if not self.encoder:
             wanted = terms(claim, self.index.terms)
             return [coverage(wanted, terms(text, self.index.terms)) for text in texts]
         encoder = self.index.encoder
-        products = encoder.encode_document(texts) @ encoder.encode_query([claim])[0]
+        vectors = self._vectors if len(self._vectors) < _KEPT else {}
+        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        vectors.update(zip(new, encoder.encode_document(new), strict=True))
+        self._vectors = vectors  # A thread that has the former still finds its own texts in it.
+        products = np.stack([vectors[text] for text in texts]) @ encoder.encode_query([claim])[0]
         return [float(value) for value in products]
 
 

@@ -25,6 +25,7 @@ from ..run.batch import chunks, columns
 from ..run.compare import Comparison, compare
 from ..run.judged import DEPTH, Judged, depth_of
 from ..scoring.machine import Machine, this_machine
+from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
 from ..scoring.tables import figure, html_image, html_table, markdown_table, page
 from .load import AND, Load, Timings, measure, search_of
@@ -116,6 +117,7 @@ def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progres
         _check(index, retriever)
     depth = max(depth_of(request.measures), min(DEPTH, judged.search.k or DEPTH))
     runs: dict[str, ScoreTable] = {name: _run(index, judged, name, depth, progress) for name in request.retrievers}
+    own = dict.fromkeys(qid for table in runs.values() for qid in own_first(table, judged.qrels))
     quality = compare(judged.qrels, runs, request.measures, seed=request.seed)
     measured = []
     with closing(progress("timing", "retrievers", len(request.retrievers))) as bar:
@@ -136,7 +138,7 @@ def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progres
         machine=this_machine(),
         quality=quality,
         measured=tuple(measured),
-        notes=judged.notes,
+        notes=(*judged.notes, *identical_notes("query", list(own))),
     )
 
 

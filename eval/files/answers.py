@@ -116,11 +116,12 @@ class ScoreOptions:
     """The options of a score.
 
     ``max_evidence`` is how many sentences of a prediction count, ``measures`` the names of ir-measures to give instead
-    of the task's own.
+    of the task's own. ``ignore_identical_ids`` leaves out a document whose id is that of its query, as BEIR does.
     """
 
     max_evidence: int = 5
     measures: tuple[str, ...] = ()
+    ignore_identical_ids: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@
 objects, TREC's and XML's topics. Columns and keys are found by the names that they usually have; a header that is not
 known is refused, so that it never becomes a query.
 
-Topics between tags are read without an XML parser: the blocks of old topics are no XML, and a parser would follow what
+Topics between tags have a parser of their own: the blocks of old topics are no XML, and an XML parser would follow what
 a file declares.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -42,12 +43,24 @@ DATES = ("date", "created_at", "claim_date")
 _NAMED = "name them qid and query"
 _ACCEPTED = "give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"
 
-_BLOCKS: tuple[str, ...] = ("top", "topic", "query")
-_TAG = re.compile(r"<(?P<name>[a-z_]++)\b", re.I)
-_ATTRIBUTE = re.compile(r"(?<![a-z_])(?P<name>[a-z_]++)\s*+=\s*+[\"'](?P<value>[^\"']*+)[\"']", re.I)
+_BLOCKS = ("top", "topic", "query")
+"""The elements that hold a topic; in a file that has the first of them, the others are fields."""
+_TAGGED_QIDS = ("num", "number", "id", "qid", "topic_id", "query_id", "identifier")
+_TAGGED_TEXTS = ("query", "title", "text", "question", "content", "desc", "description")
+_KNOWN = frozenset((*_TAGGED_QIDS, *_TAGGED_TEXTS))
+_MARKUP = frozenset(
+    "a abbr b big br cite code em font i img li math p q s small span strike strong sub sup tt u ul".split()
+)
+"""Elements of HTML that stand in texts: their tags are dropped, their texts stay."""
+_PIECE = re.compile(
+    r"<!--(?:.*?-->|.*\Z)|<!\[CDATA\[(?P<cdata>.*?)\]\]>"
+    r"|<(?P<end>/?)(?P<name>[a-z][a-z0-9_.:-]*+)(?P<attributes>(?:\s++[a-z_:][a-z0-9_.:-]*+\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+)\s*+/?>",
+    re.I | re.S,
+)
+_ATTRIBUTE = re.compile(r"([a-z_:][a-z0-9_.:-]*+)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')", re.I)
+_LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")
+"""What CLEF's topics begin the names of fields with."""
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
-_TAGGED_QIDS = ("num", "number", "id", "qid", "topic_id", "query_id")
-_TAGGED_TEXTS = ("query", "title", "text", "question", "desc", "description")
 
 
 class _Draft(NamedTuple):
@@ -106,10 +119,7 @@ def _drafts(path: Path, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
         case "JSON lines" | "JSON":
             yield from _of_objects(filled, faults)
         case "XML":
-            topics = list(_marked_topics("".join(f"{text}\n" for _, text in numbered)))
-            yield from (topic._replace(line=topic.line + numbered[0][0] - 1) for topic in topics)
-            if not topics:
-                faults.error(0, f"is XML without topics (<top> or <topic>); {_ACCEPTED}")
+            yield from _marked_topics("".join(f"{text}\n" for _, text in numbered), numbered[0][0], faults)
         case "tabs" | "commas" | "semicolons":
             yield from _of_table(path, numbered, filled, shape, faults, quoting=quoting)
         case _:
@@ -173,12 +183,13 @@ def _of_table(
     if delimiter != "\t":
         names = f"its first row is {shown(filled[0][1])}"
         faults.error(filled[0][0], f"{shape.sentence} and {names}: a table needs a header; {_NAMED}")
-    for line, text in filled:
-        cells = text.split("\t")
-        if len(cells) != 2:
-            hint = "; six columns are a run, not queries" if len(cells) == 6 else ""
-            faults.error(line, f"has {len(cells)} columns, a query has two (qid TAB text){hint}")
-        yield _Draft(line, *cells)
+    if all(text.count("\t") == 5 for _, text in filled):
+        faults.error(filled[0][0], "has 6 columns, a query has two (qid TAB text); six columns are a run, not queries")
+    for line, written in filled:
+        qid, tab, rest = written.partition("\t")
+        if not tab:
+            faults.error(line, "has one column, a query has two (qid TAB text)")
+        yield _Draft(line, qid, " ".join(rest.split("\t")))
 
 
 def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[int, int] | None:
@@ -211,47 +222,109 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(name for name in names[:5] if name) + " …"
 
 
-def _marked_topics(content: str) -> Iterator[_Draft]:
-    """Yield the topics between tags: TREC's ``<top>`` blocks, whose fields end where the next begins, and XML's.
+class _Piece(NamedTuple):
+    """A tag, or a stretch of text: ``name`` is "" then; ``end`` marks a closing tag."""
 
-    The query is the title where there is no query. Each block ends with the first end of its tag; an end that was not
-    found once is not looked for again.
+    line: int
+    text: str
+    name: str = ""
+    end: bool = False
+    attributes: str = ""
+
+
+def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_Draft]:
+    """Yield the topics between tags: TREC's ``<top>`` blocks, whose fields need no end, and XML's.
+
+    A block ends where it is closed, where the next one begins, or with the file. The first of several fields of a name
+    counts, whatever its language. Every block that was opened is a topic: one without an id or a text is a fault, and
+    so is a field outside of blocks.
     """
-    tags, position, line, counted_to = _BLOCKS, 0, 1, 0
-    while tags and (start := re.compile(rf"<({'|'.join(tags)})\b", re.I).search(content, position)):
-        inner = content.find(">", start.end()) + 1
-        if not inner:
-            return
-        end = re.compile(rf"</{re.escape(start[1])}\s*+>", re.I).search(content, inner)
-        if not end:
-            tags = tuple(tag for tag in tags if tag != start[1].lower())
-            position = start.end()
-            continue
-        position = end.end()
-        attributes, body = content[start.end() : inner - 1], content[inner : end.start()]
-        fields = {name.lower(): _tagged_text(text) for name, text in _fields(body)}
-        fields |= {match["name"].lower(): _tagged_text(match["value"]) for match in _ATTRIBUTE.finditer(attributes)}
-        if not fields.keys() & set(_TAGGED_TEXTS) and "<" not in body:
-            fields["text"] = _tagged_text(body)
-        line += content.count("\n", counted_to, start.start())
-        counted_to = start.start()
-        qid, text = (
-            next((fields[name] for name in names if fields.get(name)), "") for names in (_TAGGED_QIDS, _TAGGED_TEXTS)
-        )
-        yield _Draft(line, qid, text)
+    pieces = list(_pieces(content, first_line))
+    names = {piece.name for piece in pieces if not piece.end}
+    block = next((name for name in _BLOCKS if name in names), "")
+    if not block:
+        faults.error(0, f"is XML without topics (<top> or <topic>); {_ACCEPTED}")
+    opened: int | None = None
+    for at, piece in enumerate(pieces):
+        if piece.name == block and opened is not None:
+            yield _topic(pieces[opened:at], faults)
+        if piece.name == block:
+            opened = None if piece.end else at
+        elif opened is None and not piece.end and piece.name in _TAGGED_QIDS and piece.name != "id":
+            faults.error(piece.line, f"<{piece.name}> stands outside of a <{block}>: is its beginning mistyped")
+    if opened is not None:
+        yield _topic(pieces[opened:], faults)
 
 
-def _fields(body: str) -> Iterator[tuple[str, str]]:
-    """Yield the names of the tags in a block, each with the text up to the next tag."""
+def _pieces(content: str, line: int) -> Iterator[_Piece]:
+    """Yield the tags and the texts of a file in order; a sign that makes no tag is text."""
     position = 0
-    while tag := _TAG.search(body, position):
-        inner = body.find(">", tag.end()) + 1
-        if not inner:
-            return
-        following = body.find("<", inner)
-        position = len(body) if following < 0 else following
-        yield tag["name"], body[inner:position]
+    for match in _PIECE.finditer(content):
+        before = content[position : match.start()]
+        if before:
+            yield _Piece(line, unescaped(before))
+        line += before.count("\n")
+        if match["name"]:
+            name = _LANGUAGE.sub("", match["name"].lower())
+            yield _Piece(line, match[0], name, bool(match["end"]), match["attributes"])
+        elif match["cdata"]:
+            yield _Piece(line, match["cdata"])
+        line += match[0].count("\n")
+        position = match.end()
+    if content[position:]:
+        yield _Piece(line, unescaped(content[position:]))
 
 
-def _tagged_text(text: str) -> str:
-    return " ".join(_LABEL.sub("", unescaped(text)).split())
+def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
+    """Return the topic of the pieces of one block."""
+    start = pieces[0]
+    fields = _fields(pieces[1:])
+    for key, double, single in _ATTRIBUTE.findall(start.attributes):
+        fields[key.lower()] = " ".join(unescaped(double or single).split())
+    found: list[str] = []
+    for kind, wanted in (("id", _TAGGED_QIDS), ("text", _TAGGED_TEXTS)):
+        value = next((fields[name] for name in wanted if fields.get(name)), "")
+        if not value:
+            there = ", ".join(name for name in fields if name != "text") or "none"
+            query = f"query {shown(found[0])}" if found else f"the <{start.name}>"
+            faults.error(start.line, f"{query} has no {kind}: its fields are {there}, looked for {', '.join(wanted)}")
+        found.append(value)
+    return _Draft(start.line, *found)
+
+
+def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
+    """Return the fields of a block by name, with their texts; what stands in no field is ``text``.
+
+    A field that is closed reaches to its end, and every tag in it is markup. One that is not ends where another field
+    begins: at a tag that is closed later, that has a known name, or that is the first on its line.
+    """
+    fields: dict[str, str] = {}
+    ends = Counter(piece.name for piece in pieces if piece.end)
+    name, closed, texts = "text", False, list[str]()
+    for piece in [*pieces, _Piece(0, "", "text", end=False)]:
+        if not piece.name:
+            texts.append(piece.text)
+            continue
+        if piece.end:
+            ends[piece.name] -= 1
+            following = "text" if piece.name == name else ""
+        elif closed or piece.name in _MARKUP:
+            texts.append(" " if piece.name in ("br", "li", "p") else "")
+            following = ""
+        elif ends[piece.name] > 0 or piece.name in _KNOWN or _begins_line(texts):
+            following = piece.name
+        else:
+            texts.append(piece.text)
+            following = ""
+        if following:
+            text = " ".join(_LABEL.sub("", "".join(texts)).split())
+            if text:
+                fields.setdefault(name, text)
+            name, closed, texts = following, not piece.end and ends[piece.name] > 0, []
+    return fields
+
+
+def _begins_line(texts: Sequence[str]) -> bool:
+    """Return whether a tag after these texts is the first on its line, as a field of TREC's is."""
+    before = "".join(texts[-1:])
+    return not before or (before.rpartition("\n")[1] == "\n" and not before.rpartition("\n")[2].strip())

@@ -157,11 +157,22 @@ def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> Non
     parser.add_argument(
         "--profile", choices=list(PROFILES), help="what is done to a query first (default: as run does)"
     )
+    parser.add_argument(
+        "--ignore-identical-ids",
+        action="store_true",
+        help="leave out the document whose id is that of the query, as BEIR does",
+    )
 
 
 def judged_files(args: argparse.Namespace) -> JudgedFiles:
     """Return what the options of :func:`add_judged` name."""
-    return JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
+    return JudgedFiles(
+        task=args.task,
+        queries=args.queries,
+        qrels=args.qrels,
+        profile=args.profile,
+        ignore_identical_ids=args.ignore_identical_ids,
+    )
 
 
 def _add_folds(parser: argparse.ArgumentParser, measure: str) -> None:

@@ -62,7 +62,7 @@ class FusedEvaluator:
         if count <= 0:
             return {}
         rankings = [Ranking(name, 0.0, ranking[qid]) for name, ranking in self._whole.items()]
-        rest = islice(unfused(rankings, self._depth, {(docid, -1) for docid in fused}), count)
+        rest = islice(unfused(rankings, self._depth, set(fused)), count)
         docids = [hit.docid for _, _, hit in rest]
         return dict(zip(docids, scores_below(0.0, len(docids)), strict=True))
 

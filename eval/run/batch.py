@@ -63,10 +63,17 @@ def search_of(task: str, asked: Search) -> Search:
 
 
 def filtered_queries(
-    task: str, queries: Sequence[TaskQuery], search: Search, longest: int, *, as_of_query: bool = False
+    task: str,
+    queries: Sequence[TaskQuery],
+    search: Search,
+    longest: int,
+    *,
+    as_of_query: bool = False,
+    ignore_identical_ids: bool = False,
 ) -> list[SearchQuery]:
     """Return each query with the filter that it is searched under; ``as_of_query`` admits nothing newer than it.
 
+    ``ignore_identical_ids`` leaves out the document whose id is that of the query.
     Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no date that is needed.
     """
     own_topic = RANKING.load(task).DEFAULTS.own_topic
@@ -80,6 +87,8 @@ def filtered_queries(
             where = where._replace(topic=(query.topic,))
         if as_of_query:
             where = where._replace(as_of=_day(query))
+        if ignore_identical_ids:
+            where = where._replace(excluded=tuple(sorted({*where.excluded, query.qid})))
         asked.append(SearchQuery(query.qid, query.text, where if where != Filter() else None))
     return asked
 

@@ -52,6 +52,11 @@ def register(commands: Subparsers) -> None:
     parser.add_argument(
         "--as-of-query", action="store_true", help="for each query, only documents up to the query's own date"
     )
+    parser.add_argument(
+        "--ignore-identical-ids",
+        action="store_true",
+        help="leave out the document whose id is that of the query, as BEIR does",
+    )
     add_search_options(parser, hits="the task's, below")
     add_json(parser)
     parser.set_defaults(command=run)
@@ -60,6 +65,7 @@ def register(commands: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the submission and report what it holds."""
     from ...retrieval.progress import bar
+    from ..scoring.ranking import identical_notes
     from .run import RunRequest
     from .run import run as run_queries
 
@@ -73,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
             run_id=args.run_id,
             search=asked_of(args, config.search.fusion, index.info.filter_fields),
             as_of_query=args.as_of_query,
+            ignore_identical_ids=args.ignore_identical_ids,
             described_in=args.ir_metadata,
             about=args.about,
         )
@@ -84,6 +91,8 @@ def run(args: argparse.Namespace) -> int:
         say(f"note: queries without words to search for, and so without hits: {_named(done.empty)}")
     if done.unanswered:
         say(f"note: queries without hits: {_named(done.unanswered)}")
+    for note in identical_notes("query", done.identical):
+        say(f"note: {note}")
     line = f"{counted(done.hits, 'hit')} for {counted(done.queries, 'query')} in {seconds:.1f} s"
     facts = {
         "output": str(args.output),
@@ -91,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         "queries": done.queries,
         "without_words": list(done.empty),
         "without_hits": list(done.unanswered),
+        "identical_ids": list(done.identical),
         "note": done.note,
         "seconds": round(seconds, 3),
     }

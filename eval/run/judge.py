@@ -25,6 +25,7 @@ _LARGEST = 20_000_000
 _REFUSALS = {
     "max_evidence": "has no sentences to count; it is {takers}'s",
     "measures": "has measures of its own alone; it is for {takers}",
+    "ignore_identical_ids": "has no documents that are queries; it is for {takers}",
 }
 """Why a task does not take an option of ``score``, by the option's name; ``takers`` are the tasks that do."""
 
@@ -73,6 +74,12 @@ def _register_score(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "--measures", metavar="LIST", help="names of ir-measures, such as AP,P@5 (default: those of the task)"
+    )
+    parser.add_argument(
+        "--ignore-identical-ids",
+        action="store_const",
+        const=True,
+        help=f"{_takers('ignore_identical_ids')}: leave out documents whose id is that of their query, as BEIR does",
     )
     add_json(parser)
     parser.set_defaults(command=score)
@@ -171,7 +178,8 @@ def _score_options(args: argparse.Namespace) -> ScoreOptions:
             continue
         if (args.task in names() or is_description(args.task)) and option not in task(args.task).OPTIONS:
             reason = f"{args.task} {refusal.format(takers=_takers(option))}"
-            raise QueryError(reason, place=f"--{option.replace('_', '-')} {value}")
+            given = f"--{option.replace('_', '-')}"
+            raise QueryError(reason, place=given if value is True else f"{given} {value}")
         options[option] = tuple(named(value)) if option == "measures" else value
     return ScoreOptions(**options)
 

@@ -33,6 +33,7 @@ class JudgedFiles:
     queries: Path
     qrels: Path
     profile: ProfileName | None = None
+    ignore_identical_ids: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,9 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
         some = ", ".join(map(shown, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
         notes.append(f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}")
     search = search_of(files.task, Search(profile=files.profile))
-    asked = filtered_queries(files.task, judged, search, index.settings.search.max_query_chars)
+    longest = index.settings.search.max_query_chars
+    identical = files.ignore_identical_ids
+    asked = filtered_queries(files.task, judged, search, longest, ignore_identical_ids=identical)
     return Judged(asked=tuple(asked), qrels=kept, search=search, notes=tuple(notes))
 
 

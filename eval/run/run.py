@@ -57,6 +57,7 @@ class RunRequest:
     run_id: str = ""
     search: Search = DEFAULT_SEARCH
     as_of_query: bool = False
+    ignore_identical_ids: bool = False
     described_in: Path | None = None
     about: Path | None = None
 
@@ -65,21 +66,32 @@ class RunRequest:
 class RunReport:
     """The result of a run.
 
-    ``empty`` names the queries without words, ``unanswered`` the others without hits.
+    ``empty`` names the queries without words, ``unanswered`` the others without hits, ``identical`` those whose
+    first document has their own id.
     """
 
     queries: int
     hits: int
     empty: tuple[str, ...]
     unanswered: tuple[str, ...]
+    identical: tuple[str, ...]
     note: str
 
 
 class _Answered(NamedTuple):
-    """The lines of some queries, and of each query its id, its number of documents, and whether it held no words."""
+    """The lines of some queries, and what became of each."""
 
     lines: bytes
-    queries: list[tuple[str, int, bool]]
+    queries: list[_Outcome]
+
+
+class _Outcome(NamedTuple):
+    """The number of documents of a query, whether it held no words, and whether the first has its id."""
+
+    qid: str
+    documents: int
+    empty: bool
+    identical: bool
 
 
 def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunReport:
@@ -93,14 +105,21 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     queries = of_task.read_queries(request.queries)
     asked_in = sha256(request.queries)  # now: the file may be changed while the run goes on
     longest = index.settings.search.max_query_chars
-    asked = filtered_queries(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
+    asked = filtered_queries(
+        request.task,
+        queries,
+        request.search,
+        longest,
+        as_of_query=request.as_of_query,
+        ignore_identical_ids=request.ignore_identical_ids,
+    )
     began = manifests.now()
     description = ""
     if request.described_in is not None:
         named = {"task": request.task, "run_id": request.run_id}
         description = describe(index, request.search, **named, queries=request.queries, own=request.about)
     head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
-    done: list[tuple[str, int, bool]] = []
+    done: list[_Outcome] = []
     digest = hashlib.sha256(head.encode("utf-8"))
     with (
         replacing(request.output) as file,
@@ -113,7 +132,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
                 digest.update(answered.lines)
                 done += answered.queries
                 bar.update(len(answered.queries))
-        if not any(hits for _, hits, _ in done):
+        if not any(query.documents for query in done):
             raise QueryError(_nothing(request, index, queries[0]))
         if request.described_in not in (None, IN_RUN):
             write_atomically(request.described_in, description.encode("utf-8"))
@@ -127,9 +146,10 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
         write_atomically(_meta_path(request.output), msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
     return RunReport(
         queries=len(done),
-        hits=sum(hits for _, hits, _ in done),
-        empty=tuple(qid for qid, _, empty in done if empty),
-        unanswered=tuple(qid for qid, hits, empty in done if not (hits or empty)),
+        hits=sum(query.documents for query in done),
+        empty=tuple(query.qid for query in done if query.empty),
+        unanswered=tuple(query.qid for query in done if not (query.documents or query.empty)),
+        identical=tuple(query.qid for query in done if query.identical),
         note=index.note(" ".join(query.text for query in queries[:_NOTED]), request.search),
     )
 
@@ -140,7 +160,9 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[SearchQuery]) -
 
     def written(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Answered:
         texts = of_task.lines([(query.qid, query.ranking) for query in done], request.run_id)
-        queries = [(query.qid, len(query.ranking.docids), query.empty) for query in done]
+        queries = [
+            _Outcome(qid, len(ranking.docids), empty, ranking.docids[:1] == [qid]) for qid, ranking, empty in done
+        ]
         return _Answered("".join(texts).encode("utf-8"), queries)
 
     # Few at once if nothing is encoded, to write their hits while these are still cached.
@@ -203,6 +225,7 @@ def _meta(request: RunRequest, index: Index, began: str) -> dict[str, Any]:
         "index": {"name": storable(index.info.name), "manifest": index.info.id},
         "search": search,
         "as_of_query": request.as_of_query,
+        "ignore_identical_ids": request.ignore_identical_ids,
         # The groups that the hits of a search depend on.
         "settings": {name: getattr(index.settings, name) for name in ("search", "bm25", "dense", "encoder")},
         "versions": manifests.versions(),

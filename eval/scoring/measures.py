@@ -93,8 +93,8 @@ def named(text: str) -> list[str]:
 def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> Figures:
     """Compute measures for every judged query, in the order of ``qrels``.
 
-    The order of results is trec_eval's: score as float32, then docid, both descending. Results of queries that were
-    not judged are left out. Raises QueryError if a measure is unknown.
+    The order of results is that of trec_eval 10: score as a double, then docid, both descending. Results of queries
+    that were not judged are left out. Raises QueryError if a measure is unknown.
     """
     import numpy as np
 
@@ -107,7 +107,7 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     for start in range(0, len(qids), _BATCH):
         batch = qids[start : start + _BATCH]
         row = {qid: start + at for at, qid in enumerate(batch) if run.get(qid)}
-        answered = {qid: run[qid] for qid in row}
+        answered = {qid: _told_apart(run[qid]) for qid in row}
         for measures_by_name, read in _evaluators(computed, {qid: _computable(qrels[qid]) for qid in batch}):
             results = read(answered)
             rows = np.array([row[qid] for qid in results], dtype=np.intp)
@@ -120,6 +120,20 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
             # 1/rank is exact enough to tell ranks apart; half a rank of slack keeps rounding out of it.
             asked[asked[:, at] < 1 / (measure.cutoff + 0.5), at] = 0.0
     return Figures(qids, [measure.name for measure in measures], asked)
+
+
+def _told_apart(ranking: Mapping[str, float]) -> Mapping[str, float]:
+    """Return a ranking whose scores the code of trec_eval 9, which keeps them as float32, tells apart as doubles."""
+    import numpy as np
+
+    scores = np.fromiter(ranking.values(), np.float64, len(ranking))
+    exact = np.sort(scores)
+    single = exact.astype(np.float32)
+    if not ((exact[1:] != exact[:-1]) & (single[1:] == single[:-1])).any():
+        return ranking
+    order = sorted(ranking, reverse=True)
+    order.sort(key=ranking.__getitem__, reverse=True)
+    return {docid: float(len(order) - rank) for rank, docid in enumerate(order)}
 
 
 def follows_relevance(name: str) -> bool:
@@ -169,7 +183,7 @@ def _parsed(name: str) -> _Measure:
 
 
 def _sensible(measure: Any) -> bool:
-    # trec_eval 9, which computes here, and 10 round the recall levels of IPrec differently: no figure is better.
+    # trec_eval 9, whose code computes here, and 10 round the recall levels of IPrec differently: no figure is better.
     if measure.NAME == "IPrec":
         return False
     gains = measure.params.get("gains") or {}

@@ -26,17 +26,39 @@ def score_files(
     *,
     unit: str,
     official: str,
+    ignore_identical_ids: bool = False,
 ) -> Scores:
     """Score the run of a file; the notes are those of both readers, of :func:`compared` and of :func:`score`.
+
+    Documents whose id is that of their query are left out if these are to be ignored.
 
     Raises CheckFailed if the run has errors, or no query in common with the judgements.
     """
     path = only(runs, "--run")
     notes: list[str] = []
     qrels = read_gold(gold, notes.append)
-    run = read_scores(path)
-    notes += [*run.notes, *compared(path, qrels, run.table, unit)]
-    return score(qrels, run.table, measures, unit=unit, official=official, notes=notes)
+    table, on_run = read_scores(path)
+    notes += [*on_run, *compared(path, qrels, table, unit)]
+    if ignore_identical_ids:
+        own = [qid for qid, docs in table.items() if qid in docs]
+        table = table | {qid: {docid: score for docid, score in table[qid].items() if docid != qid} for qid in own}
+    notes += identical_notes(unit, own_first(table, qrels))
+    return score(qrels, table, measures, unit=unit, official=official, notes=notes)
+
+
+def own_first(table: Mapping[str, Mapping[str, float]], qrels: Qrels) -> list[str]:
+    """Return the queries whose first document has their own id, and was not judged."""
+    own = [qid for qid, docs in table.items() if qid in docs and qid not in qrels.get(qid, {})]
+    return [qid for qid in own if max(table[qid], key=lambda docid: (table[qid][docid], docid)) == qid]
+
+
+def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
+    """Return a note on queries whose first document has their own id, if there are any."""
+    if not qids:
+        return ()
+    count = f"1 {unit} finds" if len(qids) == 1 else f"{len(qids):,} {unit if unit != 'query' else 'queries'} find"
+    found = f"{count} the document of the same id first, such as {shown(qids[0])}"
+    return (f"{found}; BEIR leaves it out: --ignore-identical-ids",)
 
 
 def score(

@@ -46,7 +46,7 @@ class _Pattern(NamedTuple):
 def bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
     """Return the bounds of the measures of ``figures`` over all orders of equal scores; only of those that ties change.
 
-    Scores are equal if they are as float32. Only ties between documents of different relevance count, and only measures
+    Only ties between documents of different relevance count, and only measures
     that a more relevant document at a better rank never lowers are bounded.
     """
     import numpy as np
@@ -96,7 +96,7 @@ def _pattern(judged: Mapping[str, int], ranking: Mapping[str, float]) -> _Patter
     """Return the pattern of a ranking, None if no documents of different relevance share a score."""
     import numpy as np
 
-    fallen = -np.fromiter(ranking.values(), np.float64, len(ranking)).astype(np.float32)
+    fallen = -np.fromiter(ranking.values(), np.float64, len(ranking))
     grades = np.fromiter((max(judged.get(docid, 0), 0) for docid in ranking), np.int16, len(ranking))
     best = np.lexsort((-grades, fallen))
     if not ((fallen[best][1:] == fallen[best][:-1]) & (grades[best][1:] != grades[best][:-1])).any():

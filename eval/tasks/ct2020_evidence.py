@@ -15,7 +15,7 @@ from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import Faults, Strict, shown
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
-from ...retrieval.records.runs import LARGEST, ScoreTable, columns, same_score, score_texts
+from ...retrieval.records.runs import LARGEST, ScoreTable, columns, score_texts
 from ...retrieval.records.trec import ranked, repeats_note, write_text
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, answers_of, ignore
 from ..files.report import CheckReport, check_ids
@@ -213,7 +213,7 @@ def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Fault
         return False
     if value > claim.score:
         faults.error(line, f"score {text} rises above the score of the rank before")
-    rises = same_score(value, claim.score) and snippet > claim.snippet > ""
+    rises = value == claim.score and snippet > claim.snippet > ""
     claim.score, claim.snippet = value, snippet
     claim.scores.setdefault(snippet, value)
     return rises

@@ -30,7 +30,7 @@ OFFICIAL = "AP"
 SUBMITS = "documents"
 DEFAULT = True
 LANGUAGES = ()
-OPTIONS = ("measures",)
+OPTIONS = ("measures", "ignore_identical_ids")
 DEFAULTS = TaskDefaults(1000)
 HEADER = ""
 COMMENTS = True
@@ -93,4 +93,13 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return trec_eval's figures, AP first."""
     measures = options.measures or MEASURES
-    return ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="query", official=OFFICIAL)
+    return ranking.score_files(
+        gold,
+        runs,
+        read_gold,
+        read_scores,
+        measures,
+        unit="query",
+        official=OFFICIAL,
+        ignore_identical_ids=options.ignore_identical_ids,
+    )

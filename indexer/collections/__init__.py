@@ -15,20 +15,24 @@ cannot read it reports with ``options.bad_lines.report(place, reason)``, which r
 tolerated; what it leaves out on purpose it names with ``options.leave_out(place, reason)``, or counts in
 ``options.skipped`` where names would be without number. It reads regular files only, and refuses a source that is
 empty. A module of this shape, put into this folder, is a kind of source everywhere: nothing else names kinds.
+A reader of tables or of lines is decorated with :func:`dated`, which lets a whole file tell how its dates are written.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ...retrieval.domain import Document, Span
 from ...retrieval.errors import SourceError
 from ...retrieval.plugins import Plugins
+from ...retrieval.records.dates import clean_date, order_of
 from ...retrieval.records.table_shape import Form
 
 Files = tuple[Form, frozenset[str]]
@@ -85,9 +89,10 @@ class BadLines:
 
 @dataclass(slots=True)
 class UnreadDates:
-    """How many dates could not be read, with the first of them and its place."""
+    """How many dates could not be read, ``either`` of them for want of an order, with the first and its place."""
 
     count: int = 0
+    either: int = 0
     example: str = ""
 
 
@@ -96,7 +101,8 @@ class ReadOptions:
     """The options of every reader.
 
     ``language`` is set on documents whose source does not say (``""``: unknown); ``max_line_bytes`` bounds a
-    line of text and ``max_file_bytes`` a file that has to be read whole (an HTML page, a JSON parse).
+    line of text and ``max_file_bytes`` a file that has to be read whole (an HTML page, a JSON parse). ``dates`` is the
+    order of a date such as 3/5/2020 (``day-first`` or ``month-first``) where its file does not tell it.
     ``skipped`` counts, by reason, what a reader left out on purpose, ``left_out`` names the first ``MOST_NAMED`` of it.
     ``unread_dates`` counts the dates that are kept as they were written, and by which nothing can be filtered.
     """
@@ -104,16 +110,41 @@ class ReadOptions:
     language: str = ""
     max_line_bytes: int = 10_000_000
     max_file_bytes: int = 50_000_000
+    dates: str = ""
     bad_lines: BadLines = field(default_factory=BadLines)
     skipped: Counter[str] = field(default_factory=Counter)
     left_out: list[LeftOut] = field(default_factory=list)
     unread_dates: UnreadDates = field(default_factory=UnreadDates)
+    look_ahead: Callable[[ReadOptions], Iterator[Record]] | None = None
+    orders: dict[str, set[str]] = field(default_factory=dict)
 
-    def note_date(self, place: object, written: str) -> None:
-        """Count a date that cannot be read, and keep the first as an example."""
-        self.unread_dates.count += 1
-        if not self.unread_dates.example:
-            self.unread_dates.example = f"{written[:40]!r} ({place})"
+    def date(self, place: object, written: str) -> str:
+        """Return a date as ISO 8601, or count it as unread and return ``""``.
+
+        Where it may be read in two ways, the other dates of its file decide, if they agree, else ``dates``.
+        """
+        order: str = order_of(written)
+        file = re.sub(r"[:#]\d+$", "", str(place))
+        if order == "either":
+            if self.look_ahead is not None:
+                look, self.look_ahead = self.look_ahead, None
+                ahead = replace(self.silent(), orders={})
+                try:
+                    for _ in look(ahead):
+                        pass
+                except SourceError:  # the reading itself comes to it
+                    pass
+                self.orders = ahead.orders
+            known = self.orders.get(file, set())
+            order = next(iter(known)) if len(known) == 1 else self.dates
+        elif order:
+            self.orders.setdefault(file, set()).add(order)
+        date = clean_date(written, order)
+        if written and not date:
+            self.unread_dates.count += 1
+            self.unread_dates.either += order_of(written) == "either"
+            self.unread_dates.example = self.unread_dates.example or f"{written[:40]!r} ({place})"
+        return date
 
     def leave_out(self, place: object, reason: str) -> None:
         """Count a thing that is left out on purpose, and keep its name."""
@@ -126,6 +157,21 @@ class ReadOptions:
         return replace(
             self, bad_lines=BadLines(limit=sys.maxsize), skipped=Counter(), left_out=[], unread_dates=UnreadDates()
         )
+
+
+Read = Callable[[Sequence[Path], ReadOptions], Iterator[Record]]
+"""What reads the documents of sources in a fixed order."""
+
+
+def dated(read: Read) -> Read:
+    """Let the first date that may be read in two ways make a reader look through its sources for what decides."""
+
+    @wraps(read)
+    def reading(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
+        options.look_ahead, options.orders = partial(read, sources), {}
+        yield from read(sources, options)
+
+    return reading
 
 
 class Reader(Protocol):

@@ -6,13 +6,14 @@ import logging
 import re
 import zlib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from ...retrieval.records.dates import clean_date
 from . import ReadOptions
-from ._streams import BadFileError, open_bytes
+from ._files import BadFileError, open_bytes
 
 SUFFIXES = (".warc", ".arc")
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
@@ -20,11 +21,14 @@ _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
 _PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 _PAGE_RECORDS = ("response", "resource", "conversion")
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://", re.I)
+_MOMENT = re.compile(
+    r"(?P<day>\d{4}(?:-\d\d){0,2})(?:(?<=-\d\d-\d\d)T(?P<clock>\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(?P<zone>[+-]\d\d:?\d\d)?Z?)?"
+)
 _CHARSET = re.compile(r"""charset\s*+=\s*+["']?\s*+([\w:.-]+)""", re.I)
 
 
 class Capture(NamedTuple):
-    """One page as it was fetched at ``moment``, in ISO 8601."""
+    """One page as it was fetched at ``moment``, in ISO 8601, as far as that is known."""
 
     place: str
     url: str
@@ -89,8 +93,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
 
 def _check_end(records: Any, record: Any, place: str) -> None:
     """Raise BadFileError if a record that was read through ended before its length, or after it."""
-    if record is not None and record.raw_stream.limit:
-        missing = record.raw_stream.limit
+    if missing := record.raw_stream.limit if record is not None else 0:
         raise BadFileError(place, f"the archive ends {missing:,} bytes before the record does; fetch it again")
     if records.err_count:
         raise BadFileError(place, "the length of the record is wrong; what follows it cannot be read")
@@ -126,7 +129,12 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     answer = record.http_headers
     declared = _header(answer, "Content-Type") if answer else (record.content_type or "")
     media_type = declared.partition(";")[0].strip().lower()
-    if reason := _not_a_page(url, answer, media_type):
+    reasons = {
+        "record without a web address": not _ADDRESS.match(url),
+        "HTTP status other than 200": answer is not None and answer.get_statuscode() != "200",
+        "neither HTML nor plain text": media_type not in _PAGE_TYPES,
+    }
+    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         options.skipped[reason] += 1
         return None
     moment = _moment(_header(record.rec_headers, "WARC-Date", "archive-date"))
@@ -134,7 +142,19 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     if not (moment and length.isdecimal()):
         options.bad_lines.report(place, "the header of the record has no date or no length")
         return None
-    content = record.content_stream().read(options.max_file_bytes + 1)
+    content = _content(record, place, options)
+    charset = _CHARSET.search(declared)
+    return None if content is None else Capture(place, url, moment, media_type, charset[1] if charset else "", content)
+
+
+def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
+    """Return the unpacked content of a record; report or count why it cannot be read and return ``None``."""
+    answer = record.http_headers
+    packing = _header(answer, "Content-Encoding").strip().lower() if answer else ""
+    unread = packing in _unread()
+    if unread or packing == "x-gzip":
+        answer.replace_header("Content-Encoding", "identity" if unread else "gzip")
+    content: bytes = record.content_stream().read(options.max_file_bytes + 1)
     while record.raw_stream.read(1 << 16):
         pass
     if record.raw_stream.limit:  # the archive was cut here, which is told when the record has been read through
@@ -142,20 +162,10 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     if len(content) > options.max_file_bytes:
         options.bad_lines.report(place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
         return None
-    charset = _CHARSET.search(declared)
-    return Capture(place, url, moment, media_type, charset[1] if charset else "", content)
-
-
-def _not_a_page(url: str, answer: Any, media_type: str) -> str:
-    """Return why a record holds no page, or ``""`` if it holds one."""
-    if not _ADDRESS.match(url):
-        return "record without a web address"
-    if answer is not None and answer.get_statuscode() != "200":
-        return "HTTP status other than 200"
-    if media_type not in _PAGE_TYPES:
-        return "neither HTML nor plain text"
-    packing = _header(answer, "Content-Encoding").strip().lower() if answer else ""
-    return f"packed with {packing}, which is not read" if packing in _unread() else ""
+    if unread and not content.lstrip().startswith(b"<"):  # who unpacks may leave the header as it was
+        options.skipped[f"packed with {packing}, which is not read"] += 1
+        return None
+    return content
 
 
 def _unread() -> set[str]:
@@ -171,10 +181,14 @@ def _header(headers: Any, *names: str) -> str:
 
 
 def _moment(written: str) -> str:
-    """Return the time of a capture (WARC: ISO 8601, ARC: fourteen digits) as ISO 8601, or ``""``."""
-    for form in ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y%m%d%H%M%S"):
-        try:
-            return f"{datetime.strptime(written, form):%Y-%m-%dT%H:%M:%SZ}"  # noqa: DTZ007 - it is in UTC
-        except ValueError:
-            continue
-    return ""
+    """Return the time of a capture as ISO 8601, or ``""``: ARC has fourteen digits, WARC/1.1 any part or fraction."""
+    if re.fullmatch(r"\d{14}", written):
+        written = f"{written[:4]}-{written[4:6]}-{written[6:8]}T{written[8:10]}:{written[10:12]}:{written[12:]}Z"
+    match = _MOMENT.fullmatch(written)
+    try:
+        if match and match["clock"]:
+            moment = datetime.fromisoformat(f"{match['day']}T{match['clock']}{match['zone'] or '+00:00'}")
+            return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return clean_date(written) if match else ""
+    except (ValueError, OverflowError):
+        return ""

@@ -1,15 +1,16 @@
-"""Checks of documents that every reader shares."""
+"""From what a source says of a document to the document: docids, fields by their names, languages, topics."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...retrieval.domain import NO_METADATA, Document
+from ...retrieval.domain import NO_METADATA, Document, Span
+from ...retrieval.languages import identifier, language_code
 from . import ReadOptions, Record
-from ._dates import clean_date
 from ._lines import json_name
 
 MAX_DOCID_BYTES = 512
@@ -17,6 +18,23 @@ _MAY_BE_NUMBERS = ("docid", "topic", "page", "date")
 
 # White space would break the columns of a run; Python and trec_eval do not agree on what else splits one.
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
+# Topic, page of the topic, snippet of the page: CT20-AR-05-0003-001, CT19-T2-001-09-01.
+_CHECKTHAT = re.compile(r"((CT\d\d-[A-Z0-9]+-\d+)-\d+)(-\d+)?")
+_LETTERS_TO_TELL = 20
+_CHARS_TO_READ = 4000
+_OTHER_SCRIPTS = frozenset(
+    "am ar as be bg bn ckb dv dz el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or pa ps ru sa sd si sr "
+    "ta te tg th ti ug uk ur yi zh".split()
+)
+"""Languages that are not written in Latin letters."""
+
+Names = Mapping[str, Sequence[str]]
+"""The names that the columns or keys of each field may have, the first there counts."""
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a column or a key as names are compared: in small letters, without blanks, ``_`` and ``-``."""
+    return re.sub(r"[\s_-]", "", name).casefold()
 
 
 def check_docid(docid: str) -> str | None:
@@ -36,10 +54,10 @@ def check_docid(docid: str) -> str | None:
     return None
 
 
-def clean_language(value: str) -> str:
-    """Return the two- or three-letter code of a language tag such as ``en-US``, or ``""`` if it is none."""
-    code = re.split(r"[-_]", value.strip().lower(), maxsplit=1)[0]
-    return code if re.fullmatch(r"[a-z]{2,3}", code) else ""
+def checkthat_ids(docid: str) -> tuple[str, str]:
+    """Return the topic and, of a snippet, the page that an id of CheckThat! names, each ``""`` if it names none."""
+    match = _CHECKTHAT.fullmatch(docid)
+    return (match[2], match[1] if match[3] else "") if match else ("", "")
 
 
 def host(url: str) -> str:
@@ -50,14 +68,54 @@ def host(url: str) -> str:
         return ""
 
 
+def text_language(text: str, declared: str) -> str:
+    """Return the code of the language that ``declared`` names, else the one that ``text`` looks like, or ``""``.
+
+    A declaration that does not go with the script of the text is the template's, not the page's, and does not
+    count. Fewer than twenty letters tell no language.
+    """
+    sample = text[:_CHARS_TO_READ]
+    letters = [character for character in sample if character.isalpha()]
+    code = language_code(declared)
+    if len(letters) < _LETTERS_TO_TELL:
+        return code
+    latin = 2 * sum(character < "\u0250" for character in letters) > len(letters)
+    if code and latin != (code in _OTHER_SCRIPTS):
+        return code
+    return str(identifier(iso_639_1=True).classify(sample)[0])
+
+
+@lru_cache(maxsize=256)
+def _known_columns(header: tuple[str, ...], names: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, list[str]]:
+    plain: dict[str, list[str]] = {}
+    for column in header:
+        plain.setdefault(plain_name(column), []).append(column)
+    return {
+        field: list(dict.fromkeys(column for group in found for column in group))
+        for field, spellings in names
+        if (found := [[s] if s in header else plain[plain_name(s)] for s in spellings if plain_name(s) in plain])
+    }
+
+
+def columns_of(header: Sequence[str], names: Names) -> dict[str, list[str]]:
+    """Return the columns of each field that a header has, in the order of its names, whatever their case and blanks."""
+    return _known_columns(tuple(header), tuple((field, tuple(spellings)) for field, spellings in names.items()))
+
+
 def make_record(
-    fields: Mapping[str, str], place: str, options: ReadOptions, metadata: Mapping[str, Any] = NO_METADATA
+    fields: Mapping[str, str],
+    place: str,
+    options: ReadOptions,
+    metadata: Mapping[str, Any] = NO_METADATA,
+    *,
+    spans: tuple[Span, ...] | None = None,
+    empty: str = "no text",
 ) -> Record | None:
     """Return the document of fields named as in :class:`Document`; if it is none, report why and return ``None``.
 
-    A docid that cannot be one is reported as bad; a document without text and title is counted as skipped. The
-    language is ``options.language`` if the fields do not say; the source is the host of the URL if they do not
-    say. A date that cannot be read is noted, and kept in the metadata as it was written.
+    A docid that cannot be one is reported as bad; a document without text and title is left out as ``empty``. The
+    language is ``options.language`` if the fields do not say, ``und`` if nobody knows what they say; the source is the
+    host of the URL if they do not say. A date or a language that cannot be read is kept in the metadata as written.
     """
     docid = fields.get("docid", "").strip()
     if reason := check_docid(docid):
@@ -65,42 +123,41 @@ def make_record(
         return None
     text, title, url = fields.get("text", ""), fields.get("title", "").strip(), fields.get("url", "").strip()
     if not (text.strip() or title):
-        options.leave_out(place, "no text")
+        options.leave_out(place, empty)
         return None
-    written = fields.get("date", "").strip()
-    date = clean_date(written)
+    written, named = fields.get("date", "").strip(), fields.get("language", "").strip()
+    date, language = options.date(place, written), language_code(named)
     if written and not date:
-        options.note_date(place, written)
         metadata = {**metadata, "date": written}
-    language = clean_language(fields.get("language", "")) or options.language
+    if named and not language:
+        metadata, language = {**metadata, "language": named}, "und"
     source = fields.get("source", "").strip() or host(url)
     topic = fields.get("topic", "").strip()
-    return Record(Document(docid, text, title, url, date, language, source, topic, metadata), place)
+    document = Document(docid, text, title, url, date, language or options.language, source, topic, metadata)
+    return Record(document, place, spans)
 
 
 def named_fields(
-    row: Mapping[str, Any], names: Mapping[str, str], place: str, options: ReadOptions
+    row: Mapping[str, Any], names: Names, place: str, options: ReadOptions
 ) -> tuple[dict[str, str], dict[str, Any]] | None:
     """Return the fields of a document and the metadata in a JSON object; report a bad line and return ``None``.
 
-    ``names`` maps keys to fields; of two keys for one field, the first of ``names`` counts and the other is
-    metadata, as is every key that ``names`` lacks. An object under ``metadata`` is metadata itself. A field is a
-    string or null, a docid, a topic, a page or a date may be an integer.
+    Of two keys for one field, the first of ``names`` counts and the other is metadata, as is every key that ``names``
+    lacks. An object under ``metadata`` is metadata itself. A field is a string or null, a docid, a topic, a page or a
+    date may be an integer.
     """
-    keys: dict[str, str] = {}
-    for key, name in names.items():
-        if key in row:
-            keys.setdefault(name, key)
     fields: dict[str, str] = {}
-    for name, key in keys.items():
+    taken = set()
+    for field, columns in columns_of(tuple(row), names).items():
+        key = columns[0]
         value = row[key]
-        if isinstance(value, int) and not isinstance(value, bool) and name in _MAY_BE_NUMBERS:
+        if isinstance(value, int) and not isinstance(value, bool) and field in _MAY_BE_NUMBERS:
             value = str(value)
         if not isinstance(value, str | None):
             options.bad_lines.report(place, f'"{key}" is {json_name(value)}, not a string')
             return None
-        fields[name] = value or ""
-    taken = set(keys.values())
+        fields[field] = value or ""
+        taken.add(key)
     metadata = {key: value for key, value in row.items() if key not in taken}
     if isinstance(metadata.get("metadata"), dict):
         metadata |= metadata.pop("metadata")

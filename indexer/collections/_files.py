@@ -1,35 +1,44 @@
-"""The files that the sources of a command line stand for."""
+"""The files that the sources of a command line stand for, and their bytes, gzip or not."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from ...retrieval.errors import SourceError
-from ...retrieval.records.table_shape import SAVE_TEXT
+from ...retrieval.records.gzip_files import MAGIC, Unpacked
+from ...retrieval.records.table_shape import SAVE_TEXT, shape_of_start
 from ...retrieval.terminal import listed
 from . import ReadOptions
 
 NOT_REGULAR = "not a regular file"
-NOT_READ = "of a kind that is not read"
-_DOCUMENTS = (
-    ".doc",
-    ".docx",
-    ".epub",
-    ".odp",
-    ".ods",
-    ".odt",
-    ".pdf",
-    ".ppt",
-    ".pptx",
-    ".rtf",
-    ".xls",
-    ".xlsx",
-    ".zip",
-)
+_NOT_READ = "of a kind that is not read"
+_DOCUMENTS = tuple(f".{ending}" for ending in "doc docx epub odp ods odt pdf ppt pptx rtf xls xlsx zip".split())
 """Endings of files that hold text which somebody may miss, and that no reader reads."""
+_PACKED = {
+    b"\x1f\x9d": "compressed with Unix compress (.Z)",
+    b"\x1f\xa0": "compressed with Unix compress (.Z)",
+    b"\x1f\x1e": "compressed with Unix pack (.z)",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ\x00": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"PK\x03\x04": "a ZIP archive",
+}
+"""What is refused by its first bytes: its text would be noise, line after line."""
+
+
+class BadFileError(SourceError):
+    """A file cannot be read as a whole; ``place`` and ``what`` fit ``BadLines.report``."""
+
+    def __init__(self, place: Path | str, reason: str) -> None:
+        super().__init__(reason, place=place)
 
 
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
@@ -45,16 +54,21 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
     """
     files: dict[Path, Path] = {}
     for source in sources:
-        for path in folder_files(source, suffixes, options) if source.is_dir() else [one_file(source)]:
+        for path in _folder_files(source, suffixes, options) if source.is_dir() else [one_file(source)]:
             files.setdefault(path.resolve(), path)
     return list(files.values())
 
 
-def one_file(path: Path) -> Path:
-    """Return ``path``, which must be a file with something in it.
+def one_file(path: Path, inside: str = "") -> Path:
+    """Return ``path``, which must be a file with something in it, or the file ``inside`` it, packed or not.
 
     Raises SourceError if it does not exist, cannot be read, is a folder or another thing that is no file, or is empty.
     """
+    if inside and path.is_dir():
+        names = [name for name in (inside, f"{inside}.gz") if os.path.lexists(path / name)]
+        if not names:
+            raise SourceError(f"holds no {inside}", place=path)
+        path = path / names[0]
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -70,44 +84,84 @@ def one_file(path: Path) -> Path:
     return path
 
 
-def folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
-    """Return the regular files under ``folder`` whose names end with one of ``suffixes``, sorted by path.
-
-    Raises SourceError if there is none, or if a folder cannot be listed.
-    """
-    endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
-    try:
-        there = list(_walk(folder))
-        named = [path for path in there if path.name.lower().endswith(endings)]
-        files = [path for path in named if path.is_file()]
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}", place=error.filename or folder) from None
-    for path in sorted(set(named).difference(files)):
-        options.leave_out(path, NOT_REGULAR)
-    documents = sorted(path for path in set(there).difference(named) if path.suffix.lower() in _DOCUMENTS)
-    for path in documents:
-        options.leave_out(path, NOT_READ)
-    if not files:
-        raise _nothing_read(folder, suffixes, documents)
-    return sorted(files, key=lambda path: path.parts)
-
-
-def _nothing_read(folder: Path, suffixes: tuple[str, ...], documents: Iterable[Path]) -> SourceError:
-    """Return the error of a folder with no file that is read; say which documents of other kinds it holds."""
-    kind = f"{listed(suffixes, 'or')} " if any(suffixes) else ""
-    others = sorted({path.suffix.lower() for path in documents})
-    what = f"holds no {kind}file" + (f", but {listed(others)} files, which are not read" if others else "")
-    return SourceError(what, place=folder, remedy=f"of each, {SAVE_TEXT}" if others else "")
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    """Yield the files under ``folder`` that are not hidden, nor in a hidden folder."""
+def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
+    """Return the regular files under ``folder`` whose names end with one of ``suffixes``, sorted by path."""
 
     def fail(error: OSError) -> None:
         raise error
 
-    for parent, folders, files in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if not name.startswith("."):
-                yield Path(parent, name)
+    endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
+    there: list[Path] = []
+    try:
+        for parent, folders, files in os.walk(folder, onerror=fail):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            there += [Path(parent, name) for name in files if not name.startswith(".")]
+        named = [path for path in there if path.name.lower().endswith(endings)]
+        regular = [path for path in named if path.is_file()]
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", place=error.filename or folder) from None
+    documents = sorted(path for path in set(there).difference(named) if path.suffix.lower() in _DOCUMENTS)
+    for reason, paths in ((NOT_REGULAR, sorted(set(named).difference(regular))), (_NOT_READ, documents)):
+        for path in paths:
+            options.leave_out(path, reason)
+    if not regular:
+        kind = f"{listed(suffixes, 'or')} " if any(suffixes) else ""
+        others = sorted({path.suffix.lower() for path in documents})
+        what = f"holds no {kind}file" + (f", but {listed(others)} files, which are not read" if others else "")
+        raise SourceError(what, place=folder, remedy=f"of each, {SAVE_TEXT}" if others else "")
+    return sorted(regular, key=lambda path: path.parts)
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open ``path`` for reading, unpacking gzip, which is known by its first bytes.
+
+    Raises BadFileError if the file cannot be opened, is packed in another way, or says .gz and is not, and turns
+    what goes wrong while it is read into BadFileError too.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is refused without waiting for it
+        with os.fdopen(handle, "rb") as raw:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise BadFileError(path, "is not a regular file; write it to one first")
+            head = raw.peek(1)
+            if head.startswith(MAGIC):
+                with Unpacked(raw, "collection", partial(BadFileError, path)) as unpacked:
+                    yield cast(BinaryIO, unpacked)
+                return
+            _refuse_packed(path, head)
+            yield raw
+    except EOFError:
+        raise BadFileError(path, "is a truncated gzip file: it ends before its data does; fetch it again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise BadFileError(path, f"is a damaged gzip file ({error}); fetch it again") from None
+    except IsADirectoryError:
+        raise BadFileError(path, "is a folder; name a file") from None
+    except FileNotFoundError:
+        raise BadFileError(path, "there is no such file") from None
+    except OSError as error:
+        raise BadFileError(path, f"cannot be read: {error.strerror or error}") from None
+
+
+def _refuse_packed(path: Path, head: bytes) -> None:
+    for magic, what in _PACKED.items():
+        if head.startswith(magic):
+            office = shape_of_start(head) if magic.startswith(b"PK") else None
+            if office and office.remedy and "zip" not in office.content:
+                raise BadFileError(path, f"{office.sentence}; {office.remedy}")
+            remedy = "unpack it" if office else "unpack it, or pack it with gzip"
+            raise BadFileError(path, f"is {what}, which is not read; {remedy}")
+    if head and path.suffix.lower() == ".gz":
+        raise BadFileError(path, "is named .gz and is not gzip data; rename it")
+
+
+def read_bytes(path: Path, options: ReadOptions) -> bytes:
+    """Read a whole file, gzip unpacked.
+
+    Raises BadFileError if it cannot be read, or holds more than ``options.max_file_bytes`` (unpacked).
+    """
+    with open_bytes(path) as stream:
+        content = stream.read(options.max_file_bytes + 1)
+    if len(content) > options.max_file_bytes:
+        raise BadFileError(path, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
+    return content

@@ -1,4 +1,4 @@
-"""A pickled pandas DataFrame, read by pandas with a list of the names that it may ask for.
+"""The columns of Parquet files, of which a few bytes may stand for any number of rows, and of pickled DataFrames.
 
 A pickle is a program: what it names is imported and called. Here each name that is not on an exact list is refused
 before it is imported. Those on the list make tables, arrays and dates, and nothing else. It is read in a process of its
@@ -14,95 +14,122 @@ import struct
 import subprocess
 import sys
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import msgspec
 
+from ...retrieval.records.gzip_files import MOST_TIMES, UNPACKED_AT_ONCE
 from ...retrieval.subprocesses import command, environment
-from ._streams import BadFileError
+from ._documents import plain_name
+from ._files import BadFileError
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+_BATCH_ROWS = 512
+_BATCH_CHARS = 50_000_000
+"""Characters of the records that are made at once, unless one alone has more."""
 
 _DAMAGED = "is damaged, or is not a pickle"
 
-_BOTH_NUMPYS = (("multiarray", "_reconstruct"), ("multiarray", "scalar"), ("numeric", "_frombuffer"))
+_ADMITTED = """
+_codecs: encode
+builtins: bytearray bytes object slice
+__builtin__: bytearray bytes object slice
+copy_reg: _reconstructor
+copyreg: _reconstructor
+datetime: date datetime
+numpy: dtype ndarray
+numpy.core.multiarray: _reconstruct scalar
+numpy.core.numeric: _frombuffer
+numpy._core.multiarray: _reconstruct scalar
+numpy._core.numeric: _frombuffer
+pandas: Categorical CategoricalDtype DataFrame Index Int64Dtype NA RangeIndex StringDtype
+pandas._libs.arrays: __pyx_unpickle_NDArrayBacked
+pandas._libs.internals: _unpickle_block
+pandas._libs.missing: NA
+pandas._libs.tslibs.nattype: __nat_unpickle _nat_unpickle
+pandas._libs.tslibs.timestamps: Timestamp _unpickle_timestamp
+pandas.arrays: ArrowStringArray DatetimeArray IntegerArray StringArray
+pandas.core.arrays.categorical: Categorical
+pandas.core.arrays.datetimes: DatetimeArray
+pandas.core.arrays.integer: Int64Dtype IntegerArray
+pandas.core.arrays.string_: StringArray StringDtype
+pandas.core.arrays.string_arrow: ArrowStringArray
+pandas.core.dtypes.dtypes: CategoricalDtype
+pandas.core.frame: DataFrame
+pandas.core.indexes.base: Index _new_Index
+pandas.core.indexes.numeric: Int64Index
+pandas.core.indexes.range: RangeIndex
+pandas.core.internals.managers: BlockManager
+pyarrow.lib: _restore_array py_buffer type_for_alias
+"""
 ADMITTED = frozenset(
-    {
-        ("_codecs", "encode"),
-        ("builtins", "bytearray"),
-        ("builtins", "slice"),
-        # Protocols 0 to 2 write the names that Python 2 had.
-        ("__builtin__", "bytearray"),
-        ("__builtin__", "bytes"),
-        ("__builtin__", "object"),
-        ("__builtin__", "slice"),
-        ("copy_reg", "_reconstructor"),
-        ("copyreg", "_reconstructor"),
-        ("builtins", "bytes"),
-        ("builtins", "object"),
-        ("datetime", "date"),
-        ("datetime", "datetime"),
-        ("numpy", "dtype"),
-        ("numpy", "ndarray"),
-        *((f"numpy.core.{module}", name) for module, name in _BOTH_NUMPYS),
-        *((f"numpy._core.{module}", name) for module, name in _BOTH_NUMPYS),
-        ("pandas", "Categorical"),
-        ("pandas", "CategoricalDtype"),
-        ("pandas", "DataFrame"),
-        ("pandas", "Index"),
-        ("pandas", "Int64Dtype"),
-        ("pandas", "NA"),
-        ("pandas", "RangeIndex"),
-        ("pandas", "StringDtype"),
-        ("pandas._libs.arrays", "__pyx_unpickle_NDArrayBacked"),
-        ("pandas._libs.internals", "_unpickle_block"),
-        ("pandas._libs.missing", "NA"),
-        ("pandas._libs.tslibs.nattype", "__nat_unpickle"),
-        ("pandas._libs.tslibs.nattype", "_nat_unpickle"),
-        ("pandas._libs.tslibs.timestamps", "Timestamp"),
-        ("pandas._libs.tslibs.timestamps", "_unpickle_timestamp"),
-        ("pandas.arrays", "ArrowStringArray"),
-        ("pandas.arrays", "DatetimeArray"),
-        ("pandas.arrays", "IntegerArray"),
-        ("pandas.arrays", "StringArray"),
-        ("pandas.core.arrays.categorical", "Categorical"),
-        ("pandas.core.arrays.datetimes", "DatetimeArray"),
-        ("pandas.core.arrays.integer", "Int64Dtype"),
-        ("pandas.core.arrays.integer", "IntegerArray"),
-        ("pandas.core.arrays.string_", "StringArray"),
-        ("pandas.core.arrays.string_", "StringDtype"),
-        ("pandas.core.arrays.string_arrow", "ArrowStringArray"),
-        ("pandas.core.dtypes.dtypes", "CategoricalDtype"),
-        ("pandas.core.frame", "DataFrame"),
-        ("pandas.core.indexes.base", "Index"),
-        ("pandas.core.indexes.base", "_new_Index"),
-        ("pandas.core.indexes.numeric", "Int64Index"),
-        ("pandas.core.indexes.range", "RangeIndex"),
-        ("pandas.core.internals.managers", "BlockManager"),
-        ("pyarrow.lib", "_restore_array"),
-        ("pyarrow.lib", "py_buffer"),
-        ("pyarrow.lib", "type_for_alias"),
-    }
+    (module, name)
+    for module, _, names in (line.partition(": ") for line in _ADMITTED.split("\n") if line)
+    for name in names.split()
 )
-"""The names that pickles of pandas 1.0 to 3 ask for, as (module, name)."""
+"""The names that pickles of pandas 1.0 to 3 ask for, as (module, name). Protocols 0 to 2 write those of Python 2."""
 _DAMAGE = (
-    pickle.UnpicklingError,
-    struct.error,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    NotImplementedError,
-    RecursionError,
-    TypeError,
-    ValueError,
+    *(pickle.UnpicklingError, struct.error, ArithmeticError, AssertionError, AttributeError, EOFError, LookupError),
+    *(MemoryError, NotImplementedError, RecursionError, TypeError, ValueError),
 )
 """The errors of the unpickler on bytes that are no pickle, or that refer to what is not there."""
-
-
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+@contextmanager
+def _parquet(path: Path, **how: Any) -> Iterator[ParquetFile]:
+    """Open a Parquet file; raise BadFileError for what pyarrow finds wrong with it."""
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path, **how) as file:
+            yield file
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise BadFileError(path, f"is not a sound Parquet file ({str(error).splitlines()[0]})") from None
+
+
+def parquet_names(path: Path) -> list[str]:
+    """Return the names of the columns of a Parquet file; raise BadFileError if it cannot be read."""
+    with _parquet(path) as file:
+        return list(file.schema_arrow.names)
+
+
+def parquet_records(path: Path, names: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the records of a Parquet file with the columns ``names``; a text that many share is held once.
+
+    Raises BadFileError if it cannot be read, or unpacks, by what it says or in fact, to much more than it holds.
+    """
+    from pyarrow import compute
+
+    with _parquet(path) as file:
+        columns = [file.schema.column(number) for number in range(len(file.schema))]
+        texts = [column.path for column in columns if column.path in names and column.physical_type == "BYTE_ARRAY"]
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        pieces = (group.column(number) for group in groups for number in range(group.num_columns))
+        sizes = (piece.total_uncompressed_size for piece in pieces if piece.path_in_schema.split(".")[0] in names)
+        _check_size(path, sum(sizes))
+    unpacked = 0
+    with _parquet(path, read_dictionary=texts) as file:
+        for batch in file.iter_batches(_BATCH_ROWS, columns=names):
+            values = [column.dictionary for column in batch.columns if hasattr(column, "dictionary")]
+            longest = sum(compute.max(compute.binary_length(each)).as_py() or 0 for each in values)
+            rows = max(1, _BATCH_CHARS // max(1, longest))
+            for start in range(0, batch.num_rows, rows):
+                made = batch.slice(start, rows).to_pylist()
+                unpacked += sum(len(text) for record in made for text in record.values() if isinstance(text, str))
+                _check_size(path, unpacked)
+                yield from made
+
+
+def _check_size(path: Path, unpacked: int) -> None:
+    if unpacked > UNPACKED_AT_ONCE and unpacked > MOST_TIMES * path.stat().st_size:
+        raise BadFileError(path, f"unpacks to more than {MOST_TIMES} times its size; it is no collection")
 
 
 class RefusedError(Exception):
@@ -115,7 +142,7 @@ class _Answer(msgspec.Struct):
 
 
 def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
-    """Return the columns of a pickled DataFrame whose names are in ``wanted``.
+    """Return the columns of a pickled DataFrame whose names are in ``wanted``, in any case.
 
     Missing values are ``None``, dates are ISO 8601 days. Raises BadFileError if ``content`` is no pickled DataFrame, or
     asks for a name that is not in :data:`ADMITTED`.
@@ -168,7 +195,9 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
     if not isinstance(table, pandas.DataFrame):
         raise RefusedError("holds no pandas DataFrame")
     try:
-        columns = [(name, table.iloc[:, at]) for at, name in enumerate(table.columns) if name in wanted]
+        known = set(map(plain_name, wanted))
+        named = ((name, at) for at, name in enumerate(table.columns) if isinstance(name, str))
+        columns = [(name, table.iloc[:, at]) for name, at in named if plain_name(name) in known]
         return {
             name: [None if missing else _plain(value) for value, missing in zip(column, column.isna(), strict=True)]
             for name, column in columns

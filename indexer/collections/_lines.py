@@ -1,4 +1,4 @@
-"""Read source files: as lines, as rows of a table, or whole, within the limits of ``ReadOptions``.
+"""Lines of source files and the JSON in them, within the limits of ``ReadOptions``.
 
 A line is known by its place, ``path:number``, counted from 1. What is wrong with one line is reported and the
 line is left out; what is wrong with a whole file raises :class:`BadFileError`.
@@ -7,71 +7,107 @@ line is left out; what is wrong with a whole file raises :class:`BadFileError`.
 from __future__ import annotations
 
 import codecs
-import csv
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from ...retrieval.records.table_shape import (
+    LOOKED_AT,
     SAVE_AS_UTF8,
     binary_content,
     continued,
-    is_separator_line,
     list_advice,
     nul_reason,
 )
 from . import ReadOptions
-from ._streams import BadFileError, open_bytes
-
-__all__ = ["BadFileError", "json_name", "parse_json_object", "read_bytes", "read_json", "read_lines", "read_table"]
+from ._files import BadFileError, open_bytes, read_bytes
 
 DEEPEST = 100
 """Levels of lists and objects in a line of JSON, one more in a line that was exported."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NOT_UTF16 = "is not UTF-16, which its first bytes say; save it as UTF-8"
 _BLOCK = 1 << 16
-_PEEKED = 4_096
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
     """Yield the place and the text of each line of ``path``, blank lines included, line ends left out.
 
-    A byte-order mark is dropped, text that has one of UTF-16 is read as that, gzip is unpacked. A line that holds a
-    NUL byte, is not UTF-8 or is longer than ``options.max_line_bytes`` is reported as bad and left out, without being
-    held in memory.
+    A line ends with a line feed, or with a carriage return in a file without line feeds. A byte-order mark is dropped,
+    text that has one of UTF-16 is read as that, gzip is unpacked. A line that holds a NUL byte, is not UTF-8 or is
+    longer than ``options.max_line_bytes`` is reported as bad and left out, without being held in memory.
     ``fallback`` names the encoding of lines that are not UTF-8, in collections that are older than it.
     Raises BadFileError if the file cannot be read.
     """
-    with open_bytes(path) as raw, _as_utf8(raw, path) as stream:
-        number = 0
-        while line := stream.readline(options.max_line_bytes + 1):
-            number += 1
-            if number == 1:
-                line = line.removeprefix(codecs.BOM_UTF8)
-            text, reason = _text(line, stream, options.max_line_bytes, fallback)
-            place = f"{path}:{number}"
-            if reason:
-                options.bad_lines.report(place, reason)
-            else:
-                yield place, text
+    with open_bytes(path) as raw:
+        start = raw.peek(LOOKED_AT)  # type: ignore[attr-defined]
+        if content := binary_content(start):
+            raise BadFileError(path, content)
+        is_utf16, ends = start.startswith(_UTF16), b"\r" in start and b"\n" not in start
+        stream: Any = _Recoded(raw, "utf-16" if is_utf16 else "utf-8") if is_utf16 or ends else raw
+        number, limit = 0, options.max_line_bytes
+        try:
+            while line := stream.readline(limit + 1):
+                number += 1
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                text, reason = _text(line, stream, limit, fallback)
+                if reason:
+                    options.bad_lines.report(f"{path}:{number}", reason)
+                else:
+                    yield f"{path}:{number}", text
+        except UnicodeError:
+            raise BadFileError(path, _NOT_UTF16) from None
 
 
-def read_bytes(path: Path, options: ReadOptions) -> bytes:
-    """Read a whole file, gzip unpacked.
+def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str, str]:
+    """Return the text of a line, decoded as far as it was read, and ``""``; or ``""`` and what is wrong with it."""
+    if not line.endswith(b"\n") and len(line) > limit:
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(_BLOCK)
+        return "", f"is longer than {limit:,} bytes (build.max_line_bytes)"
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    if b"\0" in line:
+        return "", nul_reason(line)
+    try:
+        return line.decode("utf-8"), ""
+    except UnicodeDecodeError as error:
+        if fallback:
+            return line.decode(fallback), ""
+        column = len(line[: error.start].decode("utf-8")) + 1
+        return "", f"is not UTF-8 (column {column}: byte 0x{line[error.start]:02x}): {SAVE_AS_UTF8}"
 
-    Raises BadFileError if it cannot be read, or holds more than ``options.max_file_bytes`` (unpacked).
-    """
-    with open_bytes(path) as stream:
-        content = stream.read(options.max_file_bytes + 1)
-    if len(content) > options.max_file_bytes:
-        limit = f"{options.max_file_bytes:,} bytes (build.max_file_bytes)"
-        raise BadFileError(path, f"is longer than {limit}")
-    return content
+
+class _Recoded:
+    """A stream of another encoding, or of lines that end with carriage returns, read by line as UTF-8."""
+
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        self._decode = codecs.getincrementaldecoder(encoding)("strict" if encoding == "utf-16" else "surrogateescape")
+        self._stream, self._rest, self._ended = stream, "", False
+        self._ends = ""
+
+    def readline(self, most: int) -> bytes:
+        """Return the next line, or as many of its characters as ``most`` bytes of UTF-8 may hold."""
+        while (end := self._rest.find("\n") + 1) == 0 and len(self._rest) < most:
+            block = self._stream.read(_BLOCK)
+            text = self._decode.decode(block, not block)
+            self._ends = self._ends or ("\n" if "\n" in text else "\r" if "\r" in text else "")
+            self._rest += text.replace("\r", "\n") if self._ends == "\r" else text
+            if not block:
+                end = self._rest.find("\n") + 1 or len(self._rest)
+                break
+        end = min(end or most, most)
+        line, self._rest = self._rest[:end], self._rest[end:]
+        return line.encode("utf-8", "surrogateescape")
+
+
+def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the JSON object of each line that is not blank; report the others as bad."""
+    for place, line in read_lines(path, options):
+        if line.strip() and (value := parse_json_object(line, place, options)) is not None:
+            yield place, value
 
 
 def read_json(path: Path, options: ReadOptions) -> Any:
@@ -119,162 +155,21 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
     return value
 
 
+def json_name(value: object) -> str:
+    """Return the JSON type of a value as a message names it."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    names = ((str, "a JSON string"), (dict, "a JSON object"), (list, "a JSON list"))
+    return next((name for kind, name in names if isinstance(value, kind)), "a number")
+
+
 def _depth(value: object) -> int:
     """Return how deeply lists and objects are nested in ``value``, which counts as one level itself."""
     depth, level = 0, [value]
     while level := [container for container in level if isinstance(container, list | dict)]:
         depth += 1
-        level = [
-            inner for container in level for inner in (container.values() if isinstance(container, dict) else container)
-        ]
+        level = [part for box in level for part in (box.values() if isinstance(box, dict) else box)]
     return depth
-
-
-def json_name(value: object) -> str:
-    """Return the JSON type of a value as a message names it."""
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    if isinstance(value, str):
-        return "a JSON string"
-    if isinstance(value, dict):
-        return "a JSON object"
-    return "a JSON list" if isinstance(value, list) else "a number"
-
-
-def read_table(path: Path, options: ReadOptions, delimiter: str, quoting: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place and the cells of each row of a TSV or CSV file, blank lines left out.
-
-    With ``quoting`` a cell may stand in double quotes and then hold delimiters, line ends and doubled quotes;
-    the place is the row's first line, and a row is bounded by ``options.max_line_bytes`` as a line is. Without it
-    a quote is a character like any other. Bad rows are reported and left out.
-    Raises BadFileError if the file cannot be read.
-    """
-    if not quoting:
-        for place, line in _table_lines(path, options):
-            if line:
-                yield place, line.split(delimiter)
-        return
-    # The limit of the csv module is the process's own and below what one line may hold: it is only ever raised.
-    csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes + 1))
-    source = _RowLines(_table_lines(path, options), options)
-    rows = csv.reader(source, delimiter=delimiter, strict=True)
-    while True:
-        source.begin_row()
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except (csv.Error, _RowError) as error:
-            if not source.reported:
-                options.bad_lines.report(source.place, f"is not a row of a table ({_reason(error)})")
-            continue
-        if row:
-            yield source.place, row
-
-
-def _table_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a table, without a first one that only names the delimiter."""
-    lines = read_lines(path, options)
-    yield from ((place, line) for place, line in lines if not (is_separator_line(line) and place == f"{path}:1"))
-
-
-def _reason(error: Exception) -> str:
-    """Return why a row cannot be read, without what Python's own words say of Python."""
-    if "new-line character" in str(error):
-        return "a carriage return stands outside of quotes: end each line with a line feed"
-    return str(error)
-
-
-class _RowError(Exception):
-    """A quoted cell runs on too far, or over a line that was left out as bad."""
-
-
-class _RowLines:
-    """The lines of a csv reader; it remembers where the row began and how long it has become."""
-
-    def __init__(self, lines: Iterator[tuple[str, str]], options: ReadOptions) -> None:
-        self._lines = lines
-        self._options = options
-        self._chars = -1
-        self.place = ""
-        self.reported = False
-
-    def begin_row(self) -> None:
-        """Take the next line for the first of a row."""
-        self._chars = -1
-        self.reported = False
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        bad_before = self._options.bad_lines.count
-        place, line = next(self._lines)
-        if self._chars < 0:
-            self.place, self._chars = place, 0
-        elif self._options.bad_lines.count != bad_before:
-            self.reported = True
-            raise _RowError
-        self._chars += len(line) + 1
-        if self._chars > self._options.max_line_bytes + 1:
-            raise _RowError(f"a quote does not close within {self._options.max_line_bytes:,} bytes")
-        return line + "\n"
-
-
-def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str, str]:
-    """Return the text of a line, decoded as far as it was read, and ``""``; or ``""`` and what is wrong with it."""
-    if not line.endswith(b"\n") and len(line) > limit:
-        while line and not line.endswith(b"\n"):
-            line = stream.readline(1 << 16)
-        return "", f"is longer than {limit:,} bytes (build.max_line_bytes)"
-    line = line.removesuffix(b"\n").removesuffix(b"\r")
-    if b"\0" in line:
-        return "", nul_reason(line)
-    try:
-        return line.decode("utf-8"), ""
-    except UnicodeDecodeError as error:
-        if fallback:
-            return line.decode(fallback), ""
-        column = len(line[: error.start].decode("utf-8")) + 1
-        return "", f"is not UTF-8 (column {column}: byte 0x{line[error.start]:02x}): {SAVE_AS_UTF8}"
-
-
-@contextmanager
-def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[BinaryIO]:
-    """Yield a stream of UTF-8: a text with the byte-order mark of UTF-16 is recoded, any other as it is.
-
-    Raises BadFileError if it turns out not to be UTF-16, or is known to be no text.
-    """
-    start = cast(BufferedReader, stream).peek(_PEEKED)
-    if content := binary_content(start):
-        raise BadFileError(path, content)
-    if not start.startswith(_UTF16):
-        yield stream
-        return
-    try:
-        yield cast(BinaryIO, _Recoded(stream))
-    except UnicodeError:
-        raise BadFileError(path, _NOT_UTF16) from None
-
-
-class _Recoded:
-    """A stream of UTF-16, read by line as UTF-8."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._text = codecs.getreader("utf-16")(stream)
-        self._rest = ""
-
-    def readline(self, most: int) -> bytes:
-        """Return the next line, or as many of its characters as ``most`` bytes of UTF-8 may hold."""
-        while (end := self._rest.find("\n") + 1) == 0 and len(self._rest) < most:
-            block = self._text.read(_BLOCK)
-            if not block:
-                end = len(self._rest)
-                break
-            self._rest += block
-        end = min(end or most, most)
-        line, self._rest = self._rest[:end], self._rest[end:]
-        return line.encode("utf-8")
 
 
 class _NotPlainJsonError(Exception):
@@ -309,19 +204,12 @@ def _checked(text: str) -> Any:
     except ValueError:  # Python's own bound on the digits of an integer
         raise _NotPlainJsonError("holds a number that is too large") from None
     if _ESCAPED.search(text):
-        _check_strings(value)
+        written = json.dumps(value, ensure_ascii=False)
+        if re.search(r"(?<!\\)(?:\\\\)*\\u0000", written):
+            raise _NotPlainJsonError("holds a NUL character in a string")
+        if re.search(r"[\ud800-\udfff]", written):
+            raise _NotPlainJsonError("holds half a surrogate pair in a string")
     return value
-
-
-def _check_strings(value: Any) -> None:
-    """Raise _NotPlainJsonError if a string inside ``value`` cannot be stored."""
-    text = json.dumps(value, ensure_ascii=False)
-    if re.search(r"(?<!\\)(?:\\\\)*\\u0000", text):
-        raise _NotPlainJsonError("holds a NUL character in a string")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise _NotPlainJsonError("holds half a surrogate pair in a string") from None
 
 
 def _lowered(message: str) -> str:

@@ -17,7 +17,12 @@ from ._markup import elements
 Node = dict[str, Any]
 # Where the tag ends is looked for first: else it would be again at each ``ld+json``.
 _SCRIPT = re.compile(r"<(script)(?=\s[^<>]*+>)[^<>]*?ld\+json[^<>]*+>", re.I)
-_COMMENTS = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/)|(?://\s*)?(?:-->|\]\]>)\s*$")
+_STRING = r'("(?:[^"\\]|\\.?)*+(?:"|\Z))'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)", re.S)
+_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.S)
+_BAD_ESCAPE = re.compile(r"\\(u(?![0-9A-Fa-f]{4})|[^u])", re.S)
+_BETWEEN = re.compile(r"(?:[\s;,\ufeff]|<!\[CDATA\[|\]\](?:>|&gt;)|<!--|-->)*+", re.I)
+"""What stands between the values of a script and around them, though it is not JSON."""
 _VOCABULARY = re.compile(r"^(?:schema:|https?://(?:www\.)?schema\.org/)")
 _ATTRIBUTES = {
     "a": "href", "area": "href", "link": "href", "img": "src", "audio": "src", "embed": "src", "iframe": "src",
@@ -41,22 +46,44 @@ class BrokenScriptError(ValueError):
 
 
 def scripts(page: str) -> Iterator[str]:
-    """Yield what the scripts of JSON-LD of a page hold, comments around it left out."""
+    """Yield what the scripts of JSON-LD of a page hold."""
     for element in elements(page, _SCRIPT):
-        yield _COMMENTS.sub("", page[element.inner_start : element.inner_end]).strip()
+        yield page[element.inner_start : element.inner_end].strip("\ufeff \t\r\n")
 
 
 def parsed(script: str) -> Any:
-    """Return the JSON of a script, in whose texts line ends may stand as they are.
+    """Return the JSON of a script, or a list of its values if it has several.
 
+    It is read as leniently as extruct does and more: comments, CDATA, line ends in texts, trailing commas, semicolons
+    and escapes that JSON lacks are passed over.
     Raises BrokenScriptError, naming line and column, if it is not JSON.
     """
     try:
         return json.loads(script, strict=False)
     except json.JSONDecodeError as error:
-        raise BrokenScriptError(f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})") from None
+        reason = f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
     except (RecursionError, ValueError) as error:
         raise BrokenScriptError(f"is not JSON ({type(error).__name__})") from None
+    plain = _COMMENT.sub(lambda match: _BAD_ESCAPE.sub(_mended, match[1]) if match[1] else " ", script)
+    plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
+    decoder, values = json.JSONDecoder(strict=False), list[Any]()
+    at = _BETWEEN.match(plain).end()  # type: ignore[union-attr]  # it may be empty
+    try:
+        while at < len(plain):
+            value, at = decoder.raw_decode(plain, at)
+            values.append(value)
+            at = _BETWEEN.match(plain, at).end()  # type: ignore[union-attr]
+    except (RecursionError, ValueError):
+        raise BrokenScriptError(reason) from None
+    if not values:
+        raise BrokenScriptError(reason)
+    return values[0] if len(values) == 1 else values
+
+
+def _mended(escape: re.Match[str]) -> str:
+    if escape[1] == "'":
+        return "'"
+    return escape[0] if escape[1] in '"\\/bfnrt' else f"\\{escape[0]}"
 
 
 def nodes_of_type(value: Any, wanted: str) -> Iterator[Node]:

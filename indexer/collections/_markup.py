@@ -7,7 +7,7 @@ Here an end that was not found once is not looked for again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -51,6 +51,11 @@ def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
         position = end.end() if end else start.end()
 
 
+def any_element() -> re.Pattern[str]:
+    """Return the pattern of the start of an element of any name."""
+    return re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>")
+
+
 def first_inside(source: str, opening: re.Pattern[str]) -> str | None:
     """Return what is inside the first element that starts so, or ``None`` if there is none."""
     element = next(elements(source, opening), None)
@@ -66,8 +71,8 @@ def without(source: str, opening: re.Pattern[str], instead: str = "") -> str:
     return "".join([*kept, source[position:]])
 
 
-def without_tags(source: str, instead: str) -> str:
-    """Return ``source`` with ``instead`` in the place of each tag and each comment."""
+def without_tags(source: str, instead: str, is_tag: Callable[[str], bool] = bool) -> str:
+    """Return ``source`` with ``instead`` in the place of each comment, and of each tag that ``is_tag`` says is one."""
     kept, position, last_comment = list[str](), 0, source.rfind("-->")
     while match := _TAG_OR_COMMENT.search(source, position):
         end = match.end()
@@ -77,6 +82,10 @@ def without_tags(source: str, instead: str) -> str:
                 position = end
                 continue
             end = source.index("-->", end) + len("-->")
+        elif not is_tag(match[0]):
+            kept.append(source[position:end])
+            position = end
+            continue
         kept += source[position : match.start()], instead
         position = end
     return "".join([*kept, source[position:]])

@@ -5,35 +5,37 @@ from __future__ import annotations
 import codecs
 import logging
 import re
+import unicodedata
+from collections.abc import Iterator
+from copy import deepcopy
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ...retrieval.records.dates import clean_date
 from ...retrieval.records.table_shape import known_binary, shape_of_start
+from ._linked_data import BrokenScriptError, parsed
 from ._markup import attributes
 
 # Dates are searched in the page's markup and address alone, and never against today's date: what is found
 # must not depend on the day of the build. ``2100`` only keeps out numbers that are no years.
 _LATEST = "2100-01-01"
 
-_BINARY = (
-    (b"\x89PNG\r\n\x1a\n", "an image (PNG)"),
-    (b"\xff\xd8\xff", "an image (JPEG)"),
-    (b"GIF87a", "an image (GIF)"),
-    (b"GIF89a", "an image (GIF)"),
-    (b"BM", "an image (BMP)"),
-    (b"\x00\x00\x01\x00", "an image (ICO)"),
-    (b"%PDF-", "a PDF document"),
-    (b"{\\rtf", "a rich-text document"),
-    (b"PK\x03\x04", "a ZIP archive or an office document"),
-    (b"\xd0\xcf\x11\xe0", "an office document"),
-    (b"\x1f\x8b", "gzip data"),
-    (b"\x7fELF", "a program"),
-    (b"MZ", "a program"),
-    (b"OggS", "a sound or video"),
-    (b"ID3", "a sound"),
-    (b"wOFF", "a font"),
-    (b"wOF2", "a font"),
-)
+_BINARY = {
+    "an image (PNG)": (b"\x89PNG\r\n\x1a\n",),
+    "an image (JPEG)": (b"\xff\xd8\xff",),
+    "an image (GIF)": (b"GIF87a", b"GIF89a"),
+    "an image (BMP)": (b"BM",),
+    "an image (ICO)": (b"\x00\x00\x01\x00",),
+    "a PDF document": (b"%PDF-",),
+    "a rich-text document": (b"{\\rtf",),
+    "a ZIP archive or an office document": (b"PK\x03\x04",),
+    "an office document": (b"\xd0\xcf\x11\xe0",),
+    "gzip data": (b"\x1f\x8b",),
+    "a program": (b"\x7fELF", b"MZ"),
+    "a sound or video": (b"OggS",),
+    "a sound": (b"ID3",),
+    "a font": (b"wOFF", b"wOF2"),
+}
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -44,21 +46,11 @@ _MARKS = (
 
 # Names that pages write, and what browsers read them as (the Encoding Standard).
 _MEANT = {
-    "ascii": "cp1252",
-    "us-ascii": "cp1252",
-    "latin1": "cp1252",
-    "iso-8859-1": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso-8859-9": "cp1254",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "shift-jis": "cp932",
-    "x-sjis": "cp932",
-    "euc-kr": "cp949",
-    "ks_c_5601-1987": "cp949",
-    "iso-8859-8-i": "iso-8859-8",
-    "windows-874": "cp874",
+    **dict.fromkeys(("ascii", "us-ascii", "latin1", "iso-8859-1", "iso8859-1"), "cp1252"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "x-sjis"), "cp932"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
+    **{"iso-8859-9": "cp1254", "iso-8859-8-i": "iso-8859-8", "windows-874": "cp874"},
 }
 _SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")  # their bytes can pass for UTF-8 and are not
 _CHARSETS = re.compile(r"utf-(?:8|16|32)|cp\d|ptcp|iso8859|iso2022|koi8|mac-|gb|big5|euc|hz|shift_jis|johab|tis|kz")
@@ -82,12 +74,48 @@ _COSTLY_MARKS = ("<!--", '"author"', '"publisher"', 'erson"')
 _LONG_NAME = re.compile(r'"(?:author|creator|name|(?:given|family|additional)Name)"\s*+:\s*+\[?\s*+"[^"]{1000}')
 
 
+_BREAK = "\u240a"
+"""Stands for a line end where the search for the main content would lose it."""
+_CELLS = "self::li or self::td or self::th or self::dd or self::dt"
+_HEADINGS = f"//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6][ancestor::*[{_CELLS}]]"
+_BLOCKS = frozenset(
+    "address article aside blockquote div dl figure footer form header ol p pre section table ul".split()
+)
+_RAISED_NUMBER = re.compile(r"[+−–-]?\d[\d.,–-]*")
+_RAISED_DIGITS = re.compile(r"(?<=\d)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]{1,2}|[*†‡§]+|↑|↩)[\])]?", re.I)
+_LONG_LINE = 40
+"""Letters of a line that is no refrain: where it comes twice running, it is meant once."""
+
+_PUBLISHED = (
+    "article:published_time og:published_time og:article:published_time datepublished article:published "
+    "rnews:datepublished cxenseparse:recs:publishtime dc.date.issued dcterms.issued dc.date.created dcterms.created "
+    "dc.date dcterms.date datecreated date pubdate publishdate publish-date publish_date publication_date "
+    "citation_publication_date citation_date sailthru.date parsely-pub-date"
+).split()
+"""The names that pages give the day of their publication in ``meta``, the surest first."""
+_NOT_OF_PAGE = re.compile(r"comment|related|recommend|sidebar|widget|teaser|promo|trending|popular|read-?next", re.I)
+_ASIDE = ("aside", "nav", "footer")
+_DATED = re.compile(
+    r"(?:^|[\s_-])(?:date|datum|fecha|pubdate|published|posted|timestamp|dateline|time)(?:$|[\s_-])", re.I
+)
+_LONGEST_DATE = 80
+"""Letters of an element that is there for a date, with what stands around it."""
+_MONTH = r"[A-Z][a-z]{2,8}\.?"
+_DATE_IN_TEXT = re.compile(
+    rf"\b\d{{4}}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{4}}\b"
+    rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}\b|\b\d{{1,2}}([./-])\d{{1,2}}\1(?:\d{{4}}|\d\d)\b"
+)
+_INNER = frozenset("comment review itemReviewed isPartOf mentions citation hasPart itemListElement subjectOf".split())
+"""Properties of linked data whose objects are not the page."""
+
+
 class PageTooLargeError(Exception):
     """A page has more elements or attributes than are read."""
 
 
 class Page(NamedTuple):
-    """The content of a web page; unknown is ``""``."""
+    """The content of a web page; unknown is ``""``, and a date that cannot be read is as it was written."""
 
     text: str
     title: str
@@ -100,8 +128,8 @@ def binary_kind(content: bytes) -> str:
     """Return the kind of ``content`` if it is not text, else ``""``."""
     if content.startswith(tuple(mark for mark, _ in _MARKS)):
         return ""
-    for magic, kind in _BINARY:
-        if content.startswith(magic) and (len(magic) > 2 or b"\0" in content[:64]):
+    for kind, magics in _BINARY.items():
+        if any(content.startswith(magic) and (len(magic) > 2 or b"\0" in content[:64]) for magic in magics):
             return kind
     if content[:4] == b"RIFF":
         return "an image (WebP)" if content[8:12] == b"WEBP" else "a sound or video"
@@ -148,6 +176,9 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
     tree = _tree(source)
     if tree is None:
         return None
+    date = _date(tree, url, latest or _LATEST)
+    _mark_breaks(tree)
+    _mark_raised(tree)
     try:
         extracted = trafilatura.bare_extraction(
             tree,
@@ -163,7 +194,7 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
     if not text:
         return None
     title = _title(extracted.title or "", tree)
-    return Page(_below(title, text), title, _address(extracted.url), extracted.date or "", _declared_language(tree))
+    return Page(_below(title, text), title, _address(extracted.url), date, _declared_language(tree))
 
 
 def _trafilatura() -> Any:
@@ -213,10 +244,145 @@ def check_attributes(source: str) -> None:
             raise PageTooLargeError(f"page of more than {MOST_ATTRIBUTES:,} attributes")
 
 
+def _mark_breaks(tree: Any) -> None:
+    """Mark the line ends around headings in cells and list items, and between a block and the text beside it."""
+    for heading in tree.xpath(_HEADINGS):
+        heading.tail = f"{_BREAK}{heading.tail or ''}"
+        _append_before(heading, _BREAK)
+    for block in [element for element in tree.iter() if element.tag in _BLOCKS]:
+        parent, before = block.getparent(), block.getprevious()
+        if parent is None or parent.tag not in ("div", "li", "td", "th", "dd", "section", "article", "blockquote"):
+            continue
+        if ((parent.text if before is None else before.tail) or "").strip():
+            _append_before(block, _BREAK)
+        if (block.tail or "").strip():
+            block.tail = f"{_BREAK}{block.tail}"
+
+
+def _append_before(element: Any, text: str) -> None:
+    """Write a text before an element."""
+    before, parent = element.getprevious(), element.getparent()
+    if before is not None:
+        before.tail = f"{before.tail or ''}{text}"
+    elif parent is not None:
+        parent.text = f"{parent.text or ''}{text}"
+
+
+def _mark_raised(tree: Any) -> None:
+    """Keep numbers apart from the raised ones after them: as in 10^6; leave out the numbers that lead to notes."""
+    for link in list(tree.iter("a")):
+        if "#" in link.get("href", "") and _NOTE.fullmatch("".join(link.itertext()).strip()):
+            link.drop_tree()
+    for raised in list(tree.iter("sup")):
+        text = "".join(raised.itertext()).strip()
+        if not text or text in ("[]", "()"):
+            raised.drop_tree()
+        elif _RAISED_NUMBER.fullmatch(text):
+            raised.text = f"^{text}"
+            for part in list(raised):
+                raised.remove(part)
+            raised.drop_tag()
+
+
+def _date(tree: Any, url: str, latest: str) -> str:
+    """Return the day on which a page says that it was published, ISO 8601 or as it is written if that is unclear."""
+    unclear = ""
+    for written in _written_dates(tree):
+        day = clean_date(written)
+        if day and day <= latest:
+            return day
+        if not day and any(map(str.isdigit, written)):
+            unclear = unclear or written
+    if unclear:
+        return unclear
+    from htmldate import find_date
+
+    rest = deepcopy(tree)
+    for part in list(rest.iter()):
+        if isinstance(part.tag, str) and part.tag not in ("html", "body") and (part.tag == "script" or _is_aside(part)):
+            part.drop_tree() if part.getparent() is not None else None
+        for name in ("text", "tail") if isinstance(part.tag, str) else ():
+            text = getattr(part, name) or ""
+            setattr(part, name, _DATE_IN_TEXT.sub(lambda match: clean_date(match[0]) or "", text))
+    try:
+        return find_date(rest, url=url or None, original_date=True, extensive_search=False, max_date=latest) or ""
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return ""
+
+
+def _is_aside(element: Any) -> bool:
+    """Return whether an element is beside what the page is about: comments, related pages, menus."""
+    if element.tag in ("html", "body", "main", "article", "head"):
+        return False
+    return element.tag in _ASIDE or bool(_NOT_OF_PAGE.search(f"{element.get('class', '')} {element.get('id', '')}"))
+
+
+def _written_dates(tree: Any) -> Iterator[str]:
+    """Yield the dates that a page says it was published on, the surest first."""
+    for script in tree.iter("script"):
+        if "ld+json" in (script.get("type") or ""):
+            try:
+                yield from _linked_dates(parsed((script.text or "").strip()))
+            except BrokenScriptError:
+                continue
+    metas: dict[str, str] = {}
+    for meta in tree.iter("meta"):
+        for name in ("property", "name", "itemprop"):
+            metas.setdefault((meta.get(name) or "").lower(), (meta.get("content") or "").strip())
+    yield from (metas[name] for name in _PUBLISHED if metas.get(name))
+    times, others = list[str](), list[str]()
+    for element in tree.iter():
+        if not isinstance(element.tag, str) or element.tag in ("html", "body", "meta", "script", "style"):
+            continue
+        sure = element.get("itemprop") == "datePublished" or element.get("pubdate") is not None
+        timed = sure or element.tag == "time"
+        named = timed or _DATED.search(f"{element.get('class', '')} {element.get('id', '')}")
+        if named and (written := _date_in(element)):
+            (times if timed else others).insert(0 if sure else len(times), written)
+    yield from (*times, *others)
+
+
+def _date_in(element: Any) -> str:
+    """Return the date that an element says, ``""`` if it says none or stands beside what the page is about."""
+    if any(_is_aside(above) for above in (element, *islice(element.iterancestors(), 20))):
+        return ""
+    if written := element.get("datetime") or element.get("content"):
+        return str(written)
+    text = " ".join("".join(islice(element.itertext(), 20)).split())
+    match = _DATE_IN_TEXT.search(text) if len(text) <= _LONGEST_DATE else None
+    return match[0] if match else ""
+
+
+def _linked_dates(value: Any) -> Iterator[str]:
+    """Yield when the objects of linked data were published, the outer before the inner, and the page's own only."""
+    level = [value]
+    for _ in range(6):
+        inner: list[Any] = []
+        for part in level:
+            if isinstance(part, dict):
+                yield from (
+                    str(part[name]) for name in ("datePublished", "dateCreated") if isinstance(part.get(name), str)
+                )
+                inner += [each for name, each in part.items() if name not in _INNER]
+            elif isinstance(part, list):
+                inner += part
+        level = inner
+
+
 def _tidy(text: str) -> str:
-    """Return a text with single spaces, without blank lines and without the bars around the rows of tables."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
-    return "\n".join(tidy for line in lines if (tidy := _row(line) if line.startswith("|") else line))
+    """Return a text with single spaces, without blank lines and without the bars around the rows of tables.
+
+    A long line that is the same as the one before is left out.
+    """
+    text = _RAISED_DIGITS.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
+    kept = list[str]()
+    for line in (" ".join(line.split()) for line in text.replace(_BREAK, "\n").splitlines()):
+        tidy = _row(line.strip("| ")) if line.startswith("|") or line.endswith("|") else line
+        bare, last = tidy.removeprefix("- "), kept[-1].removeprefix("- ") if kept else ""
+        if not bare.strip("-| ") or (len(bare) >= _LONG_LINE and bare == last):
+            continue
+        kept.append(tidy)
+    return "\n".join(kept)
 
 
 def _below(title: str, text: str) -> str:

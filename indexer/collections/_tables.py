@@ -1,52 +1,278 @@
 """Tables of records, whatever kind of file holds them: CSV, TSV, JSON lines, Parquet or a pandas pickle.
 
-Every row comes as a mapping of column name to text; what is missing (an empty cell, null, NaN) is left out of it.
+Also what a file is if it is no such table, and which command reads it.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import SourceError
-from ...retrieval.records.table_shape import SAVE_AS_UTF8, TableShape, shape_of_start
-from . import ReadOptions
-from ._foreign import refuse_binary, start_of
-from ._lines import parse_json_object, read_bytes, read_lines, read_table
+from ...retrieval.records.table_shape import (
+    LOOKED_AT,
+    SAVE_AS_UTF8,
+    TABLES,
+    TableShape,
+    is_separator_line,
+    shape_of_start,
+)
+from . import ReadOptions, kinds, reader
+from ._documents import Names, columns_of
+from ._files import open_bytes, read_bytes
+from ._lines import read_lines, read_objects
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
+NOT_JSON_LINES = (*TABLES, "HTML", "XML")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+_MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
+"""What R, pandas and databases write, without quotes, where they have no value."""
+_OPEN_CELL = re.compile(r'"(?:[^"]|"")*+"?\Z')
+"""A cell that goes on after what was looked at."""
 
 Row = dict[str, str]
 
 
-def read_rows(
-    path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
-) -> Iterator[tuple[str, Row]]:
-    """Yield the place and the cells of each row of a table, only the columns ``wanted``.
+def start_of(path: Path) -> bytes:
+    """Return the beginning of a file, unpacked.
 
-    The place is the file with the line, or with the number of the row, from 1, where a file has no lines. Bad rows
-    are reported and left out. A pickle is read whole, all else row by row. Each of ``required`` is the names that
-    a column goes by, one of which a header must have; JSON lines have no header to hold to it.
+    Raises BadFileError if it cannot be read.
+    """
+    with open_bytes(path) as stream:
+        return stream.read(LOOKED_AT)
+
+
+def kind_for(shape: TableShape) -> str:
+    """Return the kind of source that reads a file of this shape, ``""`` if several or none might.
+
+    Of several it is the one that knows most of the file's columns.
+    """
+    names = {name.strip("\"'").lower() for name in (*shape.names, *shape.cells)}
+    known = {
+        kind: max(
+            (len(columns) for form, columns in reader(kind).FILES if form == shape.form and columns <= names),
+            default=-1,
+        )
+        for kind in kinds()
+    }
+    best = max(known, key=lambda kind: known[kind])
+    return best if known[best] >= 0 else ""
+
+
+def is_table(start: bytes, shape: TableShape) -> bool:
+    """Return whether a file is a table beyond doubt: its columns are known, or are more than a comma in a sentence."""
+    if shape.form not in TABLES or shape.form == "commas" or kind_for(shape):
+        return shape.form in TABLES and bool(kind_for(shape))
+    lines = start.decode(shape.encoding or "latin-1", "replace").splitlines()
+    try:
+        rows = list(islice((row for row in csv.reader(lines, delimiter=shape.delimiter) if row), 21))
+    except csv.Error:
+        return False
+    return len(rows) > 1 and len({len(row) for row in rows}) == 1
+
+
+def refuse_foreign(path: Path, forms: Collection[str], instead: str) -> None:
+    """Raise SourceError if a file has one of ``forms``; ``instead`` is what it should be.
+
+    The message names the kind of source that reads it.
+    """
+    start = start_of(path)
+    shape = shape_of_start(start)
+    refuse_binary(path, shape)
+    if shape.form in forms and (shape.form not in TABLES or is_table(start, shape)):
+        raise SourceError(f"{shape.sentence}, not {instead}", place=path, remedy=remedy_for(shape))
+
+
+def refuse_binary(path: Path, shape: TableShape) -> None:
+    """Raise SourceError if a file is known not to be text: a workbook, a PDF."""
+    if shape.form == "binary" and shape.content:
+        what = shape.sentence if shape.content.startswith("text") else f"{shape.sentence}, not text"
+        raise SourceError(what, place=path, remedy=shape.remedy)
+
+
+def remedy_for(shape: TableShape) -> str:
+    """Return what to do with a file that the reader of another kind reads, or how to make it readable."""
+    kind = kind_for(shape)
+    return f"read it with factseek index {kind}" if kind else (shape.remedy or "name another file")
+
+
+def read_json_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the object of each line of a file of JSON lines; refuse a file that is something else."""
+    refuse_foreign(path, NOT_JSON_LINES, "JSON lines")
+    return read_objects(path, options)
+
+
+def is_quoted(start: bytes, delimiter: str) -> bool:
+    """Return whether the quotes at the beginning of a table are those of a spreadsheet.
+
+    They are if they fit: every cell with a quote in it stands in quotes, those inside are doubled, and every row has as
+    many cells as the first; and if they must be: a cell holds a doubled quote, a delimiter or a line end, or all cells
+    of the file stand in quotes. A heading that is in quotation marks by itself tells nothing.
+    """
+    text = start.decode(shape_of_start(start).encoding or "latin-1", "replace").removeprefix("\ufeff")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
+    is_whole = len(start) < LOOKED_AT
+    mark = re.escape(delimiter)
+    cell = re.compile(rf'(?:"(?P<quoted>(?:[^"]|"")*+)"|(?P<plain>[^"{mark}\r\n]*+))(?P<end>{mark}|\r?\n|\Z)')
+    widths, width, position = set[int](), 0, 0
+    quoted, plain, needed = 0, 0, False
+    while position < len(text) and (match := cell.match(text, position)):
+        position, width = match.end(), width + 1
+        content = match["quoted"]
+        quoted, plain = quoted + (content is not None), plain + bool(match["plain"])
+        needed = needed or (content is not None and re.search(rf'["{mark}\r\n]', content) is not None)
+        if match["end"] != delimiter:
+            widths.update({width} if width > 1 and (match["end"] or is_whole) else ())
+            width = 0
+    if position < len(text) and (is_whole or not _OPEN_CELL.match(text, position)):
+        return False
+    return len(widths) == 1 and quoted > 0 and (needed or not plain)
+
+
+def read_cells(path: Path, options: ReadOptions, delimiter: str, *, quoting: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield the place and the cells of each row of a TSV or CSV file, blank lines left out.
+
+    With ``quoting`` a cell may stand in double quotes and then hold delimiters, line ends and doubled quotes;
+    the place is the row's first line, and a row is bounded by ``options.max_line_bytes`` as a line is. Without it
+    a quote is a character like any other. A cell that says without quotes that it is missing, as ``NA``, is empty.
+    Bad rows are reported and left out. Raises BadFileError if the file cannot be read.
+    """
+    lines = ((p, line) for p, line in read_lines(path, options) if not (p == f"{path}:1" and is_separator_line(line)))
+    if not quoting:
+        for place, line in lines:
+            if line:
+                yield place, ["" if cell in _MISSING else cell for cell in line.split(delimiter)]
+        return
+    # The limit of the csv module is the process's own and below what one line may hold: it is only ever raised.
+    csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes + 1))
+    source = _RowLines(lines, options, delimiter)
+    rows = csv.reader(source, delimiter=delimiter, strict=True)
+    while True:
+        source.begin_row()
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except (csv.Error, _RowError) as error:
+            if not source.reported:
+                outside = "a carriage return stands outside of quotes: end each line with a line feed"
+                reason = outside if "new-line character" in str(error) else str(error)
+                options.bad_lines.report(source.place, f"is not a row of a table ({reason})")
+            continue
+        if row:
+            yield source.place, row
+
+
+class _RowError(Exception):
+    """A quoted cell runs on too far, or over a line that was left out as bad."""
+
+
+class _RowLines:
+    """The lines of a csv reader; it remembers where the row began and how long it has become."""
+
+    def __init__(self, lines: Iterator[tuple[str, str]], options: ReadOptions, delimiter: str) -> None:
+        self._lines, self._options = lines, options
+        mark, words = re.escape(delimiter), "|".join(map(re.escape, sorted(_MISSING)))
+        self._missing = re.compile(rf"(?:(?<={mark})|\A)(?:{words})(?={mark}|\Z)")
+        self._chars, self._quotes = -1, 0
+        self.place, self.reported = "", False
+
+    def begin_row(self) -> None:
+        """Take the next line for the first of a row."""
+        self._chars, self._quotes, self.reported = -1, 0, False
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        bad_before = self._options.bad_lines.count
+        place, line = next(self._lines)
+        if self._chars < 0:
+            self.place, self._chars = place, 0
+        elif self._options.bad_lines.count != bad_before:
+            self.reported = True
+            raise _RowError
+        self._chars += len(line) + 1
+        if self._chars > self._options.max_line_bytes + 1:
+            raise _RowError(f"a quote does not close within {self._options.max_line_bytes:,} bytes")
+        if self._missing.search(line):
+            pieces = line.split('"')
+            for number in range(self._quotes % 2, len(pieces), 2):  # those outside of quotes
+                pieces[number] = self._missing.sub("", pieces[number])
+            self._quotes += len(pieces) - 1
+            return '"'.join(pieces) + "\n"
+        self._quotes += line.count('"')
+        return line + "\n"
+
+
+def read_rows(
+    path: Path, options: ReadOptions, names: Names, required: Sequence[Sequence[str]]
+) -> Iterator[tuple[str, Row]]:
+    """Yield the place and the fields of each row of a table: the text of each of ``names`` that has one.
+
+    The place is the file with the line, or with the number of the row, from 1, where a file has no lines. Of several
+    columns for a field the first that is not empty counts. Bad rows are reported and left out. A pickle is read whole,
+    all else row by row. Each of ``required`` is the fields of which a header must have one; JSON lines have no header
+    to hold to it.
     Raises SourceError if the file cannot be read, is of none of the kinds, or lacks a required column.
     """
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     match suffix.lower():
         case ".csv" | ".tsv":
-            yield from _delimited(path, options, wanted, required)
+            yield from _delimited(path, options, names, required)
+            return
         case ".jsonl" | ".ndjson":
-            yield from _json_lines(path, options, wanted)
+            records = read_objects(path, options)
         case ".parquet":
-            yield from _parquet(path, options, wanted, required)
+            from ._frames import parquet_names, parquet_records
+
+            header = parquet_names(path)
+            _check_columns(str(path), header, names, required)
+            wanted = {column for columns in columns_of(header, names).values() for column in columns}
+            records = _numbered(path, parquet_records(path, [name for name in header if name in wanted]))
         case ".pkl" | ".pickle":
-            yield from _pickle(path, options, wanted, required)
+            from ._frames import read_columns
+
+            cells = read_columns(path, read_bytes(path, options), {name for every in names.values() for name in every})
+            _check_columns(str(path), tuple(cells), names, required)
+            rows = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
+            records = _numbered(path, rows)
         case _:
             refuse_binary(path, shape_of_start(start_of(path)))
             raise SourceError(f"is not a kind of table that is read; give one of {', '.join(SUFFIXES)}", place=path)
+    for place, record in records:
+        row = texts_of(record, names, lambda reason, place=place: options.bad_lines.report(place, reason))  # type: ignore[misc]
+        if row is not None:
+            yield place, row
+
+
+def _numbered(path: Path, records: Iterator[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((f"{path}:{number}", record) for number, record in enumerate(records, 1))
+
+
+def texts_of(record: dict[str, Any], names: Names, report: Callable[[str], None]) -> Row | None:
+    """Return the text of each field of a record that has one; report what cannot be stored and return ``None``."""
+    row: Row = {}
+    for field, columns in columns_of(tuple(record), names).items():
+        for column in columns:
+            try:
+                text = as_text(record[column])
+            except ValueError as error:
+                report(f"column {column!r} {error}, not a text or a number")
+                return None
+            if _UNSTORABLE.search(text):
+                report(f"column {column!r} holds a character that is not text")
+                return None
+            if text and field not in row:
+                row[field] = text
+    return row
 
 
 def as_text(value: Any) -> str:
@@ -58,126 +284,63 @@ def as_text(value: Any) -> str:
     match value:
         case None:
             return ""
-        case str():
-            return value.strip()
-        case bool() | int():
-            return str(value)
-        case float():
-            return _number(value)
+        case str() | int():
+            return str(value).strip()
+        case float() if not math.isinf(value):
+            return "" if math.isnan(value) else str(int(value) if value.is_integer() else value)
         case date():
             return value.isoformat()[:10]
         case list() if all(isinstance(part, str) for part in value):
             return "; ".join(part.strip() for part in value)
-    raise ValueError(f"holds a {type(value).__name__}")
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    if math.isinf(value):
-        raise ValueError("holds an endless number")
-    return str(int(value)) if value.is_integer() else str(value)
+    raise ValueError("holds an endless number" if isinstance(value, float) else f"holds a {type(value).__name__}")
 
 
 def _delimited(
-    path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
+    path: Path, options: ReadOptions, names: Names, required: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, Row]]:
-    """Read a CSV or TSV file with a header, quoting on."""
+    """Read a CSV or TSV file with a header, quoting on; the first line tells the delimiter if it names the columns."""
     shape = shape_of_start(start_of(path))
-    delimiter = _delimiter(path, shape, required)
-    rows = read_table(path, options, delimiter, quoting=True)
+    refuse_binary(path, shape)
+    there = columns_of(tuple(cell.strip() for cell in shape.cells), names)
+    if shape.delimiter and all(set(fields) & there.keys() for fields in required):
+        delimiter = shape.delimiter
+    elif shape.form in ("JSON", "JSON lines", "HTML", "XML"):
+        raise SourceError(f"{shape.sentence}, not a table", place=path, remedy="give it the ending of what it is")
+    else:
+        delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
+    rows = read_cells(path, options, delimiter, quoting=True)
     place, header = next(rows, (f"{path}:1", []))
-    names = [name.strip() for name in header]
+    header = [name.strip() for name in header]
     if not header and shape.encoding != "utf-8":
         what = "is UTF-16 without a byte-order mark" if shape.encoding else "is not UTF-8"
         raise SourceError(what, place=path, remedy=SAVE_AS_UTF8)
-    _check_columns(place, names, required, shape.cells if shape.delimiter else names)
-    chosen = [(number, name) for number, name in enumerate(names) if name in wanted]
+    _check_columns(place, header, names, required, shape.cells if shape.delimiter else header)
+    places = {
+        field: [header.index(column) for column in columns] for field, columns in columns_of(header, names).items()
+    }
     for place, cells in rows:
-        if len(cells) == len(names):
-            yield place, {name: text for number, name in chosen if (text := cells[number].strip())}
-        else:
-            options.bad_lines.report(place, f"has {len(cells)} fields, and the header has {len(names)}")
-
-
-def _delimiter(path: Path, shape: TableShape, required: Sequence[Sequence[str]]) -> str:
-    """Return the delimiter of the cells: by the file's name, or by its first line if that names the columns.
-
-    Raises SourceError if the file is no such table at all.
-    """
-    refuse_binary(path, shape)
-    names = {cell.strip() for cell in shape.cells}
-    if shape.delimiter and all(names & set(alternatives) for alternatives in required):
-        return shape.delimiter
-    if shape.form in ("JSON", "JSON lines", "HTML", "XML"):
-        raise SourceError(f"{shape.sentence}, not a table", place=path, remedy="give it the ending of what it is")
-    return "\t" if ".tsv" in path.suffixes[-2:] else ","
-
-
-def _json_lines(path: Path, options: ReadOptions, wanted: Collection[str]) -> Iterator[tuple[str, Row]]:
-    for place, line in read_lines(path, options):
-        record = parse_json_object(line, place, options) if line.strip() else None
-        if record is not None:
-            yield from _stored(place, {name: record[name] for name in wanted if name in record}, options)
-
-
-def _parquet(
-    path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
-) -> Iterator[tuple[str, Row]]:
-    from ._parquet import records
-
-    names, rows = records(path, wanted)
-    _check_columns(str(path), names, required)
-    for number, record in enumerate(rows, 1):
-        yield from _stored(f"{path}:{number}", record, options)
-
-
-def _pickle(
-    path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
-) -> Iterator[tuple[str, Row]]:
-    from ._frames import read_columns
-
-    columns = read_columns(path, read_bytes(path, options), wanted)
-    _check_columns(str(path), columns, required)
-    for number, cells in enumerate(zip(*columns.values(), strict=True), 1):
-        yield from _stored(f"{path}:{number}", dict(zip(columns, cells, strict=True)), options)
-
-
-def _stored(place: str, record: dict[str, Any], options: ReadOptions) -> Iterator[tuple[str, Row]]:
-    """Yield the place and the texts of a record, or report what cannot be stored."""
-    row: Row = {}
-    for name, value in record.items():
-        try:
-            text = as_text(value)
-        except ValueError:
-            options.bad_lines.report(place, f"column {name!r} holds {_kind(value)}, not a text or a number")
-            return
-        if _UNSTORABLE.search(text):
-            options.bad_lines.report(place, f"column {name!r} holds a character that is not text")
-            return
-        if text:
-            row[name] = text
-    yield place, row
-
-
-def _kind(value: Any) -> str:
-    return "an endless number" if isinstance(value, float) else f"a {type(value).__name__}"
+        if len(cells) != len(header):
+            options.bad_lines.report(place, f"has {len(cells)} fields, and the header has {len(header)}")
+            continue
+        found = ((field, next(filter(None, (cells[at].strip() for at in ats)), "")) for field, ats in places.items())
+        yield place, {field: text for field, text in found if text}
 
 
 def _check_columns(
-    place: str, names: Collection[str], required: Sequence[Sequence[str]], cells: Collection[str] = ()
+    place: str,
+    header: Sequence[str],
+    names: Names,
+    required: Sequence[Sequence[str]],
+    cells: Collection[str] = (),
 ) -> None:
     """Raise SourceError if a required column is missing or is there twice; ``cells`` are the columns that it names."""
-    for alternatives in required:
-        counts = {name: list(names).count(name) for name in alternatives}
-        if not any(counts.values()):
-            wanted = " or ".join(repr(name) for name in alternatives if name)
-            raise SourceError(f"there is no column {wanted}; the columns are {_listed(cells or names)}", place=place)
-        if twice := [name for name, count in counts.items() if count > 1]:
+    there = columns_of(tuple(header), names)
+    for fields in required:
+        columns = [column for field in fields for column in there.get(field, ())]
+        if not columns:
+            wanted = " or ".join(repr(name) for field in fields for name in names[field] if name)
+            shown = ", ".join(repr(name[:40]) for name in list(cells or header)[:20])
+            listed = (f"{shown}, …" if len(cells or header) > 20 else shown) or "none"
+            raise SourceError(f"there is no column {wanted}; the columns are {listed}", place=place)
+        if twice := [column for column in columns if list(header).count(column) > 1]:
             raise SourceError(f"the column {twice[0]!r} is there twice", place=place)
-
-
-def _listed(names: Collection[str]) -> str:
-    """Return the names of a table's columns, as many as a line of text holds."""
-    shown = ", ".join(repr(name[:40]) for name in list(names)[:20])
-    return (f"{shown}, …" if len(names) > 20 else shown) or "none"

@@ -11,18 +11,18 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
-from . import Files, ReadOptions, Record
-from ._claim_reviews import DOCID, docid_in, fields_of, metadata_of
-from ._documents import MAX_DOCID_BYTES, make_record
-from ._files import expand
-from ._foreign import NOT_JSON_LINES, refuse_foreign
-from ._languages import page_language
-from ._lines import BadFileError, parse_json_object, read_bytes, read_json, read_lines
+from ...retrieval.text import unescaped
+from . import Files, ReadOptions, Record, dated
+from ._documents import MAX_DOCID_BYTES, make_record, text_language
+from ._files import BadFileError, expand, read_bytes
+from ._lines import read_json
 from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parsed, scripts
 from ._pages import PageTooLargeError, binary_kind, check_attributes, decode
-from ._tables import read_rows
+from ._reviews import DOCID, docid_in, fields_of, metadata_of
+from ._tables import read_json_lines, read_rows
 
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
 SPLIT = False
@@ -39,6 +39,8 @@ _LONGEST_ADDRESS = MAX_DOCID_BYTES - 12
 """Bytes of an address that is a docid, with room for a number; a review at a longer one is named by a digest of it."""
 _PAGES = (".html", ".htm", ".xhtml")
 _LANGUAGE = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([A-Za-z-]{2,20})""", re.I)
+_SELF = re.compile(r"<(?:link|meta)\b[^<>]*>", re.I)
+_ATTRIBUTE = re.compile(r"""([a-z]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     DOCID: ("docid", "id", "@id"),
     "claimReviewed": ("claimReviewed", "claim_reviewed", "claim", "text"),
@@ -64,6 +66,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 """The names of columns for each property."""
 
 
+@dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield a document a review, in the order of the files and of the reviews in each.
 
@@ -72,109 +75,105 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """
     docids = _Docids()
     for path in expand(sources, (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv"), options):
-        for place, node, language in _reviews(path, options):
-            record = _record(node, place, language, docids, options)
-            if record is not None:
+        for review in _reviews(path, options):
+            if record := _record(review, docids, options):
                 yield record
 
 
-def _reviews(path: Path, options: ReadOptions) -> Iterator[tuple[str, Node, str]]:
-    """Yield the place and the object of each review of a file, and the language that the file declares."""
+class _Review(NamedTuple):
+    """A review where it stands, with the language and the address of the page that holds it."""
+
+    place: str
+    node: Node
+    language: str = ""
+    base: str = ""
+
+
+def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
+    """Yield the reviews of a file."""
     name = path.name.lower().removesuffix(".gz")
-    if name.endswith(_PAGES):
-        yield from _of_page(path, options)
-    elif name.endswith((".json", ".jsonld")):
-        yield from ((place, node, "") for place, node in _of_json(path, options))
-    elif name.endswith((".jsonl", ".ndjson")):
-        refuse_foreign(path, NOT_JSON_LINES, "JSON lines")
-        for place, line in read_lines(path, options):
-            content = parse_json_object(line, place, options) if line.strip() else None
-            yield from ((place, node, "") for node in nodes_of_type(content, _TYPE))
-    else:
-        columns = [column for columns in _COLUMNS.values() for column in columns]
-        for place, row in read_rows(path, options, wanted=columns, required=(_COLUMNS["claimReviewed"],)):
-            yield place, _unflattened(row), ""
-
-
-def _of_json(path: Path, options: ReadOptions) -> Iterator[tuple[str, Node]]:
-    try:
-        content = read_json(path, options)
-    except BadFileError as error:
-        options.bad_lines.report(error.place, error.what)
-        return
-    number = 0
-    for number, node in enumerate(nodes_of_type(content, _TYPE), 1):
-        yield f"{path}:{number}", node
-    if not number:
-        options.leave_out(path, "no claim review")
-
-
-def _of_page(path: Path, options: ReadOptions) -> Iterator[tuple[str, Node, str]]:
-    """Yield the reviews of a web page, those of its scripts before those of its elements."""
-    try:
-        content = read_bytes(path, options)
-    except BadFileError as error:
-        options.bad_lines.report(error.place, error.what)
-        return
-    if kind := binary_kind(content):
-        options.bad_lines.report(str(path), f"is {kind}, not a web page")
-        return
-    page = decode(content)
-    declared = _LANGUAGE.search(page)
-    nodes = [*_of_scripts(page, path, options), *_of_elements(page, path, options)]
-    for node in nodes:
-        yield str(path), node, declared[1] if declared else ""
-    if not nodes:
-        options.leave_out(path, "no claim review")
-
-
-def _of_scripts(page: str, path: Path, options: ReadOptions) -> Iterator[Node]:
-    for script in scripts(page):
-        if _TYPE not in script:
-            continue
+    if name.endswith((*_PAGES, ".json", ".jsonld")):
         try:
-            yield from nodes_of_type(parsed(script), _TYPE)
-        except BrokenScriptError as error:
-            options.bad_lines.report(str(path), f"its claim review {error}")
+            found = _of_page(path, options) if name.endswith(_PAGES) else _of_json(path, options)
+        except BadFileError as error:
+            options.bad_lines.report(error.place, error.what)
+            return
+        if not found:
+            options.leave_out(path, "no claim review")
+        yield from found
+    elif name.endswith((".jsonl", ".ndjson")):
+        for place, content in read_json_lines(path, options):
+            yield from (_Review(place, node) for node in nodes_of_type(content, _TYPE))
+    else:
+        for place, row in read_rows(path, options, _COLUMNS, required=(("claimReviewed",),)):
+            yield _Review(place, _nested(row))
 
 
-def _of_elements(page: str, path: Path, options: ReadOptions) -> Iterator[Node]:
-    if "itemscope" not in page or _TYPE not in page:
-        return
-    try:
-        check_attributes(page)
-    except PageTooLargeError as error:
-        options.leave_out(path, str(error))
-        return
-    yield from microdata(page, _TYPE)
-
-
-def _unflattened(row: Mapping[str, str]) -> Node:
-    """Return the object whose properties are the cells of a row."""
+def _nested(row: Mapping[str, str]) -> Node:
+    """Return the object whose properties are the fields of a row, named with dots."""
     node: Node = {}
-    for name, columns in _COLUMNS.items():
-        value = next((row[column] for column in columns if row.get(column)), "")
-        if value:
-            *above, last = name.split(".")
-            inner = node
-            for part in above:
-                inner = inner.setdefault(part, {})
-            inner[last] = value
+    for name, value in row.items():
+        *above, last = name.split(".")
+        inner = node
+        for part in above:
+            inner = inner.setdefault(part, {})
+        inner[last] = value
     return node
 
 
-def _record(node: Node, place: str, declared: str, docids: _Docids, options: ReadOptions) -> Record | None:
+def _of_json(path: Path, options: ReadOptions) -> list[_Review]:
+    nodes = nodes_of_type(read_json(path, options), _TYPE)
+    return [_Review(f"{path}:{number}", node) for number, node in enumerate(nodes, 1)]
+
+
+def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
+    """Return the reviews of a web page, those of its scripts before those of its elements."""
+    content = read_bytes(path, options)
+    if kind := binary_kind(content):
+        raise BadFileError(path, f"is {kind}, not a web page")
+    page = decode(content)
+    nodes: list[Node] = []
+    for script in scripts(page):
+        try:
+            nodes += nodes_of_type(parsed(script), _TYPE) if _TYPE in script else ()
+        except BrokenScriptError as error:
+            options.bad_lines.report(str(path), f"its claim review {error}")
+    if "itemscope" in page and _TYPE in page:
+        try:
+            check_attributes(page)
+            nodes += microdata(page, _TYPE)
+        except PageTooLargeError as error:
+            options.leave_out(path, str(error))
+    declared, address = _LANGUAGE.search(page), _address(page) if nodes else ""
+    return [_Review(str(path), node, declared[1] if declared else "", address) for node in nodes]
+
+
+def _address(page: str) -> str:
+    """Return the address that a page gives itself, ``""`` if it gives none."""
+    for tag in _SELF.finditer(page):
+        named = {name.lower(): unescaped(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(tag[0])}
+        said = "canonical" in named.get("rel", "").lower().split() or named.get("property", "").lower() == "og:url"
+        address = (named.get("href") or named.get("content") or "").strip()
+        if said and address.startswith(("https://", "http://")):
+            return address
+    return ""
+
+
+def _record(review: _Review, docids: _Docids, options: ReadOptions) -> Record | None:
     """Return the document of a review, or report or count why there is none and return ``None``."""
-    fields = fields_of(node)
+    fields = fields_of(review.node, review.base)
     if not fields["text"]:
-        options.leave_out(place, "reviews without a claim")
+        options.leave_out(review.place, "reviews without a claim")
         return None
-    docid = docids.of(node, fields)
+    docid = docids.of(review.node, fields)
     if not docid:
-        options.leave_out(place, "reviews given before")
+        options.leave_out(review.place, "reviews given before")
         return None
-    language = fields["language"] or page_language(fields["text"], declared)
-    return make_record({**fields, "docid": docid, "language": language}, place, options, metadata_of(node))
+    if not fields["url"]:
+        options.skipped["addresses that reviews lack: an export as claimreview passes over them"] += 1
+    language = fields["language"] or text_language(fields["text"], review.language)
+    metadata = metadata_of(review.node)
+    return make_record({**fields, "docid": docid, "language": language}, review.place, options, metadata)
 
 
 class _Docids:

@@ -7,24 +7,25 @@ a ``cord_uid`` is read.
 Rows that share a ``cord_uid`` are one paper, also across sources: the first that says something about a field
 counts, except that the longest abstract and the most precise date win.
 
-A paper with a full text is left to be split into passages; one without is a single passage.
+A paper with a full text (a JSON parse of its PDF file, or of PubMed Central's XML) is left to be split into passages;
+one without is a single passage.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
-from ...retrieval.domain import Document, Span
-from ...retrieval.errors import SourceError
-from . import Files, ReadOptions, Record
-from ._dates import clean_date
-from ._documents import check_docid
-from ._files import one_file
-from ._parses import ParseFolder, parts
-from ._repeats import count_repeats, grouped
+from ...retrieval.domain import Span
+from ...retrieval.records.dates import clean_date
+from . import Files, ReadOptions, Record, dated
+from ._documents import check_docid, make_record
+from ._files import BadFileError, one_file
+from ._lines import read_json
 from ._tables import Row, read_rows
 
 SUMMARY = "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or pandas pickle"
@@ -38,10 +39,8 @@ FILES: tuple[Files, ...] = (
 )
 
 _METADATA = ("authors", "journal", "doi", "pmcid", "pubmed_id", "license", "source_x", "sha")
-_COLUMNS = frozenset(
-    {"cord_uid", "title", "abstract", "publish_time", "url", "pdf_json_files", "pmc_json_files", *_METADATA}
-)
-_REQUIRED = (("cord_uid",), ("title", "abstract"))
+_FILES = ("pmc_json_files", "pdf_json_files")
+_NAMES = {name: (name,) for name in ("cord_uid", "title", "abstract", "publish_time", "url", *_FILES, *_METADATA)}
 
 
 class _Paper(NamedTuple):
@@ -51,80 +50,202 @@ class _Paper(NamedTuple):
     row: Row
     parses: ParseFolder
 
-    @property
-    def cord_uid(self) -> str:
-        return self.row["cord_uid"]
+
+class _Parse(NamedTuple):
+    """A parse of a paper: title, abstract and body, each ``""`` where it has none."""
+
+    title: str = ""
+    abstract: str = ""
+    body: str = ""
 
 
+@dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the papers of ``sources``, each where the last of its rows stands.
 
     The tables are read twice: first for the ids that occur again, of whose rows alone more than one is held.
     Raises SourceError if a table cannot be read or lacks the columns of one.
     """
-    tables = [_table(source) for source in sources]
-    repeats = count_repeats(paper.cord_uid for paper in _papers(tables, options.silent()))
-    for group in grouped(_papers(tables, options), lambda paper: paper.cord_uid, repeats):
+    tables = [(one_file(source, "metadata.csv"), ParseFolder(source)) for source in sources]
+    repeats = _count_repeats(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
+    for group in _grouped(_papers(tables, options), repeats):
         if len(group) > 1:
             options.skipped["rows merged into another of the same cord_uid"] += len(group) - 1
-        record = _record(_merged(group), options)
-        if record is None:
-            options.leave_out(group[0].place, "papers without title, abstract and full text")
-        else:
+        if record := _record(group[0]._replace(row=_merged([paper.row for paper in group])), options):
             yield record
-
-
-def _table(source: Path) -> tuple[Path, ParseFolder]:
-    """Return the metadata file that a source means and the parses beside it."""
-    if not source.is_dir():
-        return one_file(source), ParseFolder(source.parent)
-    for name in ("metadata.csv", "metadata.csv.gz"):
-        if os.path.lexists(source / name):
-            return one_file(source / name), ParseFolder(source)
-    raise SourceError("holds no metadata.csv", place=source)
 
 
 def _papers(tables: list[tuple[Path, ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:
     """Yield the rows that have a docid; report the others."""
     for path, parses in tables:
-        for place, row in read_rows(path, options, wanted=_COLUMNS, required=_REQUIRED):
-            reason = check_docid(row.get("cord_uid", ""))
+        for place, row in read_rows(path, options, _NAMES, required=(("cord_uid",), ("title", "abstract"))):
+            reason = check_docid(row["cord_uid"]) if "cord_uid" in row else "has no cord_uid"
             if reason:
-                options.bad_lines.report(place, reason if "cord_uid" in row else "has no cord_uid")
+                options.bad_lines.report(place, reason)
             else:
                 yield _Paper(place, row, parses)
 
 
-def _merged(group: list[_Paper]) -> _Paper:
-    """Return the one paper that the rows of one ``cord_uid`` make."""
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _count_repeats(ids: Iterable[str]) -> dict[int, int]:
+    """Return how often each id occurs that occurs more than once, by the id's hash; it holds eight bytes an id."""
+    import numpy as np
+
+    hashes = array("Q", map(_hash, ids))
+    distinct, counts = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_counts=True)
+    again = counts > 1
+    return dict(zip(distinct[again].tolist(), counts[again].tolist(), strict=True))
+
+
+def _grouped(papers: Iterable[_Paper], repeats: dict[int, int]) -> Iterator[list[_Paper]]:
+    """Yield the rows of each paper together, where the last of them stands; two ids may share a hash."""
+    held: dict[int, list[_Paper]] = {}
+    for paper in papers:
+        key = _hash(paper.row["cord_uid"])
+        if key not in repeats:
+            yield [paper]
+            continue
+        held.setdefault(key, []).append(paper)
+        if len(held[key]) == repeats[key]:
+            yield from _by_id(held.pop(key))
+    for waiting in held.values():
+        yield from _by_id(waiting)
+
+
+def _by_id(papers: list[_Paper]) -> list[list[_Paper]]:
+    groups: dict[str, list[_Paper]] = {}
+    for paper in papers:
+        groups.setdefault(paper.row["cord_uid"], []).append(paper)
+    return list(groups.values())
+
+
+def _merged(rows: Sequence[Row]) -> Row:
+    """Return the one row that the rows of one ``cord_uid`` make."""
     row: Row = {}
-    for paper in group:
-        for name, text in paper.row.items():
-            row.setdefault(name, text)
-    for name in ("abstract", "publish_time"):
-        texts = [paper.row[name] for paper in group if name in paper.row]
-        if texts:
-            row[name] = max(texts, key=len)
-    return group[0]._replace(row=row)
+    for each in rows:
+        row = {**each, **row}
+    if abstracts := [each["abstract"] for each in rows if "abstract" in each]:
+        row["abstract"] = max(abstracts, key=len)
+    if dates := [each["publish_time"] for each in rows if "publish_time" in each]:
+        row["publish_time"] = max(dates, key=lambda date: (len(clean_date(date)), len(date)))
+    return row
 
 
 def _record(paper: _Paper, options: ReadOptions) -> Record | None:
     """Return the document of a paper, or ``None`` if there is nothing to find it by."""
     row = paper.row
     parse = paper.parses.read(row, options)
-    title = " ".join(row.get("title", "").split()) or parse.title
-    abstract = row.get("abstract", "") or parse.abstract
-    text = "\n\n".join(part for part in (abstract, parse.body) if part)
-    if not title and not text:
+    text = "\n\n".join(part for part in (row.get("abstract", "") or parse.abstract, parse.body) if part)
+    fields = {
+        "docid": row["cord_uid"],
+        "text": text,
+        "title": " ".join(row.get("title", "").split()) or parse.title,
+        "url": next(iter(_parts(row.get("url", ""))), ""),
+        "date": row.get("publish_time", ""),
+        "source": row.get("journal") or row.get("source_x", ""),
+    }
+    metadata = {name: row[name] for name in _METADATA if name in row}
+    spans = None if parse.body else (Span(0, 0, len(text)),)
+    empty = "papers without title, abstract and full text"
+    return make_record(fields, paper.place, options, metadata, spans=spans, empty=empty)
+
+
+class ParseFolder:
+    """The parses that lie beside one metadata file.
+
+    Since May 2020 the metadata name them by path; before, they are named after the ``sha`` or the ``pmcid`` and
+    lie in any folder. A path that leads out of the folder is not followed.
+    """
+
+    def __init__(self, source: Path) -> None:
+        """``source`` is the folder, or the metadata file in it."""
+        self._root = source if source.is_dir() else source.parent
+        self._folders: list[Path] | None = None
+
+    def read(self, row: Mapping[str, str], options: ReadOptions) -> _Parse:
+        """Return the parse of a paper: PubMed Central's if it has a body, else the PDF's with the longest body.
+
+        A parse that is damaged is reported; listed parses that are missing are counted where others are there.
+        """
+        for column, older, ending in ((_FILES[0], "pmcid", ".xml.json"), (_FILES[1], "sha", ".json")):
+            if any(name in row for name in _FILES):
+                paths = self._listed(_parts(row.get(column, "")), options)
+            else:
+                paths = [path for name in _parts(row.get(older, "")) if (path := self._named(f"{name}{ending}"))]
+            parses = [parse for path in paths if (parse := _read_parse(path, options)) is not None]
+            best = max(parses, key=lambda parse: len(parse.body), default=_Parse())
+            if best.body:
+                return best
+        return _Parse()
+
+    def _listed(self, names: list[str], options: ReadOptions) -> list[Path]:
+        """Return the listed files that exist."""
+        files = []
+        for name in names:
+            relative = PurePosixPath(name)
+            if not relative.parts or relative.is_absolute() or ".." in relative.parts:
+                continue
+            path = self._root / relative
+            if _is_there(path):
+                files.append(path)
+            elif _is_there(self._root / relative.parts[0], folder=True):
+                options.skipped["full texts that the metadata list and the folder lacks"] += 1
+        return files
+
+    def _named(self, name: str) -> Path | None:
+        """Return the first file of that name, by the order of the folders' names."""
+        if "/" in name or "\\" in name:
+            return None
+        if self._folders is None:
+            walked = os.walk(self._root)
+            self._folders = sorted(Path(at) for at, _, files in walked if any(file.endswith(".json") for file in files))
+        return next((path for folder in self._folders if _is_there(path := folder / name)), None)
+
+
+def _is_there(path: Path, *, folder: bool = False) -> bool:
+    """Return whether a file, or a ``folder``, exists; a name that no file can have does not exist."""
+    try:
+        return path.is_dir() if folder else path.is_file()
+    except OSError:
+        return False
+
+
+def _parts(listed: str) -> list[str]:
+    """Return the values of a cell that holds several, as ``a; b``."""
+    return [part for piece in listed.split(";") if (part := piece.strip())]
+
+
+def _read_parse(path: Path, options: ReadOptions) -> _Parse | None:
+    """Return one parse; report it and return ``None`` if it is damaged.
+
+    The body is its paragraphs, parted by blank lines, each section's first below the section's heading.
+    References, figures and what comes after the body are left out.
+    """
+    try:
+        content = read_json(path, options)
+    except BadFileError as error:
+        options.bad_lines.report(error.place, error.what)
         return None
-    document = Document(
-        docid=paper.cord_uid,
-        text=text,
-        title=title,
-        url=next(iter(parts(row.get("url", ""))), ""),
-        date=clean_date(row.get("publish_time", "")),
-        language=options.language,
-        source=row.get("journal") or row.get("source_x", ""),
-        metadata={name: row[name] for name in _METADATA if name in row},
-    )
-    return Record(document, paper.place, None if parse.body else (Span(0, 0, len(text)),))
+    if not isinstance(content, dict) or not isinstance(content.get("body_text"), list):
+        options.bad_lines.report(str(path), "is not a parse of a paper (it has no list 'body_text')")
+        return None
+    about = content.get("metadata")
+    title = about.get("title") if isinstance(about, dict) else ""
+    body, last = [], ""
+    for section, text in _paragraphs(content["body_text"]):
+        body.append(f"{section}\n{text}" if section and section != last else text)
+        last = section
+    abstract = "\n\n".join(text for _, text in _paragraphs(content.get("abstract")))
+    return _Parse(" ".join(title.split()) if isinstance(title, str) else "", abstract, "\n\n".join(body))
+
+
+def _paragraphs(listed: Any) -> Iterator[tuple[str, str]]:
+    """Yield section and text of each paragraph that has a text; of ``Mice ::: Methods`` the outer section first."""
+    for paragraph in listed if isinstance(listed, list) else ():
+        if isinstance(paragraph, dict) and isinstance(paragraph.get("text"), str) and paragraph["text"].strip():
+            section = paragraph.get("section")
+            names = reversed(section.split(":::")) if isinstance(section, str) else ()
+            yield ": ".join(" ".join(name.split()) for name in names if name.strip()), paragraph["text"].strip()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,8 +19,7 @@ from ...retrieval.records.table_shape import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._documents import check_docid
 from ._files import expand
-from ._foreign import NOT_JSON_LINES, refuse_foreign
-from ._lines import parse_json_object, read_lines
+from ._tables import read_json_lines
 
 SUMMARY = "Wikipedia pages in FEVER's form: wiki-*.jsonl shards or their folder; each sentence a passage"
 SPLIT = True
@@ -27,15 +27,7 @@ SENTENCES = True
 WHOLE_FOLDER = False
 FILES: tuple[Files, ...] = (("JSON lines", frozenset({"id", "lines"})),)
 
-_BRACKETS = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "-COLON-": ":",
-}
+_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "-COLON-": ":"}
 _ESCAPED = re.compile("|".join(_BRACKETS))
 
 
@@ -45,12 +37,12 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     Pages without an id or a sentence, of which every dump has some, are counted as skipped.
     Raises SourceError if a shard cannot be read.
     """
-    for path in _shards(sources, options):
-        refuse_foreign(path, NOT_JSON_LINES, "JSON lines")
-        for place, line in read_lines(path, options):
-            page = parse_json_object(line, place, options) if line.strip() else None
-            if page is None:
-                continue
+    files = expand(sources, (".jsonl",), options)
+    named = {path for path in sources if not path.is_dir()}
+    # A folder that holds claims too is read for its wiki-* files alone.
+    shards = [path for path in files if path in named or path.name.startswith("wiki-")]
+    for path in shards or files:
+        for place, page in read_json_lines(path, options):
             reason = _fault(page)
             if reason:
                 options.bad_lines.report(place, reason)
@@ -60,15 +52,6 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
                 yield record
             else:
                 options.leave_out(place, "pages without a sentence")
-
-
-def _shards(sources: Sequence[Path], options: ReadOptions) -> list[Path]:
-    """Return the shards; a folder that holds claims too is read for its ``wiki-*`` files alone."""
-    files = list(expand(sources, (".jsonl",), options))
-    folders = {path for path in sources if path.is_dir()}
-    named = {path for path in sources if path not in folders}
-    pages = [path for path in files if path in named or path.name.startswith("wiki-")]
-    return pages or files
 
 
 def readable(text: str) -> str:
@@ -107,24 +90,19 @@ def _fault(page: dict[str, Any]) -> str:
 
 def _record(page: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
     """Return the document of a page, its sentences joined by blanks, or ``None`` if it has none."""
-    spans: list[Span] = []
-    texts: list[str] = []
-    start = 0
-    for number, sentence in sentences(page["lines"]):
-        text = readable(sentence)
-        spans.append(Span(number, start, start + len(text)))
-        texts.append(text)
-        start += len(text) + 1
-    if not spans:
+    numbered = [(number, readable(sentence)) for number, sentence in sentences(page["lines"])]
+    if not numbered:
         return None
+    ends = list(accumulate((len(text) + 1 for _, text in numbered), initial=0))
+    spans = tuple(Span(n, start, start + len(text)) for (n, text), start in zip(numbered, ends[:-1], strict=True))
     language = options.language or "en"
     title = readable(page["id"])
     document = Document(
         docid=page["id"],
-        text=" ".join(texts),
+        text=" ".join(text for _, text in numbered),
         title=title.replace("_", " "),
         url=f"https://{language}.wikipedia.org/wiki/{quote(title, safe='/:(),_')}",
         language=language,
         source=f"{language}.wikipedia.org",
     )
-    return Record(document, place, tuple(spans))
+    return Record(document, place, spans)

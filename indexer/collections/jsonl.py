@@ -14,11 +14,11 @@ import msgspec
 from ...retrieval.domain import Document
 from ...retrieval.records.table_shape import wrapper_advice
 from ...retrieval.store.documents import checksum
-from . import Files, ReadOptions, Record
+from . import Files, ReadOptions, Record, dated
 from ._documents import check_docid, make_record, named_fields
 from ._files import expand
-from ._foreign import NOT_JSON_LINES, refuse_foreign
-from ._lines import parse_json_object, read_lines
+from ._lines import parse_json_object
+from ._tables import read_json_lines
 
 SUMMARY = "documents as JSON lines: docid, text, and optionally title, url, date, language, source, topic"
 SPLIT = False
@@ -30,51 +30,45 @@ FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"id", "contents"})),
 )
 
-# For the docid and the text the first key that is there counts.
 _NAMES = {
-    "docid": "docid",
-    "id": "docid",
-    "_id": "docid",
-    "text": "text",
-    "contents": "text",
-    "title": "title",
-    "url": "url",
-    "date": "date",
-    "language": "language",
-    "source": "source",
-    "topic": "topic",
+    "docid": ("docid", "id", "_id"),
+    "text": ("text", "contents"),
+    **{name: (name,) for name in ("title", "url", "date", "language", "source", "topic")},
 }
 
 EXPORTED = (*Document._fields, "checksum")
 """The keys of a line that was exported, all of them."""
 
 
+@dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield a document a line, in the order of the files and of their lines.
 
     Raises SourceError if a source cannot be read.
     """
     for path in expand(sources, (".jsonl", ".ndjson", ".json"), options):
-        refuse_foreign(path, NOT_JSON_LINES, "JSON lines")
-        for place, line in read_lines(path, options):
-            if line.strip() and (record := record_of(line, place, options)):
+        for place, row in read_json_lines(path, options):
+            if record := _record(row, place, options):
                 yield record
 
 
 def record_of(line: str, place: str, options: ReadOptions) -> Record | None:
     """Return the document of one line, or report it as bad and return ``None``."""
     row = parse_json_object(line, place, options)
-    if row is not None and row.keys() == set(EXPORTED):
+    return None if row is None else _record(row, place, options)
+
+
+def _record(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
+    if row.keys() == set(EXPORTED):
         return _exported(row, place, options)
-    parts = None if row is None else named_fields(row, _NAMES, place, options)
-    if parts is None:
+    found = named_fields(row, _NAMES, place, options)
+    if found is None:
         return None
-    fields, metadata = parts
     for name, keys in (("docid", '"docid", "id" or "_id"'), ("text", '"text" or "contents"')):
-        if name not in fields:
-            options.bad_lines.report(place, f"has no {keys}{wrapper_advice(row or {})}")
+        if name not in found[0]:
+            options.bad_lines.report(place, f"has no {keys}{wrapper_advice(row)}")
             return None
-    return make_record(fields, place, options, metadata)
+    return make_record(found[0], place, options, found[1])
 
 
 def _exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:

@@ -1,25 +1,25 @@
 """TREC documents: SGML newswire (``<DOC>``, ``<DOCNO>``, ``<TEXT>``) and web pages (``<DOCHDR>``).
 
-Of newswire the text is what stands in the elements for text, the title what stands in those for headlines,
-both without markup; a document with neither gives all that it holds. Of a web page the text is all that is
-visible, the URL is the first line of its header.
+Of newswire the text is what stands in the elements for text and beside all elements, the title what stands in those
+for headlines, both without markup. Other elements are left out and counted; a document without any text gives what
+they hold. Of a web page the text is all that is visible, the URL is the first line of its header.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ...retrieval.errors import SourceError
+from ...retrieval.records.dates import clean_date, order_of
 from ...retrieval.text import unescaped
-from . import Files, ReadOptions, Record
-from ._dates import clean_date
+from . import Files, ReadOptions, Record, dated
 from ._documents import make_record
 from ._files import expand
 from ._lines import read_lines
-from ._markup import Element, elements, first_inside, starts, without, without_tags
+from ._markup import Element, any_element, elements, first_inside, starts, without, without_tags
 
 SUMMARY = "TREC documents: SGML newswire and web collections"
 SPLIT = False
@@ -34,10 +34,18 @@ _INLINE = re.compile(r"</?(?:a|abbr|b|big|cite|code|em|font|i|q|s|small|span|str
 
 _ID = starts("DOCNO")
 _WEB_HEADER = starts("DOCHDR")
-_OTHER = starts("DOCID", "DOCTYPE", "FILEID", "DOCOLDNO", "BYTECOUNT", "PARENT", "ACCESS", "AN")
-_TEXT = starts("TEXT", "LEADPARA", "LP")
-_TITLE = starts("HEADLINE", "TITLE", "HL", "HEAD", "TTL", "TI")
-_DATE = starts("DATE_TIME", "DATE", "DATE1", "DD", "PUBDATE")
+_ANY = any_element()
+_WHOLE = frozenset("body article content story main".split())
+"""Elements that are looked into: they hold text, headlines and more."""
+_TEXT = frozenset("text leadpara lp ld lead tx abstract summary description desc p para".split())
+_TITLE = frozenset("headline title hl head ttl ti".split())
+_DATE = frozenset("date_time date date1 dd pubdate".split())
+_OTHER = frozenset("docid doctype fileid docoldno bytecount parent access an".split())
+_UNCLOSED = frozenset("p br hr li tr td th dd dt img f".split())
+"""Elements whose end is left out."""
+_ATTRIBUTES = r"""(?:\s+[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"']+))+"""
+_TAG = re.compile(rf"<(?P<end>/)?(?P<name>[A-Za-z][\w.:-]*)(?P<attributes>{_ATTRIBUTES})?\s*/?>")
+_MOST_NAMES = 100
 _PAGE_TITLE = starts("title")
 _UNSEEN = re.compile(r"<(script|style|noscript|title)\b|<!--", re.I)
 
@@ -53,6 +61,7 @@ class _Doc(NamedTuple):
     source: str
 
 
+@dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the documents in the order of the files and of their lines; a line not in UTF-8 is read as Latin-1.
 
@@ -114,26 +123,54 @@ def _record(doc: _Doc, options: ReadOptions) -> Record | None:
     if docid is None:
         options.bad_lines.report(doc.place, "<DOC> has no <DOCNO>")
         return None
-    body = _inside(doc.source)
+    start, ends = _START.search(doc.source), list(_END.finditer(doc.source))
+    body = without(doc.source[start.end() if start else 0 : ends[-1].start() if ends else None], _ID)
     header = next(elements(body, _WEB_HEADER), None)
-    fields = _web_fields(body, header) if header else _news_fields(body)
+    fields = _web_fields(body, header) if header else _news_fields(body, options)
     fields["docid"] = unescaped(docid).strip()
     return make_record(fields, doc.place, options)
 
 
-def _inside(source: str) -> str:
-    """Return what a document holds besides its own tags and its id."""
-    start, ends = _START.search(source), list(_END.finditer(source))
-    return without(source[start.end() if start else 0 : ends[-1].start() if ends else None], _ID)
+def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
+    """Return text, title and date of a newswire document; count the elements that are none of them."""
+    closed = {name.lower() for name in re.findall(r"</([A-Za-z][\w.:-]*)", body)}
 
+    def is_tag(written: str) -> bool:
+        """Return whether something in angle brackets is a tag, and no stretch between two inequalities."""
+        tag = _TAG.fullmatch(written)
+        if tag is None or tag["end"] or tag["attributes"]:
+            return tag is not None
+        name = tag["name"]
+        return name.lower() in closed or name.lower() in _UNCLOSED or (name.isupper() and len(name) > 1)
 
-def _news_fields(body: str) -> dict[str, str]:
-    """Return text, title and date of a newswire document."""
-    texts, titles = _elements(body, _TEXT), _elements(body, _TITLE)
-    if not (texts or titles):
-        texts = [_plain(without(body, _OTHER))]
-    dates = _elements(body, _DATE)
-    return {"text": "\n".join(texts), "title": " ".join(" ".join(titles).split()), "date": _date(dates)}
+    texts, titles, dates, others = list[str](), list[str](), list[str](), list[tuple[str, str]]()
+
+    def collect(source: str) -> None:
+        position = 0
+        for element in (*elements(source, _ANY), None):
+            texts.append(_plain(source[position : element.start if element else None], is_tag))
+            if element is None:
+                return
+            position = element.end
+            name = _ANY.match(source, element.start)[1].lower()  # type: ignore[index]  # it starts so
+            inner = source[element.inner_start : element.inner_end]
+            if name in _WHOLE:
+                collect(inner)
+            elif name not in _OTHER:
+                taken = {**dict.fromkeys(_TEXT, texts), **dict.fromkeys(_TITLE, titles), **dict.fromkeys(_DATE, dates)}
+                text = _plain(inner, is_tag)
+                taken[name].append(text) if name in taken else others.append((name, text))
+
+    collect(body)
+    if not any(texts):
+        texts = [text for _, text in others]
+    else:
+        for name in (name for name, text in others if text):
+            reason = f"<{name.upper()[:40]}> elements beside the text"
+            known = reason in options.skipped or len(options.skipped) < _MOST_NAMES
+            options.skipped[reason if known else "elements of other names beside the text"] += 1
+    title = " ".join(" ".join(titles).split())
+    return {"text": "\n".join(filter(None, texts)), "title": title, "date": _date(dates)}
 
 
 def _web_fields(body: str, header: Element) -> dict[str, str]:
@@ -148,15 +185,9 @@ def _web_fields(body: str, header: Element) -> dict[str, str]:
     }
 
 
-def _elements(body: str, opening: re.Pattern[str]) -> list[str]:
-    """Return the text of the elements that start so, in the order of the document, outermost only."""
-    inside = (body[element.inner_start : element.inner_end] for element in elements(body, opening))
-    return [text for source in inside if (text := _plain(source))]
-
-
-def _plain(source: str) -> str:
+def _plain(source: str, is_tag: Callable[[str], bool] = bool) -> str:
     """Return text without markup, its paragraphs apart, entities read."""
-    text = without_tags(source, " ")
+    text = without_tags(source, " ", is_tag)
     for entity, character in _ENTITIES.items():
         text = text.replace(entity, character)
     lines = (" ".join(line.split()) for line in unescaped(text).split("\n"))
@@ -164,17 +195,13 @@ def _plain(source: str) -> str:
 
 
 def _date(written: Sequence[str]) -> str:
-    """Return the first date that can be read, as the discs write it: also ``870324`` and ``03/24/87``."""
+    """Return the first date that can be read, else the first; ``870324`` is of 1969 to 2068, as all of two digits."""
+    dates = []
     for text in (" ".join(date.split()) for date in written):
-        if short := re.fullmatch(r"(\d\d)(\d\d)(\d\d)", text):
-            cleaned = clean_date(f"19{short[1]}-{short[2]}-{short[3]}")
-        elif short := re.fullmatch(r"(\d\d?)/(\d\d?)/(\d\d)", text):
-            cleaned = clean_date(f"19{short[3]}-{short[1]}-{short[2]}")
-        elif short := re.fullmatch(r"(\d{4})(\d\d)(\d\d)", text):
-            cleaned = clean_date(f"{short[1]}-{short[2]}-{short[3]}")
+        if re.fullmatch(r"\d{6}", text):
+            dates.append(f"{'19' if text >= '69' else '20'}{text[:2]}-{text[2:4]}-{text[4:]}")
+        elif not clean_date(text) and (match := _WRITTEN_DATE.search(text)):
+            dates.append(match[0])
         else:
-            match = _WRITTEN_DATE.search(text)
-            cleaned = clean_date(text) or (clean_date(match[0]) if match else "")
-        if cleaned:
-            return cleaned
-    return ""
+            dates.append(text)
+    return next((date for date in dates if clean_date(date) or order_of(date)), next(iter(dates), ""))

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import hashlib
 import re
+from calendar import monthrange
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from ...retrieval.domain import NO_METADATA
 from ...retrieval.records.table_shape import LOOKED_AT, binary_remedy, shape_of_start
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
-from ._checkthat import topic_of
-from ._claim_results import Result, beside, is_claims_file, read_results
-from ._documents import make_record
-from ._files import expand
-from ._foreign import is_table, kind_for
-from ._languages import page_language
-from ._lines import BadFileError, read_bytes
+from ._documents import checkthat_ids, make_record, text_language
+from ._files import BadFileError, expand, read_bytes
+from ._lines import read_objects
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
+from ._tables import is_table, kind_for
 
 SUMMARY = "web pages: HTML and text files or folders of them, WARC and ARC archives"
 SPLIT = True
@@ -39,36 +38,75 @@ _TABLE_ENDINGS = (".tsv", ".csv", ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
 
 
+class _Result(NamedTuple):
+    """The entry of a page in the results of a search; ``topic`` is the id of the claim."""
+
+    url: str = ""
+    title: str = ""
+    topic: str = ""
+
+
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield a document a page, in the order of the files and of the records of archives.
 
     An archive takes a few bytes of memory a URL, to know a page that was captured again.
     Raises SourceError if a source cannot be read.
     """
-    claims = [source for source in sources if is_claims_file(source) and not source.is_dir()]
+    claims = [source for source in sources if _is_json(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
     files = expand(pages, (*_PAGES, *ARCHIVES), options)
     archives = {path for path in files if is_archive(path)}
-    results = _results(expand(claims, (), options), pages, options)
+    results: dict[str, _Result] = {}
+    for path in expand(claims, (), options) or [
+        path for source in pages if source.is_dir() for path in _beside(source)
+    ]:
+        results |= _read_results(path, options)
     docids = _docids([path for path in files if path not in archives], pages)
     seen: set[bytes] = set()
     for path in files:
         if path in archives:
             yield from _archived(path, seen, options)
-        elif record := _page_of_file(path, docids[path], results.get(_stem(path.name)), options):
+        elif record := _page_of_file(path, docids[path], results.get(_stem(path.name), _Result()), options):
             yield record
 
 
-def _results(claims: Sequence[Path], pages: Sequence[Path], options: ReadOptions) -> dict[str, Result]:
-    """Return the entry of each page in the claims files, which are named or lie beside the pages."""
-    files = claims or [path for source in pages if source.is_dir() for path in beside(source)]
-    results: dict[str, Result] = {}
-    for path in files:
-        results.update(read_results(path, options))
+def _is_json(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith((".json", ".jsonl"))
+
+
+def _beside(folder: Path) -> Iterator[Path]:
+    """Yield the claims files that belong to a folder of pages: in its ``claims`` folder, or in one beside it."""
+    for place in (folder / "claims", folder.resolve().parent / "claims"):
+        for path in sorted(filter(Path.is_file, place.iterdir())) if place.is_dir() else ():
+            try:
+                _, claim = next(read_objects(path, ReadOptions().silent()), ("", {})) if _is_json(path) else ("", {})
+            except BadFileError:
+                continue
+            if _is_claim(claim):
+                yield path
+
+
+def _is_claim(row: Mapping[str, Any]) -> bool:
+    return isinstance(row.get("claimID"), str) and isinstance(row.get("results"), list)
+
+
+def _read_results(path: Path, options: ReadOptions) -> dict[str, _Result]:
+    """Return the results of all claims of a file of CheckThat! 2019 (one claim a line) by the id of the page.
+
+    Raises BadFileError if the file cannot be read or a line of it is no claim with results.
+    """
+    results: dict[str, _Result] = {}
+    for place, claim in read_objects(path, options):
+        if not _is_claim(claim):
+            raise BadFileError(place, 'is not a claim with "claimID" and "results"; pages are HTML, WARC or text')
+        for result in claim["results"]:
+            if isinstance(result, dict) and isinstance(result.get("pageID"), str):
+                url, title = (str(result.get(key) or "") for key in ("url", "title"))
+                results[result["pageID"]] = _Result(url, " ".join(title.split()), claim["claimID"])
     return results
 
 
-def _page_of_file(path: Path, docid: str, result: Result | None, options: ReadOptions) -> Record | None:
+def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions) -> Record | None:
     """Return the document of a file, or report or count why there is none and return ``None``."""
     place = str(path)
     try:
@@ -90,17 +128,23 @@ def _page_of_file(path: Path, docid: str, result: Result | None, options: ReadOp
     page = _plain_page(content, "") if plain else _html_page(content, place, options)
     if page is None:
         return None
-    url, title, topic = result or ("", "", "")
+    url, title, topic = result
     if not title or title.endswith(("...", "…")):  # a search shortens long titles
         title = page.title or title
-    fields = {"url": url or page.url, "title": title, "topic": topic or topic_of(docid)}
+    fields = {"url": url or page.url, "title": title, "topic": topic or checkthat_ids(docid)[0]}
     return _record(page, {**fields, "docid": docid}, place, options)
 
 
 def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Record]:
     """Yield a document a page of an archive, leaving out captures that say what an earlier one said."""
     for capture in captures(path, options):
-        page = _captured_page(capture, options)
+        if kind := binary_kind(capture.content):
+            options.leave_out(capture.place, f"{kind} served as text")
+            continue
+        if capture.media_type == "text/plain":
+            page: Page | None = _plain_page(capture.content, capture.charset)
+        else:
+            page = _html_page(capture.content, capture.place, options, capture)
         if page is None:
             continue
         docid = _new_docid(capture, page, seen)
@@ -108,24 +152,13 @@ def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Re
             options.skipped["captured again, unchanged"] += 1
             continue
         fields = {"docid": docid, "url": capture.url, "title": page.title}
-        metadata = {"captured": capture.moment} if capture.moment else {}
-        if record := _record(page, fields, capture.place, options, metadata):
+        if record := _record(page, fields, capture.place, options, {"captured": capture.moment}):
             yield record
-
-
-def _captured_page(capture: Capture, options: ReadOptions) -> Page | None:
-    """Find the content of an archived page, or count why it has none and return ``None``."""
-    if kind := binary_kind(capture.content):
-        options.leave_out(capture.place, f"{kind} served as text")
-        return None
-    if capture.media_type == "text/plain":
-        return _plain_page(capture.content, capture.charset)
-    return _html_page(capture.content, capture.place, options, capture)
 
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
     """Find the main content of an HTML page, or report or count why there is none and return ``None``."""
-    url, charset, latest = (capture.url, capture.charset, capture.moment[:10]) if capture else ("", "", "")
+    url, charset, latest = (capture.url, capture.charset, _last_day(capture.moment)) if capture else ("", "", "")
     try:
         page = extract(decode(content, charset), url, latest)
     except PageTooLargeError as error:
@@ -139,6 +172,14 @@ def _html_page(content: bytes, place: str, options: ReadOptions, capture: Captur
     return page
 
 
+def _last_day(moment: str) -> str:
+    """Return the last day of the time that a capture may be of."""
+    day = moment[:10]
+    if len(day) == len("2020-01"):
+        return f"{day}-{monthrange(int(day[:4]), int(day[5:]))[1]}"
+    return f"{day}-12-31" if len(day) == len("2020") else day
+
+
 def _plain_page(content: bytes, charset: str) -> Page:
     """Take a text as it is, its line ends made one kind."""
     text = decode(content, charset).replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ").strip()
@@ -146,12 +187,11 @@ def _plain_page(content: bytes, charset: str) -> Page:
 
 
 def _record(
-    page: Page, fields: Mapping[str, str], place: str, options: ReadOptions, metadata: Mapping[str, Any] | None = None
+    page: Page, fields: Mapping[str, str], place: str, options: ReadOptions, metadata: Mapping[str, Any] = NO_METADATA
 ) -> Record | None:
     """Return the document of a page; its language is the declared one or the one that its text looks like."""
-    language = page_language(page.text, page.language)
-    record_fields = {"text": page.text, "date": page.date, "language": language, **fields}
-    return make_record(record_fields, place, options, metadata or {})
+    language = text_language(page.text, page.language)
+    return make_record({"text": page.text, "date": page.date, "language": language, **fields}, place, options, metadata)
 
 
 def _new_docid(capture: Capture, page: Page, seen: set[bytes]) -> str:
@@ -177,23 +217,23 @@ def _digest(text: str) -> bytes:
 def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
     """Return the name of each file: the shortest end of its path that no other file shares."""
     folders = [source for source in sources if source.is_dir()]
-    names = {path: _names(path, folders) for path in files}
+    names: dict[Path, list[str]] = {}
+    for path in files:
+        folder = next((folder for folder in folders if path.is_relative_to(folder)), path.parent)
+        below, stem = path.relative_to(folder), _stem(path.name)
+        known = (
+            stem,
+            below.with_name(stem).as_posix(),
+            below.as_posix(),
+            f"{folder.resolve().name}/{below.as_posix()}",
+        )
+        names[path] = [_readable(name) for name in known]
     docids: dict[Path, str] = {}
     for level in range(4):
         rest = [path for path in files if path not in docids]
         counts = Counter(names[path][level] for path in rest)
         docids |= {path: names[path][level] for path in rest if counts[names[path][level]] == 1 or level == 3}
     return docids
-
-
-def _names(path: Path, folders: Sequence[Path]) -> tuple[str, str, str, str]:
-    """Return the names that a file may have, from short to long."""
-    folder = next((folder for folder in folders if path.is_relative_to(folder)), path.parent)
-    below = path.relative_to(folder)
-    inside = below.with_name(_stem(path.name)).as_posix()
-    known = (_stem(path.name), inside, below.as_posix(), f"{folder.resolve().name}/{below.as_posix()}")
-    first, second, third, fourth = (_readable(name) for name in known)
-    return first, second, third, fourth
 
 
 def _stem(name: str) -> str:

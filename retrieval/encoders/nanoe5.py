@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,92 +16,19 @@ from numpy.typing import NDArray
 from ..errors import MachineError
 from ..files import read_regular
 
-_LEAF, _WIDE = 1 << 8, 1 << 9
-_VALUE = 1 << 31
-_NEAR = 1 << 21
-"""Offsets below this stand in a cell as they are; those above in steps of 256."""
-Tree: TypeAlias = "dict[int, Tree | int]"
-"""From a byte to what follows it; a word ends at 0, with the place of its string."""
-
-
-def charsmap(characters: Mapping[str, str]) -> bytes:
-    """Return the map in the format of SentencePiece: the size of the double array, the array, the strings.
-
-    A character that is mapped is looked up by its bytes in UTF-8; the character 0 cannot be mapped.
-    """
-    strings = bytearray()
-    tree: Tree = {}
-    for character, becomes in sorted(characters.items()):
-        _insert(tree, character.encode(), len(strings))
-        strings += becomes.encode() + b"\0"
-    cells = _DoubleArray(tree).cells
-    return struct.pack(f"<I{len(cells)}I", 4 * len(cells), *cells) + bytes(strings)
-
-
-def _insert(tree: Tree, word: bytes, place: int) -> None:
-    if 0 in word:
-        raise ValueError("the character 0 ends a word and cannot be in one")
-    for byte in word:
-        below = tree.setdefault(byte, {})
-        if isinstance(below, int):
-            raise TypeError("a byte leads to words")
-        tree = below
-    tree[0] = place
-
-
-class _DoubleArray:
-    """The cells of a tree. A cell's children lie at its own number, its offset and their byte, all by exclusive or."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.cells: list[int] = []
-        self._taken: set[int] = {0}
-        self._free = 1
-        self._grow(256)
-        if tree:
-            self._place(0, 0, tree)
-
-    def _place(self, cell: int, label: int, tree: Tree) -> None:
-        base = self._base(sorted(tree))
-        self.cells[cell] = label | _offset(cell ^ base) | (_LEAF if 0 in tree else 0)
-        self._taken.update(base ^ byte for byte in tree)
-        for byte, below in sorted(tree.items()):
-            if isinstance(below, int):
-                self.cells[base ^ byte] = below | _VALUE
-            else:
-                self._place(base ^ byte, byte, below)
-
-    def _base(self, labels: list[int]) -> int:
-        """Return a number from which all children find a free cell."""
-        while self._free in self._taken:
-            self._free += 1
-        first = self._free
-        while True:
-            base = first ^ labels[0]
-            if first not in self._taken and base and not any(base ^ label in self._taken for label in labels):
-                self._grow((base | 255) + 1)
-                return base
-            first += 1
-
-    def _grow(self, size: int) -> None:
-        self.cells += [0] * (size - len(self.cells))
-
-
-def _offset(offset: int) -> int:
-    """Write an offset as a cell does.
-
-    Raises OverflowError if it is too large for one, which a map of all characters is far from.
-    """
-    if offset < _NEAR:
-        return offset << 10
-    if offset & 255 or offset >= _NEAR << 8:
-        raise OverflowError("the map has too many characters")
-    return (offset >> 8) << 10 | _WIDE
-
-
+REBUILT = 1
+"""Raised whenever the same file would be rebuilt, or exported, to another model."""
+PROMPTS = {"query": "query: ", "document": "passage: "}
 MAGIC, VERSION = b"E5S1", 1
 BLOCK = 32
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
-_FLOATS, _BLOCKS = 0, 1
+_KINDS = (np.dtype("<f4"), _BLOCK_TYPE)
+_AT_ONCE = 1 << 16
+"""Blocks of weights that are unpacked at a time."""
+_BLANK = "▁"
+_LEAF, _WIDE, _VALUE = 1 << 8, 1 << 9, 1 << 31
+_NEAR = 1 << 21
+"""Offsets below this stand in a cell as they are; those above in steps of 256."""
 
 
 class Shape(NamedTuple):
@@ -129,11 +57,26 @@ class Pieces(NamedTuple):
 
 
 class PackedModel(NamedTuple):
-    """What a file holds; the tensors are float32, by the names that the file gives them."""
+    """What a file holds; the tensors, by the names that the file gives them, are numbers or blocks of 4-bit weights."""
 
     shape: Shape
     pieces: Pieces
-    tensors: dict[str, NDArray[np.float32]]
+    tensors: dict[str, NDArray[Any]]
+
+
+def unpacked(tensor: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
+    """Yield the numbers of a tensor, some at a time, float32."""
+    for start in range(0, len(tensor), _AT_ONCE):
+        part = tensor[start : start + _AT_ONCE]
+        if part.dtype != _BLOCK_TYPE:
+            yield part
+            continue
+        halves = np.concatenate([part["halves"] & 15, part["halves"] >> 4], axis=1).astype(np.float32)
+        yield ((halves - 8) * part["scale"].astype(np.float32)[:, np.newaxis]).reshape(-1)
+
+
+class _FormatError(ValueError):
+    """The file is not what it should be, in words."""
 
 
 def read_packed(path: Path) -> PackedModel:
@@ -142,18 +85,12 @@ def read_packed(path: Path) -> PackedModel:
     Raises MachineError if it cannot be read, is none, is of another version, or is cut.
     """
     try:
-        content = read_regular(path)
+        return _read(_Cursor(read_regular(path)))
     except OSError as error:
         raise MachineError(f"cannot be read: {error.strerror}", place=path) from None
-    try:
-        return _read(_Cursor(content))
-    except (struct.error, ValueError, UnicodeDecodeError, IndexError, OverflowError) as error:
+    except (struct.error, ValueError, IndexError, OverflowError) as error:
         what = str(error) if isinstance(error, _FormatError) else "is cut or damaged"
         raise MachineError(what, place=path, remedy="install the package that it belongs to again") from None
-
-
-class _FormatError(ValueError):
-    """The file is not what it should be, in words."""
 
 
 class _Cursor:
@@ -193,22 +130,15 @@ def _read(cursor: _Cursor) -> PackedModel:
     *sizes, epsilon, block = cursor.take("7ifi")
     if block != BLOCK or min(sizes) < 1 or sizes[0] % BLOCK or sizes[3] % BLOCK:
         raise _FormatError(f"has rows that are not of blocks of {BLOCK} weights")
-    return PackedModel(Shape._make((*sizes, epsilon)), _pieces(cursor), _tensors(cursor))
 
-
-def _pieces(cursor: _Cursor) -> Pieces:
     count, begin, end, padding, unknown = cursor.take("5i")
     (length,) = cursor.take("Q")
     offsets = cursor.array("<u4", count + 1).tolist()
     scores = cursor.array("<f4", count).astype(np.float64).tolist()
     text = cursor.bytes(length)
-    pieces = [text[start:stop].decode() for start, stop in pairwise(offsets)]
+    pieces = [text[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
     if not all(0 <= special < count for special in (begin, end, padding, unknown)) or "" in pieces:
         raise _FormatError("has a tokenizer without its own special pieces")
-    return Pieces(pieces, scores, begin, end, padding, unknown, _characters(cursor))
-
-
-def _characters(cursor: _Cursor) -> dict[str, str]:
     entries, size = cursor.take("iI")
     stop = cursor.at + size
     characters = {}
@@ -217,58 +147,19 @@ def _characters(cursor: _Cursor) -> dict[str, str]:
         characters[chr(code)] = "".join(map(chr, cursor.take(f"{count}I")))
     if cursor.at != stop:
         raise _FormatError("has a map of characters of another size than it says")
-    return characters
 
-
-def _tensors(cursor: _Cursor) -> dict[str, NDArray[np.float32]]:
-    (count,) = cursor.take("i")
     tensors = {}
-    for _ in range(count):
-        (length,) = cursor.take("H")
-        name = cursor.bytes(length).decode()
-        kind, elements, offset, size = cursor.take("BIQQ")
-        there = _Cursor(cursor.content[offset : offset + size])
-        tensors[name] = _floats(there, elements) if kind == _FLOATS else _unpacked(there, kind, elements)
-        if there.at != size:
+    for _ in range(*cursor.take("i")):
+        name = cursor.bytes(*cursor.take("H")).decode()
+        number, elements, offset, size = cursor.take("BIQQ")
+        if number >= len(_KINDS) or elements % (BLOCK if number else 1):
+            raise _FormatError(f"has a tensor of kind {number}, which this factseek does not know")
+        kind, elements = _KINDS[number], elements // (BLOCK if number else 1)
+        if size != elements * kind.itemsize:
             raise _FormatError(f"has a tensor {name} of another size than it says")
-    return tensors
-
-
-def _floats(cursor: _Cursor, elements: int) -> NDArray[np.float32]:
-    return cursor.array("<f4", elements).astype(np.float32)
-
-
-def _unpacked(cursor: _Cursor, kind: int, elements: int) -> NDArray[np.float32]:
-    if kind != _BLOCKS or elements % BLOCK:
-        raise _FormatError(f"has a tensor of kind {kind}, which this factseek does not know")
-    blocks = np.frombuffer(cursor.content, _BLOCK_TYPE, elements // BLOCK)
-    cursor.at += blocks.nbytes
-    halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1).astype(np.float32)
-    return ((halves - 8) * blocks["scale"].astype(np.float32)[:, np.newaxis]).reshape(-1)
-
-
-REBUILT = 1
-"""Raised whenever the same file would be rebuilt, or exported, to another model."""
-PROMPTS = {"query": "query: ", "document": "passage: "}
-_BLANK = "▁"
-_NAMES = {
-    "q": "attention.self.query",
-    "k": "attention.self.key",
-    "v": "attention.self.value",
-    "ao": "attention.output.dense",
-    "aln": "attention.output.LayerNorm",
-    "fi": "intermediate.dense",
-    "fo": "output.dense",
-    "oln": "output.LayerNorm",
-}
-_EMBEDDINGS = {
-    "emb.word": "word_embeddings.weight",
-    "emb.pos": "position_embeddings.weight",
-    "emb.type": "token_type_embeddings.weight",
-    "emb.ln.w": "LayerNorm.weight",
-    "emb.ln.b": "LayerNorm.bias",
-}
-_KINDS = {"w": "weight", "b": "bias"}
+        tensors[name] = np.frombuffer(cursor.content, kind, elements, offset)
+    shape = Shape._make((*sizes, epsilon))
+    return PackedModel(shape, Pieces(pieces, scores, begin, end, padding, unknown, characters), tensors)
 
 
 def rebuild(packed: Path, folder: Path) -> None:
@@ -282,42 +173,47 @@ def rebuild(packed: Path, folder: Path) -> None:
     for name, content in _descriptions(model.shape, model.pieces).items():
         (folder / name).write_bytes(msgspec.json.encode(content))
     tokenizer(model.pieces).save(str(folder / "tokenizer.json"), pretty=False)
-    _write_weights(model, folder / "model.safetensors")
+    tensors, header, at = [], {}, 0
+    for name, (own, shape) in _names(model.shape).items():
+        tensor, elements = model.tensors.get(name), int(np.prod(shape))
+        if tensor is None or len(tensor) * (BLOCK if tensor.dtype == _BLOCK_TYPE else 1) != elements:
+            raise MachineError(f"the tensor {name} is missing or of another size than the model's shape says")
+        header[own] = {"dtype": "F32", "shape": shape, "data_offsets": (at, at := at + 4 * elements)}
+        tensors.append(tensor)
+    # The format of safetensors, whose own writer would hold all of the tensors in memory.
+    said = msgspec.json.encode({"__metadata__": {"format": "pt"}, **header})
+    said += b" " * (-len(said) % 8)
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(said)) + said)
+        for tensor in tensors:
+            for part in unpacked(tensor):
+                file.write(part.data)
 
 
-def tokenizer(pieces: Pieces) -> Any:
-    """Return the Unigram tokenizer: characters mapped, runs of blanks made one, a blank put before.
-
-    A character that is in no piece is an unknown token by itself, however many stand together.
-    """
-    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    made = Tokenizer(models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unknown))
-    mapped = normalizers.Precompiled(charsmap(pieces.characters))
-    made.normalizer = normalizers.Sequence([mapped, normalizers.Replace(Regex(" {2,}"), " ")])
-    unknown = pre_tokenizers.Split(Regex(_none_of(pieces.pieces)), "isolated")
-    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(_BLANK, "always"), unknown])
-    begin, end = ((pieces.pieces[number], number) for number in (pieces.begin, pieces.end))
-    made.post_processor = processors.TemplateProcessing(
-        single=f"{begin[0]} $A {end[0]}",
-        pair=f"{begin[0]} $A {end[0]} {end[0]} $B {end[0]}",
-        special_tokens=[begin, end],
-    )
-    specials = [pieces.begin, pieces.padding, pieces.end, pieces.unknown]
-    made.add_special_tokens([AddedToken(pieces.pieces[number], normalized=False) for number in specials])
-    return made
-
-
-def _none_of(pieces: Sequence[str]) -> str:
-    """Return a pattern of the characters that are in none of the pieces."""
-    codes = sorted({ord(character) for piece in pieces for character in piece})
-    ranges: list[tuple[int, int]] = []
-    for code in codes:
-        if ranges and code == ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], code)
-        else:
-            ranges.append((code, code))
-    return "[^" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges) + "]"
+def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return the name of each tensor in the file, with its name and shape in the model."""
+    hidden, inner = shape.hidden, shape.feed_forward
+    names: dict[str, tuple[str, tuple[int, ...]]] = {
+        "emb.word": ("embeddings.word_embeddings.weight", (shape.vocabulary, hidden)),
+        "emb.pos": ("embeddings.position_embeddings.weight", (shape.positions, hidden)),
+        "emb.type": ("embeddings.token_type_embeddings.weight", (shape.token_types, hidden)),
+        "emb.ln.w": ("embeddings.LayerNorm.weight", (hidden,)),
+        "emb.ln.b": ("embeddings.LayerNorm.bias", (hidden,)),
+    }
+    parts = {
+        "q": ("attention.self.query", (hidden, hidden)),
+        "k": ("attention.self.key", (hidden, hidden)),
+        "v": ("attention.self.value", (hidden, hidden)),
+        "ao": ("attention.output.dense", (hidden, hidden)),
+        "aln": ("attention.output.LayerNorm", (hidden,)),
+        "fi": ("intermediate.dense", (inner, hidden)),
+        "fo": ("output.dense", (hidden, inner)),
+        "oln": ("output.LayerNorm", (hidden,)),
+    }
+    for layer, (part, (own, size)) in itertools.product(range(shape.layers), parts.items()):
+        names[f"l{layer}.{part}.w"] = (f"encoder.layer.{layer}.{own}.weight", size)
+        names[f"l{layer}.{part}.b"] = (f"encoder.layer.{layer}.{own}.bias", size[:1])
+    return names
 
 
 def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
@@ -363,34 +259,81 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
     }
 
 
-def _write_weights(model: PackedModel, path: Path) -> None:
-    from safetensors.numpy import save_file
+def tokenizer(pieces: Pieces) -> Any:
+    """Return the Unigram tokenizer: characters mapped, runs of blanks made one, a blank put before.
 
-    from ..errors import MachineError
+    A character that is in no piece is an unknown token by itself, however many stand together.
+    """
+    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    weights = {}
-    for name, wanted in _wanted(model.shape):
-        tensor = model.tensors.get(name)
-        if tensor is None or tensor.size != np.prod(wanted[1]):
-            raise MachineError(f"the tensor {name} is missing or of another size than the model's shape says")
-        weights[wanted[0]] = tensor.reshape(wanted[1])
-    save_file(weights, path, metadata={"format": "pt"})
+    made = Tokenizer(models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unknown))
+    mapped = normalizers.Precompiled(charsmap(pieces.characters))
+    made.normalizer = normalizers.Sequence([mapped, normalizers.Replace(Regex(" {2,}"), " ")])
+    unknown = pre_tokenizers.Split(Regex(_none_of(pieces.pieces)), "isolated")
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(_BLANK, "always"), unknown])
+    begin, end = ((pieces.pieces[number], number) for number in (pieces.begin, pieces.end))
+    made.post_processor = processors.TemplateProcessing(
+        single=f"{begin[0]} $A {end[0]}",
+        pair=f"{begin[0]} $A {end[0]} {end[0]} $B {end[0]}",
+        special_tokens=[begin, end],
+    )
+    specials = [pieces.begin, pieces.padding, pieces.end, pieces.unknown]
+    made.add_special_tokens([AddedToken(pieces.pieces[number], normalized=False) for number in specials])
+    return made
 
 
-def _wanted(shape: Shape) -> Iterator[tuple[str, tuple[str, tuple[int, ...]]]]:
-    """Yield the name of each tensor in the file, with its name and shape in the model."""
-    hidden, inner = shape.hidden, shape.feed_forward
-    rows = {"word": (shape.vocabulary,), "pos": (shape.positions,), "type": (shape.token_types,)}
-    for name, named in _EMBEDDINGS.items():
-        yield name, (f"embeddings.{named}", (*rows.get(name.removeprefix("emb."), ()), hidden))
-    sizes: Mapping[str, tuple[int, ...]] = {
-        "fi": (inner, hidden),
-        "fo": (hidden, inner),
-        "aln": (hidden,),
-        "oln": (hidden,),
-    }
-    for layer in range(shape.layers):
-        for part, named in _NAMES.items():
-            size = sizes.get(part, (hidden, hidden))
-            yield f"l{layer}.{part}.w", (f"encoder.layer.{layer}.{named}.weight", size)
-            yield f"l{layer}.{part}.b", (f"encoder.layer.{layer}.{named}.bias", size[:1])
+def _none_of(pieces: Sequence[str]) -> str:
+    """Return a pattern of the characters that are in none of the pieces."""
+    codes = sorted({ord(character) for piece in pieces for character in piece})
+    ranges: list[tuple[int, int]] = []
+    for code in codes:
+        if ranges and code == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], code)
+        else:
+            ranges.append((code, code))
+    return "[^" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges) + "]"
+
+
+def charsmap(characters: Mapping[str, str]) -> bytes:
+    """Return the map in the format of SentencePiece: the size of the double array, the array, the strings.
+
+    A character that is mapped is looked up by its bytes in UTF-8; the character 0 cannot be mapped.
+    """
+    strings, words = bytearray(), {}
+    for character, becomes in sorted(characters.items()):
+        if "\0" in character:
+            raise ValueError("the character 0 ends a word and cannot be in one")
+        words[character.encode()] = len(strings)
+        strings += becomes.encode() + b"\0"
+    cells = _double_array(words)
+    return struct.pack(f"<I{len(cells)}I", 4 * len(cells), *cells) + bytes(strings)
+
+
+def _double_array(words: Mapping[bytes, int]) -> list[int]:
+    """Return the cells of a tree of words: a cell's children lie at its number, its offset and their byte, by xor."""
+    cells, taken, free = {0: 0}, {0}, 1
+
+    def place(cell: int, label: int, words: Mapping[bytes, int]) -> None:
+        nonlocal free
+        below: dict[int, dict[bytes, int]] = defaultdict(dict)
+        for word, value in words.items():
+            below[word[0] if word else 0][word[1:]] = value
+        while free in taken:
+            free += 1
+        starts = (number ^ min(below) for number in itertools.count(free))
+        base = next(start for start in starts if start and not any(start ^ byte in taken for byte in below))
+        taken.update(base ^ byte for byte in below)
+        offset = cell ^ base
+        if offset >= _NEAR and (offset & 255 or offset >= _NEAR << 8):
+            raise OverflowError("the map has too many characters")
+        shifted = offset << 10 if offset < _NEAR else (offset >> 8) << 10 | _WIDE
+        cells[cell] = label | shifted | (_LEAF if 0 in below else 0)
+        for byte, rest in sorted(below.items()):
+            if byte:
+                place(base ^ byte, byte, rest)
+            else:
+                cells[base] = rest[b""] | _VALUE
+
+    if words:
+        place(0, 0, words)
+    return [cells.get(number, 0) for number in range((max(cells) | 255) + 1)]

@@ -1,4 +1,4 @@
-"""Text to vectors: a sentence-transformers model, exported to ONNX, run one text at a time."""
+"""Exported models, run one text or one pair a call: text to vectors, and the encoders that indexes ask for."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import itertools
 import math
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,37 +24,77 @@ from ..dense.encoder import Encoder, Origin
 from ..errors import MachineError
 from ..store.manifest import EncoderInfo
 from ..text import refuse_text
-from .cache import ENCODER, Description, ExportKind, exported
-from .exported_model import CHARACTERS_PER_TOKEN, ExportedModel, encodable
+from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, exported
 from .sources import for_language, languages, of_index
 
-UNKNOWN = Origin()
-"""The origin of an encoder that was not found by settings."""
+CHARACTERS_PER_TOKEN = 64
+"""A stretch of so many characters a token nearly always fills what a model reads."""
+_SLOW_FUSIONS = ["SkipLayerNormFusion"]
+"""Fusions that onnxruntime's optimiser is not to make: the fused kernel takes a seventh longer than its parts."""
 
 
-def open_encoder(settings: EncoderSettings, kind: ExportKind = ENCODER) -> OnnxEncoder:
-    """Open the configured encoder, exporting its model first when that was not done before; ``auto`` is English.
+def onnx_runtime() -> Any:
+    """Return the module ``onnxruntime``, loaded so that it reports nothing."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
 
-    Of ``kind`` ``LAYERED`` it reads several layers; its name is the same, its revision and its vectors are others.
-    Raises MachineError if the model is not on this machine or cannot be exported.
+    return onnxruntime
+
+
+def feed(tokens: Any, inputs: Collection[str]) -> dict[str, NDArray[np.int64]]:
+    """Return those of the ``inputs`` of a graph that are to hold the tokens of a text or a pair."""
+    columns = {"input_ids": tokens.ids, "attention_mask": tokens.attention_mask, "token_type_ids": tokens.type_ids}
+    return {name: np.array([column], dtype=np.int64) for name, column in columns.items() if name in inputs}
+
+
+class ExportedModel:
+    """A tokenizer and a graph. Any number of threads may run it at once, each call on its caller's thread.
+
+    Texts are run one a call, without padding, because int8 inference takes its scale from the whole batch.
     """
-    settings = for_language(settings, "en")
-    folder, description, model = exported(settings, kind)
-    return OnnxEncoder(
-        folder,
-        name=model.name,
-        revision=_revision(description.revision, settings),
-        dimension=description.dimension,
-        languages=languages(model.name, settings),
-        max_tokens=description.max_tokens,
-        precision=description.precision,
-        query_prompt=settings.query_prompt or _prompt(description, "query"),
-        document_prompt=settings.document_prompt or _prompt(description, "document", "passage", "corpus"),
-        threads=settings.threads or available_cores(),
-        origin=Origin(
-            model.setting or model.name, settings.max_tokens, settings.query_prompt, settings.document_prompt
-        ),
-    )
+
+    def __init__(self, folder: Path, tokenizer: Any = None) -> None:
+        """Load what a folder holds; its ``tokenizer`` may be at hand."""
+        from tokenizers import Tokenizer
+
+        onnxruntime = onnx_runtime()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # With AVX2 alone, sums of int8 products would saturate: the vectors would be other and worse ones.
+        options.add_session_config_entry("session.x64quantprecision", "1")
+        self._session: Any = onnxruntime.InferenceSession(
+            str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
+        )
+        self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
+        self._tokenizer = tokenizer or Tokenizer.from_file(str(folder / TOKENIZER))
+
+    def tokens(self, text: str, pair: str | None = None) -> Any:
+        """Return the tokens of a text, or of a pair of texts."""
+        return self._tokenizer.encode(text, pair)
+
+    def run(self, tokens: Any, output: str) -> Any:
+        """Return the row that the graph makes of tokens."""
+        return self._session.run([output], feed(tokens, self._inputs))[0][0]
+
+
+_LOADED: WeakValueDictionary[Path, ExportedModel] = WeakValueDictionary()
+"""The models that are loaded: encoders of one export share it, whichever of its outputs they read."""
+_LOADING = Lock()
+
+
+def load_exported(folder: Path) -> ExportedModel:
+    """Return the model in a folder, loaded once for as long as anybody has it."""
+    with _LOADING:
+        model = _LOADED.get(folder)
+        if model is None:
+            model = _LOADED[folder] = ExportedModel(folder)
+        return model
+
+
+def encodable(text: str) -> str:
+    """Return a text without halves of surrogate pairs, which no tokenizer takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def available_cores() -> int:
@@ -63,11 +104,43 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
+    """Open the configured encoder, exporting its model first when that was not done before; ``auto`` is English.
+
+    A ``layered`` one reads several layers; its name is the same, its revision and its vectors are others.
+    Raises MachineError if the model is not on this machine or cannot be exported.
+    """
+    settings = for_language(settings, "en")
+    folder, description, model = exported(settings)
+    revision = description.revision + ("-layered" if layered else "")
+    if settings.max_tokens or settings.document_prompt:  # they change the vector of a document
+        changed = f"{revision}\n{settings.max_tokens}\n{settings.document_prompt}"
+        revision = hashlib.sha256(changed.encode()).hexdigest()[:16]
+    prompts = {"": "", **description.prompts}
+    default = prompts.get(description.default_prompt, "")
+    document = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
+    return OnnxEncoder(
+        folder,
+        name=model.name,
+        revision=revision,
+        dimension=description.dimension,
+        languages=languages(model.name, settings),
+        max_tokens=description.max_tokens,
+        precision=description.precision,
+        query_prompt=settings.query_prompt or prompts.get("query", default),
+        document_prompt=settings.document_prompt or next(document, default),
+        threads=settings.threads or available_cores(),
+        origin=Origin(
+            model.setting or model.name, settings.max_tokens, settings.query_prompt, settings.document_prompt
+        ),
+        layered=layered,
+    )
+
+
 class OnnxEncoder:
     """An exported encoder. A text's vector depends on the text alone: not on its neighbours, nor on ``threads``.
 
-    Texts are run one a call, without padding, because int8 inference takes its scale from the whole batch. The model
-    is loaded at the first text, once for all threads. Open it after a fork, not before.
+    The model is loaded at the first text, once for all threads. Open it after a fork, not before.
     """
 
     def __init__(
@@ -80,10 +153,11 @@ class OnnxEncoder:
         languages: tuple[str, ...],
         max_tokens: int,
         precision: str,
-        query_prompt: str = "",
-        document_prompt: str = "",
-        threads: int = 1,
-        origin: Origin = UNKNOWN,
+        query_prompt: str,
+        document_prompt: str,
+        threads: int,
+        origin: Origin,
+        layered: bool,
     ) -> None:
         self.name = name
         self.revision = revision
@@ -96,8 +170,9 @@ class OnnxEncoder:
         self.threads = threads
         self.origin = origin
         self._folder = folder
+        self._output = LAYERED if layered else VECTOR
         self._lock = Lock()
-        self._runtime: _Runtime | None = None
+        self._model: ExportedModel | None = None
         self._pool: ThreadPoolExecutor | None = None
 
     def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -123,13 +198,13 @@ class OnnxEncoder:
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Return how many tokens of the texts are read, all together, without prompts."""
         refuse_text("texts", texts)
-        runtime = self._opened()
-        return sum(runtime.count(text) for text in texts)
+        model = self._loaded()
+        return sum(len(self._tokens(model, text).ids) for text in texts)
 
     def close(self) -> None:
         """Stop the threads and let the model go."""
         with self._lock:
-            pool, self._pool, self._runtime = self._pool, None, None
+            pool, self._pool, self._model = self._pool, None, None
         if pool is not None:
             pool.shutdown(cancel_futures=True)
 
@@ -145,15 +220,18 @@ class OnnxEncoder:
         first = list(itertools.islice(source, 2))
         if not first:
             return
-        run = self._opened().run
+        vector_of = partial(self._vector, self._loaded())
         if self.threads == 1 or len(first) == 1:
-            yield from map(run, itertools.chain(first, source))
+            yield from map(vector_of, itertools.chain(first, source))
             return
-        pool = self._started_pool()
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="encoder")
+            pool = self._pool
         ahead: deque[Future[NDArray[np.float32]]] = deque()
         try:
             for text in itertools.chain(first, source):
-                ahead.append(pool.submit(run, text))
+                ahead.append(pool.submit(vector_of, text))
                 if len(ahead) > 4 * self.threads:
                     yield ahead.popleft().result()
             while ahead:
@@ -162,66 +240,29 @@ class OnnxEncoder:
             for future in ahead:
                 future.cancel()
 
-    def _opened(self) -> _Runtime:
+    def _loaded(self) -> ExportedModel:
         with self._lock:
-            if self._runtime is None:
-                self._runtime = _Runtime(self._folder, self.name, self.max_tokens)
-            return self._runtime
+            if self._model is None:
+                self._model = load_exported(self._folder)
+            return self._model
 
-    def _started_pool(self) -> ThreadPoolExecutor:
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="encoder")
-            return self._pool
-
-
-class _Runtime:
-    """An exported encoder. Any number of threads may run it at once, each call on its caller's thread."""
-
-    def __init__(self, folder: Path, name: str, max_tokens: int) -> None:
-        self._model = ExportedModel(folder)
-        self._name = name
-        self._max_tokens = max_tokens
-
-    def run(self, text: str) -> NDArray[np.float32]:
-        """Encode one text: unit length, shape (dimension,)."""
-        return self._unit(self._model.run(self._tokens(encodable(text))))
-
-    def count(self, text: str) -> int:
-        """Return how many tokens of a text are read."""
-        return len(self._tokens(encodable(text)).ids)
-
-    def _tokens(self, text: str) -> Any:
+    def _tokens(self, model: ExportedModel, text: str) -> Any:
         """Tokenise the beginning of a long text, and the whole only if that does not fill the window."""
-        limit = CHARACTERS_PER_TOKEN * self._max_tokens
+        text = encodable(text)
+        limit = CHARACTERS_PER_TOKEN * self.max_tokens
         if len(text) > limit:
-            tokens = self._model.tokens(text[: max(text.rfind(" ", 0, limit), 0)])
-            if len(tokens.ids) == self._max_tokens:
+            tokens = model.tokens(text[: max(text.rfind(" ", 0, limit), 0)])
+            if len(tokens.ids) == self.max_tokens:
                 return tokens
-        return self._model.tokens(text)
+        return model.tokens(text)
 
-    def _unit(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        exact = vector.astype(np.float64)
+    def _vector(self, model: ExportedModel, text: str) -> NDArray[np.float32]:
+        exact: NDArray[np.float64] = model.run(self._tokens(model, text), self._output).astype(np.float64)
         norm = math.sqrt(float(np.sum(exact * exact)))
         if not 0 < norm < math.inf:
-            raise MachineError(
-                f"encoder {self._name!r} gave a vector without direction", remedy="choose another encoder"
-            )
+            remedy = "choose another encoder"
+            raise MachineError(f"encoder {self.name!r} gave a vector without direction", remedy=remedy)
         return (exact / norm).astype(np.float32)
-
-
-def _prompt(description: Description, *keys: str) -> str:
-    """Return the model's own prompt for the first of ``keys`` that it has, else its default one."""
-    prompts = description.prompts
-    return next((prompts[key] for key in keys if key in prompts), prompts.get(description.default_prompt, ""))
-
-
-def _revision(model: str, settings: EncoderSettings) -> str:
-    """Return the model's revision, with all that the configuration changes in a document's vector."""
-    if not (settings.max_tokens or settings.document_prompt):
-        return model
-    changed = f"{model}\n{settings.max_tokens}\n{settings.document_prompt}"
-    return hashlib.sha256(changed.encode()).hexdigest()[:16]
 
 
 class SharedEncoders:
@@ -237,7 +278,17 @@ class SharedEncoders:
         Raises MachineError if it is not on this machine, IndexStateError if what is there is another one.
         """
         asked = of_index(made_by, self._settings)
-        encoder = self._opened.get(asked, partial(_opened, made_by, asked, place))
+
+        def opened() -> Encoder:
+            try:
+                return open_encoder(asked)
+            except MachineError as error:
+                what = (
+                    f"its vectors were made by {made_by}: {error.place or ''}{': ' if error.place else ''}{error.what}"
+                )
+                raise MachineError(what, place=place, remedy=error.remedy) from None
+
+        encoder = self._opened.get(asked, opened)
         made_by.check(EncoderInfo.of(encoder), place, "bring back the former, or rebuild the index with --overwrite")
         return encoder
 
@@ -245,11 +296,3 @@ class SharedEncoders:
         """Close all that were opened."""
         for encoder in self._opened.let_go().values():
             encoder.close()
-
-
-def _opened(made_by: EncoderInfo, asked: EncoderSettings, place: Path) -> Encoder:
-    try:
-        return open_encoder(asked)
-    except MachineError as error:
-        why = f"{error.place}: {error.what}" if error.place else error.what
-        raise MachineError(f"its vectors were made by {made_by}: {why}", place=place, remedy=error.remedy) from None

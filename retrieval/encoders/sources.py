@@ -1,4 +1,4 @@
-"""The sources of an encoder's model: a package beside this one, a folder, or what was downloaded from a hub."""
+"""Where a model is from: a package beside this one, a folder, or what was downloaded from a hub."""
 
 from __future__ import annotations
 
@@ -133,12 +133,11 @@ def model_files(folder: Path) -> list[str]:
     They are those of the folder and of the modules that ``modules.json`` names; exports for other runtimes are not
     among them, nor pickled weights that lie beside the same weights as safetensors.
     """
-    parts = {"", *_module_paths(folder)}
     names: set[str] = set()
-    for part in parts:
-        here = [path for path in (folder / part).iterdir() if path.suffix in MODEL_FILES and path.is_file()]
+    for part in {folder, *(part for _, part in modules_of(folder) if part.is_dir())}:
+        here = [path for path in part.iterdir() if path.suffix in MODEL_FILES and path.is_file()]
         safe = any(path.suffix == ".safetensors" for path in here)
-        names.update(str(Path(part) / path.name) for path in here if not (safe and path.suffix == ".bin"))
+        names.update(str(path.relative_to(folder)) for path in here if not (safe and path.suffix == ".bin"))
     return sorted(names)
 
 
@@ -172,15 +171,31 @@ def _downloaded(name: str, noun: str) -> Path:
         ) from None
 
 
-def _module_paths(folder: Path) -> list[str]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file of a model; empty if there is none.
+
+    Raises MachineError if it is damaged.
+    """
+    try:
+        return msgspec.json.decode(read_regular(path), type=dict[str, Any])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError):
+        raise MachineError("is damaged", place=path, remedy=_FETCH) from None
+
+
+def modules_of(folder: Path) -> list[tuple[str, Path]]:
+    """Return the parts of a model in their order, the kind and the folder of each; a transformer if none are named.
+
+    Raises MachineError if the list of them is damaged.
+    """
     try:
         modules: Any = msgspec.json.decode(read_regular(folder / "modules.json"))
-        paths = [str(module["path"]) for module in modules]
+        return [(str(module.get("type", "")).rpartition(".")[2], folder / module["path"]) for module in modules]
     except FileNotFoundError:
-        return []
-    except (OSError, msgspec.DecodeError, KeyError, TypeError):
-        raise MachineError("is damaged", place=folder / "modules.json", remedy="fetch the model again") from None
-    return [path for path in paths if path and (folder / path).is_dir()]
+        return [("Transformer", folder), ("Pooling", folder / "1_Pooling")]
+    except (OSError, msgspec.DecodeError, AttributeError, KeyError, TypeError):
+        raise MachineError("is damaged", place=folder / "modules.json", remedy=_FETCH) from None
 
 
 _PROMPTS = ("max_tokens", "query_prompt", "document_prompt")

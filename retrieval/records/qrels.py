@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,8 +27,19 @@ GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
 _GRADES = {b"%d" % grade: grade for grade in range(4)}
 """The usual grades, as they are written: they need no closer look."""
 
-_QIDS = ("query_id", "queryid", "qid", "topic_id", "topicid", "topic", "claim_id", "claimid", "query", "claim")
-_DOCIDS = ("corpus_id", "docid", "doc_id", "docno", "document_id", "passage_id", "snippet_id", "pageid", "page_id")
+_COLUMNS = {
+    "qids": (
+        *("qid", "query_id", "queryid", "topic_id", "topicid", "topic", "claim_id", "claimid", "query", "claim"),
+        *("post_id", "tweet_id", "tweetid", "question_id", "q"),
+    ),
+    "docids": (
+        *("docid", "doc_id", "docno", "corpus_id", "document_id", "document", "doc", "did", "passage_id", "pid"),
+        *("snippet_id", "pageid", "page_id", "paper_id", "cord_uid", "article_id", "pmid", "vclaim_id", "d"),
+    ),
+    "relevance": ("relevance", "rel", "score", "label", "grade", "judgement", "judgment", "relevancy"),
+}
+"""The names of the columns of a header."""
+_WHOLE = re.compile(rb"[+-]?[0-9]{1,20}(?:\.0{1,20})?")
 
 
 class QrelsReader:
@@ -41,7 +53,7 @@ class QrelsReader:
         self._faults = Strict(path)
         self._delimiter = ""
         self._any = False
-        self._qid_at, self._docid_at = 0, -2
+        self._qid_at, self._docid_at, self._grade_at = 0, -2, -1
         self._before = b""
         self._judged: dict[str, int] = {}
 
@@ -51,10 +63,10 @@ class QrelsReader:
         Raises SourceError if it is no judgement, or judges a docid otherwise than a line before.
         """
         fields = self._fields(number, line)
-        if not fields or line.startswith(b"#"):
+        if not fields or (line.startswith(b"#") and self._is_comment(fields)):
             return
         grade: int | None
-        if len(fields) == 4 and fields[3] in _GRADES:
+        if len(fields) == 4 and self._grade_at == -1 and fields[3] in _GRADES:
             grade = _GRADES[fields[3]]
         else:
             grade = self._grade(number, fields)
@@ -72,6 +84,10 @@ class QrelsReader:
         if docid in self._judged:
             self._again(number, (name, document), qid, docid, grade)
         self._judged[docid] = grade
+
+    def _is_comment(self, fields: list[bytes]) -> bool:
+        """Return whether a line that begins with ``#`` is none of a query whose id does."""
+        return len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
 
     def finish(self) -> Qrels:
         """Return the judgements.
@@ -91,16 +107,16 @@ class QrelsReader:
         self.first_repeat = self.first_repeat or number
 
     def _fields(self, number: int, line: bytes) -> list[bytes]:
-        """Split a line between blanks, or, where the first line is so, between commas or semicolons."""
-        if not self._any and not self._delimiter and len(line.split()) == 1:
-            self._delimiter = next((mark for mark in (",", ";") if line.count(mark.encode()) in (2, 3)), "")
+        """Split a line between blanks, or, where the first line is so, between commas, semicolons or tabs."""
+        if not self._any and not self._delimiter:
+            self._delimiter = _delimiter(line)
         if not self._delimiter:
             return line.split()
         try:
             row = next(csv.reader([line.decode("utf-8", "surrogateescape")], delimiter=self._delimiter), [])
         except csv.Error:  # a carriage return outside of quotes, a cell of more than 131,072 characters
             self._faults.error(number, f"is not a row of a table with {self._delimiter!r} between its columns")
-        return [cell.strip().encode("utf-8", "surrogateescape") for cell in row]
+        return [cell.strip().encode("utf-8", "surrogateescape") for cell in row] if any(row) else []
 
     def _grade(self, number: int, fields: list[bytes]) -> int | None:
         """Return the grade of a line; None for a header."""
@@ -109,26 +125,29 @@ class QrelsReader:
             hint = hint or (unlike_columns(self._path) if not self._any else "")
             layout = "judgements have four (qid 0 docid relevance) or three"
             self._faults.error(number, f"has {len(fields)} columns, {layout}{hint}")
-        text = fields[-1]
-        try:
-            if b"_" in text:
-                raise ValueError
-            grade = int(text)
-        except ValueError:
-            if not self._any and text.replace(b"_", b"").isalpha():
-                self._take_header([column_name(field.decode("utf-8", "replace")) for field in fields])
+        text = fields[self._grade_at]
+        if not _WHOLE.fullmatch(text):
+            if not self._any and _is_name(fields[-1]):
+                self._take_header(number, [column_name(field.decode("utf-8", "replace")) for field in fields])
                 return None
             self._faults.error(number, f"relevance {shown(text)} is not a whole number")
+        grade = int(text.partition(b".")[0])
         if abs(grade) > LARGEST_GRADE:
             self._faults.error(number, f"relevance {shown(text)} is not {GRADES}; scale the grades down")
+        for kind, at in (("qid", self._qid_at), ("docid", self._docid_at)):
+            if len(fields[at].split()) != 1:
+                self._faults.error(number, f"{kind} {shown(fields[at])} is empty or holds white space")
         return grade
 
-    def _take_header(self, names: list[str]) -> None:
-        """Note in which columns the ids stand; the relevance stands last."""
+    def _take_header(self, number: int, names: list[str]) -> None:
+        """Note in which columns ids and relevance stand."""
         self._any = True
-        docid_at, qid_at = column_at(names, _DOCIDS), column_at(names, _QIDS)
-        if docid_at is not None and qid_at is not None:
-            self._docid_at, self._qid_at = docid_at, qid_at
+        at = {kind: column_at(names, known) for kind, known in _COLUMNS.items()}
+        for kind, place in at.items():
+            if place is None:
+                there, known = ", ".join(map(shown, names)), ", ".join(_COLUMNS[kind])
+                self._faults.error(number, f"is a header with no column of {kind} among {there}: known are {known}")
+        self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
 
     def _first_judged(self, number: int, ids: tuple[bytes, bytes]) -> str:
         """Return the place of the first line that judges a docid; the file is read again for that."""
@@ -140,6 +159,19 @@ class QrelsReader:
                 if at < number and len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
                     return f"on line {at}"
         return "above"
+
+
+def _delimiter(line: bytes) -> str:
+    """Return what separates the columns of a table that begins with this line, "" if blanks do."""
+    if len(line.split()) == 1:
+        return next((mark for mark in (",", ";") if line.count(mark.encode()) in (2, 3)), "")
+    cells = line.split(b"\t")
+    return "\t" if len(cells) in (3, 4) and all(map(_is_name, cells)) else ""
+
+
+def _is_name(cell: bytes) -> bool:
+    """Return whether a cell may name a column."""
+    return not set(cell.strip().translate(None, b"_- \"'")).intersection(b"0123456789") and bool(cell.strip())
 
 
 NAMES = (

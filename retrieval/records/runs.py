@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,8 +34,6 @@ ScoreTable = dict[str, dict[str, float]]
 _LONGEST_RANK = 9  # digits
 
 _RANKS = [b"%d" % rank for rank in range(1_001)]
-
-_SINGLE = struct.Struct("f")
 
 
 @dataclass(slots=True)
@@ -94,7 +91,7 @@ class RunReader:
         last = self._last
         if value > last.score or rank != _number(len(docs) + last.shift) or tag != self._tag:
             self._note_odd(number, value, rank, tag)
-        if self._submitted and name > last.name and same_score(value, last.score):
+        if self._submitted and name > last.name and value == last.score:
             self._count(number, "equal scores whose docids rise: {count:,}; they are scored in descending order")
         last.score, last.name = value, name
 
@@ -201,11 +198,6 @@ def _is_result(fields: list[bytes]) -> bool:
 
 def _number(number: int) -> bytes:
     return _RANKS[number] if 0 <= number < len(_RANKS) else b"%d" % number
-
-
-def same_score(score: float, other: float) -> bool:
-    """Return whether two scores are equal as float32, which is how trec_eval compares them."""
-    return score == other or _SINGLE.pack(score) == _SINGLE.pack(other)
 
 
 _VISIBLE = bytes(range(33, 127))

@@ -151,7 +151,9 @@ def _is_records(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
 
 
-Form = Literal["empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "commas", "semicolons", "blanks", "text"]
+Form = Literal[
+    "empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "commas", "semicolons", "pipes", "blanks", "text"
+]
 """The form of a file's records; ``text`` is a file without columns, ``binary`` one that is no text."""
 
 LOOKED_AT = 1 << 16
@@ -171,7 +173,9 @@ _PAIRED = 400
 """Bytes from which pairs of UTF-16 are told."""
 _NULS = 4
 """NUL bytes of a line from which on it may be one of UTF-16."""
-_DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";"}
+_DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}
+TABLES: tuple[Form, ...] = tuple(_DELIMITERS)
+"""The forms whose rows have a character between cells."""
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
 _REMEDIES = {
@@ -195,6 +199,7 @@ _SENTENCES: dict[Form, str] = {
     "tabs": "is tab-separated",
     "commas": "is comma-separated",
     "semicolons": "is separated by semicolons",
+    "pipes": "is separated by vertical bars",
     "blanks": "is separated by blanks",
     "text": "is text without columns",
 }
@@ -348,7 +353,7 @@ def _form(text: str) -> tuple[Form, tuple[str, ...]]:
     if "\t" in lines[0]:
         rows = _rows(lines[:1], "\t") or [lines[0].split("\t")]  # quotes of a cell that is too long do not close
         return "tabs", tuple(rows[0])
-    for form in ("commas", "semicolons"):
+    for form in TABLES[1:]:
         rows = _rows(lines[: _ROWS + 1], _DELIMITERS[form])
         if _is_table(rows, whole=len(lines) <= _ROWS):
             return form, tuple(rows[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..domain import Hit, Qrels, Run
 from ..files import replacing, writable, write_atomically
-from ..search.order import float32, ordered
+from ..search.order import ordered
 from .gzip_files import is_packed, packing
 from .lines import Faults, Strict, lines
 from .qrels import QrelsReader
@@ -17,7 +17,7 @@ from .runs import RunReader, ScoreTable, run_lines
 def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
     """Read the scores of a run, telling ``faults`` of what is wrong; lines in error are left out.
 
-    The rank column is not used: a run's order is by score as float32, then docid, both descending. So ranks with
+    The rank column is not used: a run's order is by score, then docid, both descending. So ranks with
     gaps, scores that rise and a second run id are warnings, but errors in a run that is to be ``submitted``: there the
     file has to say one order, and be one run.
     """
@@ -39,8 +39,8 @@ def read_run(path: Path) -> Run:
 
 
 def ranked(docs: dict[str, float]) -> list[Hit]:
-    """Order the docids of a query by score as float32, then docid, both descending."""
-    return ordered(Hit(docid, score) for docid, score in zip(docs, float32(docs.values()), strict=True))
+    """Order the docids of a query by score, then docid, both descending, as trec_eval 10 does."""
+    return ordered(Hit(docid, score) for docid, score in docs.items())
 
 
 def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:

@@ -7,11 +7,10 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,8 +20,6 @@ from ..domain import FacetCounts, Total
 from ..errors import QueryError, UsageError
 from ..filters import parse_filter
 from ..lucene.jvm import one_off
-from ..lucene.spelling import respelt
-from ..search import counting
 from ..terminal import (
     DONE,
     Subparsers,
@@ -37,23 +34,18 @@ from ..terminal import (
     write_bytes,
 )
 from ..text import PROFILES, pieces_of
-from . import listings
+from . import counting, federated, listings
+from .answer import Answer, Question, Took
 from .evidence import Evidence
-from .explaining import sentence
-from .federated import CountsOfMany, counts_of_many, search_many
+from .federated import FederatedAnswer
 from .index import open_index
 from .listings import JSON
-from .options import ResolvedSearch, Search
-from .query_syntax import PLAIN, QUERY, SYNTAXES, parse_query
+from .options import Search
+from .query_syntax import PLAIN, SYNTAXES
 from .score_normalizers import RULES
 
 if TYPE_CHECKING:
     from .index import Index
-
-    AskedOf = Callable[[Index], Search]
-    """Return what the options ask of an index."""
-    from .index import Index
-
 
 _SHOWN = 500
 _COPIES = 5
@@ -151,168 +143,128 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
     parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
 
 
-class _Answered(NamedTuple):
-    """The answer to a search: its evidence, and what else was asked of its hits."""
-
-    manifest_id: str
-    resolved: ResolvedSearch
-    note: str
-    suggestion: str
-    evidence: list[Evidence]
-    query: dict[str, object] | None
-    total: Total | None
-    facets: dict[str, FacetCounts]
-    weights: list[dict[str, float]]
-    reasons: list[str]
-    seconds: float
-
-
 def search(args: argparse.Namespace) -> int:
     """Search and print the evidence."""
-    with one_off():
-        return _search(args)
-
-
-def _search(args: argparse.Namespace) -> int:
     wanted = _format(args)
     if args.text and args.like:
         raise UsageError("--like stands in the place of a TEXT", remedy="leave out one of them")
     if not args.text and not args.like:
         raise UsageError("give a TEXT to search for, or --like DOCID", remedy="see factseek search --help")
-    if len(args.index) > 1:
-        return _search_several(args, config_of(args, Config), " ".join(args.text), wanted)
-    if args.weight:
+    if len(args.index) == 1 and args.weight:
         raise UsageError("--weight is of several indexes; give --index again")
-    answered = _answered(args)
-    if answered.note:
-        say(f"note: {answered.note}")
-    if answered.suggestion:
-        say("did you mean: " + _STEERING.sub("\ufffd", answered.suggestion))
+    config = config_of(args, Config)
+    with one_off(), ExitStack() as opened:
+        if len(args.index) > 1:
+            names = _names(args)
+            weights = _weights(args.weight, names)
+            indexes = {name: opened.enter_context(open_index(name, config)) for name in names}
+            asked = {name: _question(args, index, config) for name, index in indexes.items()}
+            several = federated.answer(indexes, asked, weights)
+            return _print_several(args, several, wanted)
+        index = opened.enter_context(open_index(args.index[0], config))
+        return _print(args, index.info.id, index.answer(_question(args, index, config)), wanted)
+
+
+def _question(args: argparse.Namespace, index: Index, config: Config) -> Question:
+    """Return what the options ask of an index."""
+    return Question(
+        query=" ".join(args.text),
+        search=asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset),
+        like=args.like,
+        syntax=args.syntax,
+        undated=args.undated == "keep",
+        explain=args.explain,
+        count=args.count,
+        facets=_fields(args.facet),
+    )
+
+
+def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: str) -> int:
+    """Print an answer in the format that is wanted, ``""`` for a person's."""
+    if answer.note:
+        say(f"note: {answer.note}")
+    if answer.suggestion:
+        say("did you mean: " + _STEERING.sub("\ufffd", answer.suggestion))
     if wanted == JSON:
-        write(msgspec.json.format(msgspec.json.encode(_as_json(answered)), indent=2).decode() + "\n")
-        return DONE
-    if wanted:
-        write_bytes(listings.list_hits(answered.evidence, wanted).encode())
-        return DONE
-    _write(answered)
+        _write_json(_as_json(args, manifest_id, answer))
+    elif wanted:
+        write_bytes(listings.list_hits(answer.hits, wanted).encode())
+    else:
+        reasons = [hit.sentence for hit in answer.explanation.hits] if answer.explanation else [""] * len(answer.hits)
+        write("".join(map(_shown, answer.hits, reasons)))
+        _write_counts(answer.hits, answer.facets, answer.total, answer.took)
     return DONE
 
 
-def _answered(args: argparse.Namespace) -> _Answered:
-    """Return the answer to a search, and the seconds that finding and reading its hits took."""
-    config = config_of(args, Config)
-    text = typed = " ".join(args.text)
-    with open_index(args.index[0], config) as index:
-        asked = asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset)
-        fields = _fields(args.facet)
-        began = perf_counter()
-        text, asked, query = _understood(index, args, text, asked)
-        hits = index.search([text], asked)[0]
-        evidence = index.evidence(text, hits, asked)
-        seconds = perf_counter() - began
-        resolved = index.resolve(asked)
-        weights = index.word_weights(text, hits, asked) if args.explain else []
-        return _Answered(
-            manifest_id=index.info.id,
-            resolved=resolved,
-            note=index.note(text, asked),
-            suggestion=respelt(typed, spelt) if (spelt := index.spellings(text, asked)) else "",
-            evidence=evidence,
-            query=query,
-            total=index.count(text, asked) if args.count or fields else None,
-            facets=index.facets(text, fields, asked) if fields else {},
-            weights=weights,
-            reasons=[
-                sentence(rank, hit, words, resolved, stages.names())
-                for rank, (hit, words) in enumerate(zip(hits, weights, strict=False), asked.offset + 1)
-            ],
-            seconds=seconds,
-        )
-
-
-def _understood(
-    index: Index, args: argparse.Namespace, text: str, asked: Search
-) -> tuple[str, Search, dict[str, object] | None]:
-    """Return what is searched for, the search with the filter that this asks for, and what ``--json`` says of it."""
-    if args.like:
-        text, asked = index.like(args.like, asked)
-        return text, asked, {"text": str(text), "like": args.like}
-    if args.syntax == QUERY:
-        parsed = parse_query(text, asked, undated=args.undated == "keep")
-        return parsed.text, parsed.search, {"text": text, "parsed": parsed.as_json()}
-    return text, asked, None
-
-
-def _as_json(answered: _Answered) -> dict[str, object]:
+def _as_json(args: argparse.Namespace, manifest_id: str, answer: Answer) -> dict[str, object]:
     """Return what ``--json`` prints."""
-    resolved = answered.resolved
-    answer: dict[str, object] = {
-        "manifest_id": answered.manifest_id,
-        "retriever": resolved.retriever,
-        "note": answered.note,
-        "hits": answered.evidence,
+    told: dict[str, object] = {
+        "manifest_id": manifest_id,
+        "retriever": answer.retriever,
+        "note": answer.note,
+        "hits": answer.hits,
     }
-    if answered.query:
-        answer["query"] = answered.query
-    if answered.suggestion:
-        answer["suggestion"] = answered.suggestion
-    if resolved.rankings != (resolved.retriever,):
-        answer["depth"] = resolved.settings.search.fusion.depth
-    if resolved.approximate:
-        answer["approximate"] = True
-    if answered.total is not None:
-        answer["total"] = counting.total_answer(answered.total)
-        answer["facets"] = counting.facet_answers(answered.facets)
-    if answered.weights:
-        pairs = zip(answered.weights, answered.reasons, strict=True)
-        answer["explanation"] = [{"words": words, "sentence": reason} for words, reason in pairs]
-    return answer
+    if args.like:
+        told["query"] = {"text": str(answer.text), "like": args.like}
+    elif answer.parsed:
+        told["query"] = {"text": " ".join(args.text), "parsed": answer.parsed.as_json()}
+    if answer.suggestion:
+        told["suggestion"] = answer.suggestion
+    if answer.depth:
+        told["depth"] = answer.depth
+    if answer.approximate:
+        told["approximate"] = True
+    if answer.total is not None:
+        told["total"] = counting.total_answer(answer.total)
+        told["facets"] = counting.facet_answers(answer.facets)
+    if answer.explanation and answer.hits:
+        told["explanation"] = [
+            {"words": {word.word: word.weight for word in hit.words}, "sentence": hit.sentence}
+            for hit in answer.explanation.hits
+        ]
+    return told
 
 
-def _write(answered: _Answered) -> None:
-    """Write the hits and the counts for a person."""
-    reasons = answered.reasons or [""] * len(answered.evidence)
-    for hit, reason in zip(answered.evidence, reasons, strict=True):
-        write(_shown(hit, reason))
-    _write_counts(answered.evidence, answered.facets, answered.total, answered.seconds)
+def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: str) -> int:
+    """Print the answer of several indexes as :func:`_print` does that of one."""
+    for name, part in answer.indexes.items():
+        if part.note:
+            say(f"note: {name}: {part.note}")
+        if part.suggestion:
+            say(f"did you mean, in {name}: " + _STEERING.sub("\ufffd", part.suggestion))
+    parsed, counts = next(iter(answer.indexes.values())).question.parsed, answer.counts
+    if wanted == JSON:
+        told: dict[str, object] = {}
+        if parsed:
+            told["query"] = {"text": " ".join(args.text), "parsed": parsed.as_json()}
+        told["hits"] = answer.hits
+        if counts:
+            told["total"] = counting.total_answer(counts.total)
+            told["facets"] = counting.facet_answers(counts.facets)
+        _write_json(told)
+    elif wanted:
+        write_bytes(listings.list_hits(answer.hits, wanted).encode())
+    else:
+        write("".join(_shown(hit, "") for hit in answer.hits))
+        facets, total = (counts.facets, counts.total) if counts else ({}, None)
+        _write_counts(answer.hits, facets, total, answer.took)
+    return DONE
+
+
+def _write_json(told: dict[str, object]) -> None:
+    write(msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n")
 
 
 def _write_counts(
-    evidence: Sequence[Evidence], facets: Mapping[str, FacetCounts], total: Total | None, seconds: float
+    evidence: Sequence[Evidence], facets: Mapping[str, FacetCounts], total: Total | None, took: Took
 ) -> None:
     """Write the facets, and say how many hits there are."""
     for line in counting.facet_lines(facets):
         write(_STEERING.sub("\ufffd", line) + "\n")
     sys.stdout.flush()  # what goes wrong with the hits is said, not that there are some
     of_all = f" of {counting.described(total)}" if total is not None else ""
-    count = f"{counted(len(evidence), 'hit')}{of_all} in {seconds * 1000:.0f} ms"
+    count = f"{counted(len(evidence), 'hit')}{of_all} in {took.retrieve + took.evidence:.0f} ms"
     say(count if evidence else f"no hits{of_all}")
-
-
-def _search_several(args: argparse.Namespace, config: Config, text: str, wanted: str) -> int:
-    """Search several indexes and print the evidence in one ranking."""
-    parsed = parse_query(text) if args.syntax == QUERY else None
-
-    def asked(index: Index) -> Search:
-        search = asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset)
-        return parse_query(text, search, undated=args.undated == "keep").search if parsed else search
-
-    began = perf_counter()
-    evidence, counts = search_several(args, config, parsed.text if parsed else text, asked, _fields(args.facet))
-    if wanted == JSON:
-        answer: dict[str, object] = {"query": {"text": text, "parsed": parsed.as_json()}} if parsed else {}
-        answer["hits"] = evidence
-        if counts:
-            answer["total"] = counting.total_answer(counts.total)
-            answer["facets"] = counting.facet_answers(counts.facets)
-        write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
-    elif wanted:
-        write_bytes(listings.list_hits(evidence, wanted).encode())
-    else:
-        write("".join(_shown(hit, "") for hit in evidence))
-        facets, total = (counts.facets, counts.total) if counts else ({}, None)
-        _write_counts(evidence, facets, total, perf_counter() - began)
-    return DONE
 
 
 def _format(args: argparse.Namespace) -> str:
@@ -406,37 +358,17 @@ def _emphasised(text: str) -> str:
     return text.replace("\ue000", bold).replace("\ue001", plain)
 
 
-class Several(NamedTuple):
-    """The evidence from several indexes in one ranking, and what was asked to be counted."""
+def _names(args: argparse.Namespace) -> list[str]:
+    """Return the names of several indexes.
 
-    evidence: list[Evidence]
-    counts: CountsOfMany | None
-
-
-def search_several(
-    args: argparse.Namespace, config: Config, text: str, asked_of: AskedOf, fields: Mapping[str, int]
-) -> Several:
-    """Return the evidence from the indexes of ``--index`` in one ranking; what a reader should know is said.
-
-    Raises UsageError if an index is given twice, a weight makes no sense, or something is asked that one index alone
-    can answer.
+    Raises UsageError if one is given twice, or something is asked that one index alone can answer.
     """
     if args.explain or args.like:
         raise UsageError("--explain and --like are answered by one index; give one --index")
     names = [str(folder) for folder in args.index]
     if len(set(map(_real, args.index))) < len(names):
         raise UsageError("argument --index: is given twice; give it once", remedy="see factseek search --help")
-    weights = _weights(args.weight, names)
-    with ExitStack() as opened:
-        indexes = {name: opened.enter_context(open_index(name, config)) for name in names}
-        searches = {name: asked_of(index) for name, index in indexes.items()}
-        for name, index in indexes.items():
-            if note := index.note(text, searches[name]):
-                say(f"note: {name}: {note}")
-            if spelt := index.spellings(text, searches[name]):
-                say(f"did you mean, in {name}: {respelt(text, spelt)}")
-        evidence = search_many(indexes, text, searches, weights=weights)
-        return Several(evidence, counts_of_many(indexes, text, searches, fields) if args.count or fields else None)
+    return names
 
 
 def _real(folder: Path) -> Path:

@@ -14,7 +14,7 @@ from ..domain import FacetCounts, Filter, Total
 from ..errors import QueryError
 from ..store.columns import COUNTED, YEAR, Documents, Rows
 from .evidence import Answer
-from .index_state import Question
+from .index_state import CountQuery
 
 if TYPE_CHECKING:
     from .snapshot import Snapshot
@@ -140,7 +140,7 @@ class HitCounter:
             raise LookupError("the snapshot is gone")
         return snapshot
 
-    def count(self, question: Question) -> Total:
+    def count(self, question: CountQuery) -> Total:
         """Return how many documents, or passages where these are ranked, can be found for a text."""
         resolved, where = question.resolved, question.where
         matches, passing = self._matching(question), self._passing(where, "")
@@ -152,7 +152,7 @@ class HitCounter:
             mask = _both(matches.rows, admitted)
         return Total(size if mask is None else int(np.count_nonzero(mask)), matches.by_words)
 
-    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+    def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents of a text by the values of each field, without what the filter says of that field.
 
         What the query itself asks for holds all the same.
@@ -174,7 +174,7 @@ class HitCounter:
         excluded = [snapshot.columns.owner(row) for docid in where.excluded for row in snapshot.rows_of(docid)]
         return snapshot.columns.passing(where.of_documents, beside, sorted(set(excluded)))
 
-    def _matching(self, question: Question) -> _Matches:
+    def _matching(self, question: CountQuery) -> _Matches:
         text, resolved, where, _ = question
         of_words = where.of_words if where is not None else Filter()
         key = (resolved.retriever, resolved.rankings, text, of_words)
@@ -200,9 +200,10 @@ def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
     countable = (*COUNTED, *declared)
     for field, most in fields.items():
         if field not in countable:
-            raise QueryError(f"there is no field {field!r} to count", remedy=f"there are {', '.join(countable)}")
+            remedy = f"there are {', '.join(countable)}"
+            raise QueryError(f"there is no field {field!r} to count", remedy=remedy, field="facets")
         if not 1 <= most <= MOST_VALUES:
-            raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field")
+            raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field", field="facets")
 
 
 def _dated(where: Filter | None) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from .. import stages
-from ..deadline import HIGHLIGHTS, WRITTEN, Deadline, Unbounded
+from ..deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Unbounded
 from ..domain import Document, Hit, Part, Span
 from ..lucene.analysis import Highlighter, highlighter, in_time
 from ..store.documents import Place, Stored
@@ -65,6 +65,32 @@ class EvidenceReader:
         if limit is None:
             return marked
         return in_time(marked, partial(limit.is_over, HIGHLIGHTS))
+
+    def with_passages(self, text: str, hits: Sequence[Evidence], limit: Deadline | None) -> list[Evidence]:
+        """Return the hits, each with all passages of its document that hold a word of ``text``, and its best one.
+
+        After the limit, which notes that passages are missing, it is the best one alone.
+        """
+        marked = highlighter(text, self._state.terms)
+        if limit:
+            marked = in_time(marked, partial(limit.is_over, PASSAGES))
+        return [msgspec.structs.replace(hit, passages=self._passages(marked, hit, limit)) for hit in hits]
+
+    def _passages(self, marked: Highlighter, hit: Evidence, limit: Deadline | None) -> list[PassageAnswer]:
+        if limit and limit.is_over(PASSAGES):
+            return [hit.passage]
+        passages = []
+        for passage in self._state.passages(hit.docid):
+            marks = marked(passage.text)
+            if marks or passage.number == hit.passage.number:
+                if limit:
+                    limit.memory.spend(WRITTEN * sys.getsizeof(passage.text))
+                passages.append(
+                    PassageAnswer(
+                        number=passage.number, start=passage.start, end=passage.end, text=passage.text, highlights=marks
+                    )
+                )
+        return passages
 
     def texts(self, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
         """Return the passages of hits, in their order; ``spend`` takes the memory of each document as it is read.

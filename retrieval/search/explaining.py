@@ -1,11 +1,108 @@
-"""Why a hit stands where it does, for people: the words that it holds, and what each ranking and stage made of it."""
+"""Why a hit stands where it does: the words that it holds, and what each ranking and stage made of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from .. import stages
 from ..domain import Hit, Part
-from .options import ResolvedSearch
+from ..lucene.analysis import query_terms
+from .evidence import Answer, RetrieverPart, part_answer
+from .options import ResolvedSearch, Search
+from .score_normalizers import FusionKind
+
+if TYPE_CHECKING:
+    from .index import Index
+
+
+class WordWeight(Answer):
+    """By how much the score falls when a word is left out; negative if it rises."""
+
+    word: str
+    weight: float
+
+
+class FusionAnswer(Answer):
+    """The fusion of rankings: ``rrf_k`` counts for rrf alone, ``depth`` is how many hits of each took part."""
+
+    kind: FusionKind
+    rrf_k: int
+    weights: dict[str, float]
+    depth: int
+
+
+class ExplainedPart(Answer):
+    """A retriever's own rank (from 1) and score of a hit; a hit's votes add up to its score."""
+
+    rank: int
+    score: float
+    vote: float
+
+
+class ExplainedHit(Answer):
+    """How the score of a hit came about.
+
+    ``words`` are the words of the query that its passage holds, each with what BM25 counts it as, heaviest first;
+    ``sentence`` says all of it for people.
+    """
+
+    rank: int
+    docid: str
+    passage: int
+    score: float
+    retrievers: dict[str, ExplainedPart]
+    words: list[WordWeight]
+    sentence: str
+    stages: dict[str, RetrieverPart] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Explanation(Answer):
+    """The text after the profile, its terms by the analyzer, and how scores came about."""
+
+    text: str
+    terms: list[str]
+    fusion: FusionAnswer | None
+    hits: list[ExplainedHit]
+
+
+def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -> Explanation:
+    """Return what was searched for, and how the score of each hit came about."""
+    resolved = index.resolve(search)
+    text = resolved.text(query)
+    fusion = resolved.settings.search.fusion if resolved.fuses else None
+    words = index.word_weights(query, hits, search)
+    return Explanation(
+        text=text,
+        terms=sorted(query_terms(text, index.terms)),
+        fusion=msgspec.convert(fusion, FusionAnswer, from_attributes=True) if fusion else None,
+        hits=[
+            _explained(rank, hit, weights, resolved)
+            for rank, (hit, weights) in enumerate(zip(hits, words, strict=True), search.offset + 1)
+        ],
+    )
+
+
+def _explained(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch) -> ExplainedHit:
+    parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
+    staged = set(stages.names()) if len(parts) > 1 else set()
+    return ExplainedHit(
+        rank=rank,
+        docid=hit.docid,
+        passage=hit.passage,
+        score=hit.score,
+        retrievers={
+            part.retriever: ExplainedPart(rank=part.rank, score=part.score, vote=part.vote)
+            for part in parts
+            if part.retriever not in staged
+        },
+        words=[WordWeight(word=word, weight=round(weight, 4)) for word, weight in _heaviest(words)],
+        sentence=sentence(rank, hit, words, resolved, stages.names()),
+        stages={part.retriever: part_answer(part, staged=True) for part in parts if part.retriever in staged}
+        or msgspec.UNSET,
+    )
 
 
 def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch, stages: Sequence[str]) -> str:
@@ -14,24 +111,19 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
     ``words`` are the words of the query that its passage holds, with their weights; ``stages`` the names of all stages.
     """
     parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
-    fused = resolved.rankings != (resolved.retriever,)
     ranked = [part for part in parts if part.retriever not in stages]
-    pieces = [_held(words), *(_ranking(part, fused=fused and hit.score >= 0) for part in ranked)]
-    pieces += list(_missed(ranked, resolved)) if fused else []
+    vote = resolved.fuses and hit.score >= 0
+    pieces = ["The passage holds no word of the query"]
+    if words:
+        pieces = [f"The passage holds {_listed([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"]
+    pieces += [
+        f"{part.retriever} ranks it number {part.rank} with {part.score:.4f}"
+        + (f", a vote of {part.vote:.4f}" if vote else "")
+        for part in ranked
+    ]
+    pieces += _missed(ranked, resolved) if resolved.fuses else []
     pieces += [f"it came to {part.retriever} as number {part.rank}" for part in parts if part.retriever in stages]
     return f"{'; '.join(pieces)}."
-
-
-def _held(words: Mapping[str, float]) -> str:
-    if not words:
-        return "The passage holds no word of the query"
-    heaviest = sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))
-    return f"The passage holds {_listed([f'{word} ({weight:.2f})' for word, weight in heaviest])}"
-
-
-def _ranking(part: Part, *, fused: bool) -> str:
-    vote = f", a vote of {part.vote:.4f}" if fused else ""
-    return f"{part.retriever} ranks it number {part.rank} with {part.score:.4f}{vote}"
 
 
 def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
@@ -43,6 +135,10 @@ def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
     for name in resolved.rankings:
         if name not in having:
             yield f"{name} does not have it among its first {depth}"
+
+
+def _heaviest(words: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def _listed(words: Sequence[str]) -> str:

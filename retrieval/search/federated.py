@@ -7,17 +7,21 @@ there and a constant (reciprocal rank fusion). Documents of two indexes are two 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Container, Mapping, Sequence
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
+from ..deadline import CutOffError
 from ..domain import FacetCounts, Hit, Part, Total
 from ..errors import QueryError
 from ..filters import last_day
+from ..lucene.spelling import respelt
+from .answer import Coverage, IndexQuestion, Question, Took, again, coverage, milliseconds
 from .counting import MOST_VALUES
 from .evidence import Evidence
-from .options import DEFAULT_SEARCH, Search
+from .options import DEFAULT_SEARCH, ResolvedSearch, Search
 from .order import float32, scores_below
 
 if TYPE_CHECKING:
@@ -56,6 +60,39 @@ class CountsOfMany(NamedTuple):
         return Total(sum(total.hits for total in counted), all(total.matching for total in counted))
 
 
+class IndexAnswer(NamedTuple):
+    """One of several indexes that were asked: its question as it understood it, and what a reader should know."""
+
+    question: IndexQuestion
+    resolved: ResolvedSearch
+    weight: float
+    note: str
+    suggestion: str
+    missing: tuple[str, ...]
+
+    @property
+    def coverage(self) -> Coverage:
+        """What of the index was ready in time and what was not; empty if all was."""
+        return coverage(self.resolved.rankings, self.missing)
+
+
+class FederatedAnswer(NamedTuple):
+    """One ranking over several indexes, each hit with its index, and what is said of each index by its name."""
+
+    hits: list[Evidence]
+    ranked: list[IndexedHit]
+    more: bool
+    rrf_k: int
+    took: Took
+    indexes: dict[str, IndexAnswer]
+    counts: CountsOfMany | None = None
+
+    @property
+    def retriever(self) -> str:
+        """What logs and metrics call a search of several indexes."""
+        return "many"
+
+
 def search_many(
     indexes: Mapping[str, Index],
     query: str,
@@ -71,17 +108,78 @@ def search_many(
     first is asked. A shorter list is the beginning of a longer one.
     Raises QueryError, naming the index, if one cannot answer.
     """
-    searches = {name: asked if isinstance(asked, Search) else asked[name] for name in indexes}
-    chosen = chosen_weights(indexes, weights)
-    first = next(iter(searches.values()))
-    settings = next(iter(indexes.values())).resolve(first).settings.search
-    page = MergedPage(settings.k, first.offset, first.sort, settings.fusion.depth)
-    rankings = {
-        name: _asked(index, name, query, page.asked(searches[name], index.settings.search.max_k))
-        for name, index in indexes.items()
+    questions = {
+        name: Question(query, asked if isinstance(asked, Search) else asked[name], highlight=highlight)
+        for name in indexes
     }
-    hits, _ = page.of(fused(rankings, chosen, settings.fusion.rrf_k, page.deepest), indexes)
-    return evidence_of(indexes, query, searches, hits, highlight=highlight, after=first.offset)
+    return answer(indexes, questions, weights).hits
+
+
+def answer(
+    indexes: Mapping[str, Index],
+    questions: Mapping[str, Question],
+    weights: Mapping[str, float] | None = None,
+    rrf_k: int = 0,
+) -> FederatedAnswer:
+    """Answer a question from several indexes, by name, in one ranking.
+
+    The questions differ in what each index is searched for. How many hits, after which and in which order, and what is
+    said of them, is what the first is asked; ``rrf_k`` is the configuration's unless it is said.
+    Raises QueryError, naming the index, if one cannot answer; CutOffError if none was ready in time.
+    """
+    since, chosen = monotonic(), chosen_weights(indexes, weights)
+    asked = {name: questions[name].to(index) for name, index in indexes.items()}
+    first, searches = next(iter(questions.values())), {name: part.search for name, part in asked.items()}
+    text = next(iter(asked.values())).text
+    counts = counts_of_many(indexes, text, searches, first.facets) if first.count or first.facets else None
+    began = perf_counter()
+    settings = next(iter(indexes.values())).resolve(first.search).settings.search
+    page = MergedPage(settings.k, first.search.offset, first.search.sort, settings.fusion.depth)
+    rankings, cut_off = {}, []
+    for name, index in indexes.items():
+        search = page.asked(searches[name], index.settings.search.max_k)
+        try:
+            (rankings[name],) = _of_index(name, index.search, [text], search)
+        except CutOffError:
+            rankings[name] = []
+            cut_off.append(name)
+    if len(cut_off) == len(indexes):
+        raise CutOffError("no index was ready in time; try again")
+    rrf_k = rrf_k or settings.fusion.rrf_k
+    shown, more = page.of(fused(rankings, chosen, rrf_k, page.deepest), indexes)
+    retrieved, reading = perf_counter(), again(first.search.limit)
+    # What stands before the page was found in other places of each index.
+    told = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
+    hits = evidence_of(indexes, text, told, shown, highlight=first.highlight, after=first.search.offset)
+    if first.passages:
+        hits = [indexes[str(hit.index)].with_passages(text, [hit], told[str(hit.index)])[0] for hit in hits]
+    each = {}
+    for name, index in indexes.items():
+        limits = [limit.missing for limit in (searches[name].limit, reading) if limit]
+        spelt = index.spellings(text, searches[name])
+        each[name] = IndexAnswer(
+            question=asked[name],
+            resolved=index.resolve(searches[name]),
+            weight=chosen[name],
+            note=index.note(text, searches[name]),
+            suggestion=respelt(first.query, spelt) if spelt else "",
+            missing=(*(late for names in limits for late in names), *index.missing_since(since)),
+        )
+    took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
+    more = more and page.offset + page.k < settings.max_k
+    return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _of_index(name: str, call: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
+    """Return what a call to an index returns; a QueryError of it names the index."""
+    try:
+        return call(*args, **options)
+    except QueryError as error:
+        raise QueryError(f"{name}: {error.what}", remedy=error.remedy, field=error.field) from None
 
 
 class MergedPage(NamedTuple):
@@ -119,11 +217,8 @@ def counts_of_many(
     each: dict[str, dict[str, FacetCounts]] = {}
     wanted = {field: MOST_VALUES for field in fields if field != INDEX}
     for name, index in indexes.items():
-        try:
-            totals[name] = index.count(query, searches[name])
-            each[name] = dict(index.facets(query, wanted, searches[name]))
-        except QueryError as error:
-            raise QueryError(f"{name}: {error.what}", remedy=error.remedy) from None
+        totals[name] = _of_index(name, index.count, query, searches[name])
+        each[name] = dict(_of_index(name, index.facets, query, wanted, searches[name]))
     chosen = {field: {value for search in searches.values() for value in _admitted(search, field)} for field in fields}
     return CountsOfMany(
         totals,
@@ -229,11 +324,3 @@ def _cut(facet: FacetCounts, most: int, chosen: Container[str]) -> FacetCounts:
     named = [pair for pair in facet.values if pair not in first and pair[0] in chosen]
     left_out = sum(count > 0 for _, count in facet.values) - len(first)
     return facet._replace(values=first + named, more=facet.more + left_out)
-
-
-def _asked(index: Index, name: str, query: str, asked: Search) -> list[Hit]:
-    try:
-        (hits,) = index.search([query], asked)
-    except QueryError as error:
-        raise QueryError(f"{name}: {error.what}", remedy=error.remedy) from None
-    return hits

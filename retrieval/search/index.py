@@ -20,10 +20,11 @@ from ..filters import refuse_texts
 from ..lucene.analysis import TermCache
 from ..records.runs import best_documents
 from ..store.manifest import VECTORS
+from .answer import Answer, Question, answer
 from .counting import check_fields
 from .evidence import Evidence
 from .evidence_reader import EvidenceReader
-from .index_state import Question, ShardState
+from .index_state import CountQuery, ShardState
 from .opening import Opening, open_state
 from .options import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, reads_vectors
 from .parts import footprint, left_out, like, note, spellings, word_weights
@@ -139,10 +140,10 @@ class Index:
         check_fields(fields, self.info.filter_fields)
         return self._state.facets(self._question(query, asked), fields)
 
-    def _question(self, query: str, asked: Search) -> Question:
+    def _question(self, query: str, asked: Search) -> CountQuery:
         resolved = self._resolver.resolve(asked)
         (text,) = self._resolver.texts([query], resolved)
-        return Question(text, resolved, asked.where, asked.typed)
+        return CountQuery(text, resolved, asked.where, asked.typed)
 
     def word_weights(self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
         """Return the words of the query that the passage of each hit holds, with what BM25 counts each as."""
@@ -183,6 +184,20 @@ class Index:
         highlighted = partial(self._reader.evidences, highlight=highlight, limit=asked.limit, after=asked.offset)
         evidences = highlighted(read, resolved.retriever, copies)
         return map(self._with_weak, evidences) if resolved.encodes else evidences
+
+    def with_passages(self, query: str, hits: Sequence[Evidence], asked: Search = DEFAULT_SEARCH) -> list[Evidence]:
+        """Return the hits, each with all passages of its document that hold a word of ``query``, and its best one.
+
+        After the limit, which notes that passages are missing, it is the best one alone.
+        """
+        return self._reader.with_passages(self._resolver.resolve(asked).text(query), hits, asked.limit)
+
+    def answer(self, question: Question) -> Answer:
+        """Answer a question whole: its hits as evidence, counts, notes, reasons, as far as it asks for them.
+
+        Raises QueryError, naming the field where one is to blame, CutOffError if no ranking was ready in time.
+        """
+        return answer(self, question)
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
         """Mark the hits that every ranking which has them found by meaning alone, below the floor of the index."""

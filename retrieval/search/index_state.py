@@ -28,7 +28,7 @@ ReadNote = Callable[[Document, Span], object]
 """Whoever wants to see each passage as it is read."""
 
 
-class Question(NamedTuple):
+class CountQuery(NamedTuple):
     """What is counted: a text as its profile left it, with the choices and the filter of its search.
 
     ``typed`` is the part of the filter that the query itself asks for.
@@ -81,11 +81,11 @@ class IndexState(Protocol):
         """Return the rankings of several names, made together with these settings."""
         ...
 
-    def count(self, question: Question) -> Total:
+    def count(self, question: CountQuery) -> Total:
         """Return how many documents, or passages where these are ranked, can be found."""
         ...
 
-    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+    def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents by the values of each field."""
         ...
 

@@ -62,6 +62,11 @@ class ResolvedSearch(NamedTuple):
     approximate: bool = False
 
     @property
+    def fuses(self) -> bool:
+        """Whether hits come from several rankings, or from another than the retriever."""
+        return self.rankings != (self.retriever,)
+
+    @property
     def encodes(self) -> bool:
         """Whether queries are encoded."""
         return reads_vectors(self.views)

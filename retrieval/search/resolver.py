@@ -39,6 +39,7 @@ class Resolver:
         self._config = config
         # Of the state, not of this object: a circle would keep what a closed index held until it is collected.
         self._resolved = lru_cache(maxsize=REMEMBERED)(partial(_resolved, state.manifest, state.folder, config))
+        self._retrievers: dict[int, tuple[ResolvedSearch, Retriever]] = {}
         self._context = StageContext(config, state.manifest, lambda: state.terms)
 
     def resolve(self, asked: Search) -> ResolvedSearch:
@@ -78,14 +79,24 @@ class Resolver:
         return [_worded(query, resolved) for query in queries]
 
     def retriever(self, resolved: ResolvedSearch) -> Retriever:
-        """Open the retriever of a search."""
-        return self._state.ranking(resolved.retriever, resolved.settings)
+        """Return the retriever of a search, opened if that is not remembered."""
+        known = self._retrievers.get(id(resolved))
+        if known is None or known[0] is not resolved:
+            while len(self._retrievers) >= REMEMBERED:
+                self._retrievers.pop(next(iter(self._retrievers), 0), None)
+            known = self._retrievers[id(resolved)] = (
+                resolved,
+                self._state.ranking(resolved.retriever, resolved.settings),
+            )
+        return known[1]
 
     def stages(self, resolved: ResolvedSearch, where: Filter | None) -> list[Named]:
         """Open the stages of a search under a filter.
 
         Raises QueryError if there is none of a name, one is named twice, or it cannot be opened.
         """
+        if not resolved.settings.search.stages:
+            return []
         return stages.opened_over(resolved.settings.search.stages, self._state, where, self._context)
 
     def re_ranker(self) -> ReRanker:
@@ -96,7 +107,8 @@ class Resolver:
         return self._context.re_ranker()
 
     def close(self) -> None:
-        """Let go of what stages kept."""
+        """Let go of what was opened."""
+        self._retrievers.clear()
         self._context.close()
 
     def views(self, retriever: str) -> Sequence[str]:

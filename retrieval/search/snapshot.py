@@ -34,7 +34,7 @@ from ..views import OpenSegment
 from ..views.words import WordIndex
 from .collection_statistics import FieldStatistics, Term, TermCount
 from .counting import HitCounter
-from .index_state import Question, ShardState
+from .index_state import CountQuery, ShardState
 from .order import Rows
 from .retriever import Rankings, Retriever
 
@@ -230,11 +230,11 @@ class Snapshot:
         """Return the rankings of several names, made together with these settings."""
         return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
 
-    def count(self, question: Question) -> Total:
+    def count(self, question: CountQuery) -> Total:
         """Return how many documents, or passages where these are ranked, can be found."""
         return self._counter.count(question)
 
-    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+    def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents by the values of each field."""
         return self._counter.facets(question, fields)
 

@@ -17,12 +17,13 @@ from msgspec import UNSET, UnsetType
 from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError
+from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer, Evidence
 from ...retrieval.search.retriever import ReRanker
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions
-from ..search import TimedOutError, limit_of, note_query, search_of, whole_evidence
+from ..search import TimedOutError, limit_of, note_query, search_of, whole_answer
 from . import configured_index
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def hits_of(
     Raises BadInput, naming the client's own field, or TimedOutError.
     """
     search = search_of(options, index, k_name=k_name)
-    return whole_evidence(index, query, search, highlight=False, query_name=query_name).hits
+    return whole_answer(index, Question(query, search, highlight=False), query_name).hits
 
 
 def whole_text(title: str, text: str) -> str:

@@ -22,7 +22,7 @@ import msgspec
 from flask import request
 from msgspec import UNSET, Meta, UnsetType
 
-from ...indexer.changes import Change
+from ...indexer.queue import Change
 from ...retrieval.config import Count
 from ...retrieval.deadline import CutOffError
 from ...retrieval.domain import Document, Hit, VectorQuery

@@ -20,12 +20,13 @@ from msgspec import UNSET, Meta, UnsetType
 from ...retrieval.config import Count
 from ...retrieval.domain import Document
 from ...retrieval.filters import last_day
+from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer, Evidence
 from ...retrieval.search.options import Search
 from ..api.paging import resume
 from ..errors import BadInput, Problem
 from ..schemas import FilterRequest, RequestFields, SearchRequest
-from ..search import TimedOutError, limit_of, search_of, whole_evidence
+from ..search import TimedOutError, limit_of, search_of, whole_answer
 from . import Adapter, configured_index
 
 if TYPE_CHECKING:
@@ -150,12 +151,12 @@ def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
         since=f"{asked.maxAgeDays} days" if asked.maxAgeDays else "",
     )
     try:
-        page = resume(configured_index().name, wanted)
+        page = resume({configured_index().name: 1.0}, wanted)
     except BadInput as error:
         if error.field != "cursor":
             raise
         raise BadInput("pageToken", "is not that of this search; send it with what it was given for") from None
-    index, oldest = page.served.index, ""
+    index, oldest = next(iter(page.served.values())).index, ""
     if asked.maxAgeDays:
         oldest = (datetime.now(UTC).date() - timedelta(days=min(asked.maxAgeDays, 700_000))).isoformat()
     undated = msgspec.structs.replace(page.asked, since="")
@@ -163,7 +164,7 @@ def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
     reviews, more = _found(index, asked.query, search, oldest) if asked.query else _newest(index, search, oldest)
     return GoogleClaims(
         claims=[_claim(*review) for review in reviews] or UNSET,
-        next_page_token=page.cursor_after(search.offset + len(reviews)) if more else UNSET,
+        next_page_token=page.cursor(search.offset + len(reviews)) if more else UNSET,
     )
 
 
@@ -174,14 +175,14 @@ def _found(index: Index, query: str, search: Search, oldest: str) -> tuple[Revie
     Raises BadInput if the query cannot be searched for, TimedOutError if there was no time.
     """
     if not oldest:
-        result = whole_evidence(index, query, search, highlight=False)
+        result = whole_answer(index, Question(query, search, highlight=False))
         return [(hit.passage.text, hit) for hit in result.hits], result.more
     most, last = index.settings.search.max_k, search.offset + (search.k or index.settings.search.k)
     reviews: Reviews = []
     begin, size, more = 0, _FIRST_SLICE, True
     while more and begin < most and len(reviews) <= last:
         size = min(size, most - begin)
-        result = whole_evidence(index, query, search._replace(k=size, offset=begin), highlight=False)
+        result = whole_answer(index, Question(query, search._replace(k=size, offset=begin), highlight=False))
         reviews += [(hit.passage.text, hit) for hit in result.hits if _day(hit) >= oldest]
         begin, size, more = begin + size, 2 * size, result.more
     return reviews[search.offset : last], len(reviews) > last

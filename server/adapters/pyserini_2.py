@@ -8,12 +8,13 @@ import msgspec
 from msgspec import Meta
 
 from ...retrieval.config import Positive, Unit, Weight
+from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer
 from ..errors import BadInput, Problem, RefusedError, UnknownIndexError
 from ..memory import charged_document
 from ..runtime import index_named
-from ..schemas import ForeignFields, Parse, QueryField, SearchOptions, document_answer
-from ..search import search_of, whole_evidence
+from ..schemas import ForeignFields, Parse, SearchOptions, document_answer
+from ..search import search_of, whole_answer
 from . import Adapter
 from ._shared import EXAMPLE
 
@@ -53,7 +54,7 @@ class Pyserini2DocParameters(ForeignFields, kw_only=True):
 class Pyserini2Search(Pyserini2DocParameters, kw_only=True):
     """The parameters of Pyserini 2's search; with ``k1`` and ``b`` it ranks by BM25 alone."""
 
-    query: QueryField
+    query: Annotated[str, Meta(description="a claim, a tweet or a question")]
     hits: Annotated[Positive, Meta(description="how many hits")] = 10
     k1: Annotated[Weight | None, Meta(description="BM25's; goes with b")] = None
     b: Annotated[Unit | None, Meta(description="BM25's; goes with k1")] = None
@@ -103,7 +104,7 @@ def pyserini_2_search(asked: Pyserini2Search, name: str) -> Pyserini2Answer:
         search = search._replace(bm25=msgspec.structs.replace(index.settings.bm25, k1=asked.k1, b=asked.b))
     candidates = [
         Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, asked))
-        for hit in whole_evidence(index, asked.query, search, highlight=False).hits
+        for hit in whole_answer(index, Question(asked.query, search, highlight=False)).hits
     ]
     return Pyserini2Answer(index=name, query=Pyserini2Query(text=asked.query), candidates=candidates)
 

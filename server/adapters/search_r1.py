@@ -13,11 +13,12 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from ...retrieval.config import Positive
+from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer
 from ..errors import BadInput
 from ..runtime import registry
 from ..schemas import ForeignFields, SearchOptions
-from ..search import limit_of, search_of, whole_evidence
+from ..search import limit_of, search_of, whole_answer
 from . import Adapter, configured_index
 from ._shared import FASTAPI_STATUSES, FastAPIFailure, ranked, re_ranker, whole_text
 
@@ -68,7 +69,7 @@ def search_r1_retrieve(asked: SearchR1Queries) -> SearchR1Answer:
     texts = {query: query[:longest] for query in asked.queries if resolved.has_words(query[:longest])}
     found: dict[str, list[Any]] = {}
     for query, text in texts.items():  # the same query is asked by many runs
-        hits = whole_evidence(index, text, search, highlight=False, query_name="queries").hits
+        hits = whole_answer(index, Question(text, search, highlight=False), "queries").hits
         documents = [
             SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}') for hit in hits
         ]

@@ -21,21 +21,13 @@ from ...retrieval.deadline import CutOffError, Deadline
 from ...retrieval.domain import Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.records.runs import run_lines
+from ...retrieval.search.answer import Took, coverage, milliseconds
 from ...retrieval.search.evidence import Evidence
 from ..errors import BadInput
 from ..memory import NoMemoryError, PartMemory, answer_memory
 from ..runtime import registry
-from ..schemas import BatchFault, BatchHits, BatchQuery, BatchRequest, CoverageIfAny, Took
-from ..search import (
-    approximate_if_so,
-    coverage_of,
-    limit_of,
-    milliseconds,
-    note_search,
-    search_of,
-    with_missing,
-)
-from .explanation import with_passages
+from ..schemas import BatchFault, BatchHits, BatchQuery, BatchRequest
+from ..search import limit_of, note_search, search_of
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -147,7 +139,7 @@ class Batch:
         lines, faults = [], 0
         for ranked in chain.from_iterable(map(_without_waiting, self._ranked())):
             try:
-                if ranked.fault or ranked.coverage:
+                if ranked.fault or ranked.missing:
                     raise QueryError("not answered, or not by all retrievers: a run has no place to say so")
                 lines.append(run_lines(ranked.query.qid, ranked.hits, self._request.run_id))
             except QueryError:
@@ -165,11 +157,16 @@ class Batch:
     def _answer(self, ranked: _Ranked, evidence: list[Evidence], reading: Deadline) -> BatchHits:
         text = ranked.query.text
         if self._request.passages:
-            evidence = with_passages(self._index, text, self.search, evidence, reading)
-        coverage = with_missing(ranked.coverage, self._index, self.search, reading)
-        note = self._index.note(text, self.search)
-        approximate = approximate_if_so(self._index, self.search)
-        return BatchHits(qid=ranked.query.qid, note=note, hits=evidence, coverage=coverage, approximate=approximate)
+            evidence = self._index.with_passages(text, evidence, self.search._replace(limit=reading))
+        resolved = self._index.resolve(self.search)
+        missing = (*ranked.missing, *reading.missing, *self._index.missing_since(reading.began))
+        return BatchHits(
+            qid=ranked.query.qid,
+            note=self._index.note(text, self.search),
+            hits=evidence,
+            coverage=coverage(resolved.rankings, missing) or msgspec.UNSET,
+            approximate=resolved.approximate or msgspec.UNSET,
+        )
 
     def _ranked(self) -> Iterator[list[_Ranked] | None]:
         """Yield the rankings of a few queries at once, of which the documents are read together; None to wait."""
@@ -242,8 +239,8 @@ class Batch:
     def _rank(self, queries: Sequence[BatchQuery], memory: PartMemory) -> list[_Ranked]:
         limit = self._limit(self._seconds * len(queries), memory=memory)
         hits = self._index.search([query.text for query in queries], self.search._replace(limit=limit))
-        coverage = coverage_of(self._index, self.search, limit)
-        return [_Ranked(query, ranking, None, coverage) for query, ranking in zip(queries, hits, strict=True)]
+        missing = (*limit.missing, *self._index.missing_since(limit.began))
+        return [_Ranked(query, ranking, None, missing) for query, ranking in zip(queries, hits, strict=True)]
 
     def _rank_one(self, query: BatchQuery, memory: PartMemory) -> _Ranked:
         try:
@@ -260,7 +257,7 @@ class _Ranked(NamedTuple):
     query: BatchQuery
     hits: list[Hit]
     fault: BatchFault | None = None
-    coverage: CoverageIfAny = msgspec.UNSET
+    missing: Sequence[str] = ()
 
 
 def _once(ranked: _Ranked, seen: set[str]) -> _Ranked:

@@ -292,8 +292,15 @@ def _query_parameters(operation: Operation, schemas: Json) -> list[Json]:
     return parameters
 
 
+_NO_DEFAULT: tuple[tuple[str, object], ...] = (("default", None), ("default", {}))
+
+
 def _without_null(kind: Json) -> Json:
-    """Return a field's schema as a parameter has it: left out instead of null."""
-    plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) != ("default", None)}
-    options = [option for option in kind.get("anyOf", ()) if option != {"type": "null"}]
+    """Return a field's schema as a parameter has it: left out instead of null, and no object."""
+    plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) not in _NO_DEFAULT}
+    options = [
+        option
+        for option in kind.get("anyOf", ())
+        if "$ref" not in option and option.get("type") not in ("null", "object")
+    ]
     return {**plain, **(options[0] if len(options) == 1 else {"anyOf": options} if options else {})}

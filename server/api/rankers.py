@@ -25,9 +25,10 @@ from ...retrieval.errors import ConfigError, FactseekError
 from ...retrieval.files import sha256
 from ...retrieval.languages import unknown_language
 from ...retrieval.records.model_file import State
+from ...retrieval.search.explaining import WordWeight
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
-from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RankTook, WordWeight, from_body, json_answer
+from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RankTook, from_body, json_answer
 from ..search import TimedOutError, milliseconds, note_search
 from ..settings import Config, ServerSettings
 

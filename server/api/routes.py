@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from flask import Blueprint, Response, g, request
@@ -12,6 +12,8 @@ from flask.globals import request_ctx
 from ...retrieval.domain import Span
 from ...retrieval.errors import QueryError
 from ...retrieval.search import listings
+from ...retrieval.search.answer import Answer
+from ...retrieval.search.counting import facet_answers, total_answer
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.store.documents import checksum, state_of
 from ..errors import BadInput
@@ -39,12 +41,12 @@ from ..schemas import (
     from_query,
     json_answer,
     passage_place,
+    query_text,
 )
-from ..search import RankedEvidence, limit_of, ranked_evidence, search_of, searched, suggestion, with_missing
+from ..search import answer, question_of
 from .batch import Batch, json_pieces, ndjson_pieces
-from .explanation import explanation, with_passages
 from .operations import JSON, NDJSON, TEXT
-from .paging import counts, note_of, resume
+from .paging import Page, resume
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -74,79 +76,56 @@ def search_simply(name: str) -> Response:
     """Search by a query string; answers Anserini's ``candidates`` beside ``hits``."""
     index_named(name)
     parameters = from_query(request.args, SimpleSearch)
-    page = resume(name, parameters.request().options())
-    index, asked = page.served.index, page.asked
-    search = search_of(asked, index, k_name="hits" if parameters.k is None else "k", offset=asked.offset)
-    text, search, query = searched(index, asked, search)
-    wanted = _format_of(asked.format, more=asked.count or bool(asked.facets))
-    total, facets = counts(index, asked, text, search)
-    result = ranked_evidence(index, text, search, highlight=asked.highlight)
+    page = resume({name: 1.0}, cast(SearchRequest, parameters.with_one_query()))
+    index = page.served[name].index
+    question = question_of(page.asked, index, "hits" if parameters.k is None else "k")
+    wanted = _format_of(page.asked)
+    result = answer(index, question)
     if wanted != listings.JSON:
-        return _listing(result, wanted, asked.qid)
-    return json_answer(
-        SimpleAnswer(
-            index=name,
-            query=query,
-            qid=msgspec.UNSET if asked.qid is None else asked.qid,
-            candidates=[_candidate(index, hit, parameters.parse) for hit in result.hits],
-            request_id=g.request_id,
-            manifest_id=page.served.manifest_id,
-            retriever=result.retriever,
-            took_ms=result.took,
-            note=note_of(result.note, changed=page.changed),
-            hits=result.hits,
-            suited_indexes=suited_indexes(page.served, text) or msgspec.UNSET,
-            suggestion=suggestion(asked.query, result.spellings),
-            coverage=result.coverage,
-            approximate=result.approximate,
-            depth=result.depth or msgspec.UNSET,
-            cursor=page.cursor(search, result),
-            total=total,
-            facets=facets,
-        )
-    )
+        return _listing(result, wanted, page.asked.qid)
+    candidates = [_candidate(index, hit, parameters.parse) for hit in result.hits]
+    query = query_text(question, result.parsed, result.text)
+    return json_answer(SimpleAnswer(**_fields(page, name, result), query=query, candidates=candidates))
 
 
 @blueprint.post("/v1/<name>/search")
 def search(name: str) -> Response:
     """Search by a JSON body."""
     index_named(name)
-    request_fields = from_body(request_ctx.request, SearchRequest)
-    page = resume(name, request_fields.options())
-    index, asked = page.served.index, page.asked
-    options = search_of(asked, index, k_name="k" if request_fields.hits is None else "hits", offset=asked.offset)
-    text, options, query = searched(index, asked, options)
-    wanted = _format_of(asked.format, more=asked.explain or asked.passages or asked.count or bool(asked.facets))
-    total, facets = counts(index, asked, text, options)
-    result = ranked_evidence(index, text, options, highlight=asked.highlight)
+    body = from_body(request_ctx.request, SearchRequest)
+    page = resume({name: 1.0}, body.with_one_query())
+    index = page.served[name].index
+    question = question_of(page.asked, index, "k" if body.hits is None else "hits")
+    wanted = _format_of(page.asked)
+    result = answer(index, question)
     if wanted != listings.JSON:
-        return _listing(result, wanted, asked.qid)
-    answer = SearchAnswer(
-        request_id=g.request_id,
-        qid=msgspec.UNSET if asked.qid is None else asked.qid,
-        index=name,
-        manifest_id=page.served.manifest_id,
-        retriever=result.retriever,
-        took_ms=result.took,
-        note=note_of(result.note, changed=page.changed),
-        hits=result.hits,
-        query=query if query.tells else msgspec.UNSET,
-        suited_indexes=suited_indexes(page.served, text) or msgspec.UNSET,
-        suggestion=suggestion(asked.query, result.spellings),
-        coverage=result.coverage,
-        approximate=result.approximate,
-        depth=result.depth or msgspec.UNSET,
-        cursor=page.cursor(options, result),
-        total=total,
-        facets=facets,
-    )
-    if asked.passages:
-        limit = limit_of()
-        answer.hits = with_passages(index, text, options, result.hits, limit)
-        answer.coverage = with_missing(result.coverage, index, options, limit)
-    if asked.explain:
-        answer.explanation = explanation(index, text, options, result.ranked)
-    return json_answer(answer)
+        return _listing(result, wanted, page.asked.qid)
+    query = query_text(question, result.parsed, result.text)
+    return json_answer(SearchAnswer(**_fields(page, name, result), query=query if query.tells else msgspec.UNSET))
+
+
+def _fields(page: Page[SearchRequest], name: str, result: Answer) -> dict[str, Any]:
+    """Return what both ways of asking are answered."""
+    asked, served, unset = page.asked, page.served[name], msgspec.UNSET
+    return {
+        "request_id": g.request_id,
+        "qid": unset if asked.qid is None else asked.qid,
+        "index": name,
+        "manifest_id": served.manifest_id,
+        "retriever": result.retriever,
+        "took_ms": result.took,
+        "note": page.note(result.note, name),
+        "hits": result.hits,
+        "explanation": result.explanation or unset,
+        "suited_indexes": suited_indexes(served, result.text) or unset,
+        "suggestion": result.suggestion or unset,
+        "coverage": result.coverage or unset,
+        "approximate": result.approximate or unset,
+        "depth": result.depth or unset,
+        "cursor": page.cursor(asked.offset + len(result.hits)) if result.more else unset,
+        "total": total_answer(result.total) if result.total else unset,
+        "facets": facet_answers(result.facets) if asked.facets else unset,
+    }
 
 
 @blueprint.post("/v1/<name>/search/batch")
@@ -222,13 +201,13 @@ def ready() -> Response:
     return json_answer(health, 200 if good else 503)
 
 
-def _format_of(asked: str | None, *, more: bool = False) -> str:
+def _format_of(asked: SearchRequest) -> str:
     """Return the format of an answer: what the request names, else what ``Accept`` prefers, else ``json``.
 
-    With ``more`` an answer holds what is no hit. Raises BadInput if a format has no place for that.
+    Raises BadInput if a format has no place for what is asked for.
     """
-    name = asked or _preferred()
-    if more and name != listings.JSON:
+    name = asked.format or _preferred()
+    if name != listings.JSON and (asked.explain or asked.passages or asked.count or asked.facets):
         raise BadInput(
             "format", f"{name} has no place for explain, passages, count or facets; leave them out, or ask for json"
         )
@@ -244,7 +223,7 @@ def _preferred() -> str:
     return by_media.get(wanted or JSON, listings.JSON)
 
 
-def _listing(result: RankedEvidence, name: str, qid: str | None) -> Response:
+def _listing(result: Answer, name: str, qid: str | None) -> Response:
     """Return the hits as a file; a ranking that was cut off is named in a header, for a file has no place for it.
 
     Raises BadInput if an id cannot stand in the format.
@@ -256,9 +235,8 @@ def _listing(result: RankedEvidence, name: str, qid: str | None) -> Response:
         raise BadInput("format", error.line) from None
     response = Response(content, mimetype=kind.media)
     response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.suffix}"'
-    late = [part for part, state in (result.coverage or {}).items() if state != "complete"]
-    if late:
-        response.headers["X-Cut-Off"] = ", ".join(late)
+    if result.missing:
+        response.headers["X-Cut-Off"] = ", ".join(dict.fromkeys(result.missing))
     return response
 
 

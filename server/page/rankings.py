@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
-from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from ...retrieval import retrievers, stages
-from ...retrieval.deadline import CutOffError, Deadline
+from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Hit, Part
-from ...retrieval.errors import FactseekError, NotFoundError, QueryError
+from ...retrieval.errors import FactseekError
 from ...retrieval.retrievers import RetrieverKind
+from ...retrieval.search.answer import Question, Took
 from ...retrieval.search.evidence import Evidence
-from ...retrieval.search.federated import MergedPage, chosen_weights, evidence_of, fused
 from ...retrieval.search.options import ResolvedSearch, Search
 from ..errors import BadInput
 from ..runtime import ServedIndex
-from ..schemas import Took
-from ..search import KEEP, TimedOutError, limit_of, milliseconds, note_search, ranked_evidence, search_of, understood
+from ..search import KEEP, TimedOutError, answer, answer_of_many, limit_of, query_errors_named, search_of
 from .state import PageState
 
 if TYPE_CHECKING:
@@ -36,9 +34,10 @@ _WORDS = 8
 
 
 class IndexSearch(NamedTuple):
-    """What one index is asked: the text that is ranked by, and the search."""
+    """What one index is asked: the question, the text that is ranked by, and the search with what the query asks."""
 
     served: ServedIndex
+    question: Question
     text: str
     search: Search
 
@@ -114,36 +113,30 @@ def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearc
         raise BadInput("like", reason)
     asked = []
     for one in served:
-        try:
-            search = search_of(state.options(one.index), one.index, k_name="hits", offset=state.offset)
-            if state.like:
-                text, search = one.index.like(state.like, search)
-            else:
-                text, search, _ = understood(state.query, search, state.syntax, undated=state.undated == KEEP)
-        except NotFoundError as error:
-            raise BadInput("like", error.line) from None
-        except BadInput:
-            raise
-        except QueryError as error:
-            raise BadInput("query", error.line) from None
-        asked.append(IndexSearch(one, text, search))
+        search = search_of(state.options(one.index), one.index, k_name="hits", offset=state.offset)
+        question = Question(
+            query=state.query, search=search, like=state.like, syntax=state.syntax, undated=state.undated == KEEP
+        )
+        with query_errors_named():
+            text, search, _ = question.to(one.index)
+        asked.append(IndexSearch(one, question, text, search))
     return asked
 
 
 def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
     """Return one ranking of an index, by its default retriever unless one is named."""
-    index, text = asked.served.index, asked.text
-    search = asked.search._replace(retriever=retriever or asked.search.retriever)
-    result = ranked_evidence(index, text, search)
+    index, search = asked.served.index, asked.question.search
+    question = replace(asked.question, search=search._replace(retriever=retriever or search.retriever))
+    result = answer(index, question)
     return ShownRanking(
         result.retriever,
         result.hits,
-        reasons(index, text, search, result.ranked, limit_of()),
+        reasons(index, result.text, result.search, result.ranked, limit_of()),
         result.took,
         result.more,
         _note(asked),
-        tuple(name for name, state in (result.coverage or {}).items() if state != "complete"),
-        approximate=bool(result.approximate),
+        tuple(dict.fromkeys(result.missing)),
+        approximate=result.approximate,
     )
 
 
@@ -163,58 +156,28 @@ def rankings(asked: IndexSearch) -> list[ShownRanking]:
     return each
 
 
-class _SeveralIndexes(msgspec.Struct):
-    """A search of several indexes as logs and metrics see it."""
-
-    took: Took
-    retriever: str = MANY
-
-
-def ranking_of_many(asked: Sequence[IndexSearch], state: PageState) -> ShownRanking:
+def ranking_of_many(asked: Sequence[IndexSearch]) -> ShownRanking:
     """Return one ranking over several indexes, fused by rank; each hit says its index, and stands in it for a reason.
 
     Raises BadInput if an index cannot answer, TimedOutError if none was ready in time.
     """
-    began, settings = perf_counter(), asked[0].served.index.settings.search
     indexes = {part.served.name: part.served.index for part in asked}
-    page = MergedPage(asked[0].size, state.offset, state.sort, settings.fusion.depth)
-    searches: dict[str, Search] = {}
-    lists: dict[str, list[Hit]] = {}
-    for part in asked:
-        name, index = part.served.name, part.served.index
-        searches[name] = page.asked(part.search, index.settings.search.max_k)._replace(limit=limit_of())
-        try:
-            lists[name] = index.search([part.text], searches[name])[0]
-        except QueryError as error:
-            raise BadInput("query", f"{name}: {error.line}") from None
-        except CutOffError:
-            lists[name] = []
-    late = tuple(name for name, search in searches.items() if search.limit and search.limit.missing)
-    if len(late) == len(asked) and not any(lists.values()):
-        raise TimedOutError("no index was ready in time; try again")
-    ranked = fused(lists, chosen_weights(lists, None), settings.fusion.rrf_k, page.deepest)
-    shown, more = page.of(ranked, indexes)
-    retrieved, reading = perf_counter(), limit_of()
-    own = {name: search._replace(limit=reading) for name, search in searches.items()}
-    hits = evidence_of(indexes, asked[0].text, own, shown, after=state.offset)
-    took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
-    note_search(state.query, _SeveralIndexes(took))
+    result = answer_of_many(indexes, {part.served.name: part.question for part in asked}, dict.fromkeys(indexes, 1.0))
     limit, why = limit_of(), {}
     for part in asked:
-        mine = [of for of in shown if of.name == part.served.name]
-        alone, ranks = part.search._replace(offset=0, sort=""), [of.rank for of in mine]
-        why[part.served.name] = iter(
-            reasons(part.served.index, part.text, alone, [of.hit for of in mine], limit, ranks=ranks)
-        )
+        own = [of for of in result.ranked if of.name == part.served.name]
+        alone, ranks = part.search._replace(offset=0, sort=""), [of.rank for of in own]
+        hits = [of.hit for of in own]
+        why[part.served.name] = iter(reasons(part.served.index, part.text, alone, hits, limit, ranks=ranks))
     return ShownRanking(
         MANY,
-        hits,
-        [next(why[of.name]) for of in shown],
-        took,
-        more,
+        result.hits,
+        [next(why[of.name]) for of in result.ranked],
+        result.took,
+        result.more,
         " ".join(dict.fromkeys(filter(None, map(_note, asked)))),
-        late,
-        approximate=any(part.served.index.resolve(part.search).approximate for part in asked),
+        tuple(name for name, part in result.indexes.items() if part.missing),
+        approximate=any(part.resolved.approximate for part in result.indexes.values()),
     )
 
 
@@ -240,7 +203,6 @@ def reasons(
 def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch) -> Reason:
     parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
     names = set(stages.names()) if len(parts) > 1 else set()
-    fused = resolved.rankings != (resolved.retriever,)
     ranked = [part for part in parts if part.retriever not in names]
     staged = [part for part in parts if part.retriever in names]
     having = {part.retriever for part in ranked}
@@ -253,18 +215,18 @@ def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedS
                 *labels_of(part.retriever),
                 part.rank,
                 part.score,
-                part.vote if fused and hit.score >= 0 else None,
+                part.vote if resolved.fuses and hit.score >= 0 else None,
             )
             for part in ranked
         ],
-        missed=[labels_of(name)[0] for name in resolved.rankings if fused and name not in having],
+        missed=[labels_of(name)[0] for name in resolved.rankings if resolved.fuses and name not in having],
         depth=resolved.settings.search.fusion.depth,
         steps=[
             Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, after, part.vote or None)
             for part, after in steps
             if part.vote or part.rank != after
         ],
-        fused=fused,
+        fused=resolved.fuses,
     )
 
 

@@ -144,10 +144,8 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     """
     asked = asked_of(served, state)
     several, after = len(asked) > 1, state.offset + asked[0].size
-    if several:
-        shown = [ranking_of_many(asked, state)]
-    else:
-        shown = rankings(asked[0]) if state.view == SIDE else [ranking(asked[0])]
+    one = rankings if state.view == SIDE else lambda asked: [ranking(asked)]
+    shown = [ranking_of_many(asked)] if several else one(asked[0])
     # No index answers a page that ends below its last hit.
     reached = all(after + part.size <= part.served.index.settings.search.max_k for part in asked)
     total, boxes = facets_of(asked, state)
@@ -258,7 +256,7 @@ def export() -> Response:
     served = chosen_indexes(state)
     most = min(each.index.settings.search.max_k for each in served)
     asked = asked_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))
-    hits = (ranking_of_many(asked, state) if len(asked) > 1 else ranking(asked[0])).hits
+    hits = (ranking_of_many(asked) if len(asked) > 1 else ranking(asked[0])).hits
     content: str | bytes
     if format == listings.JSON:
         media, suffix = "application/json", "json"

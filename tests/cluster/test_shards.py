@@ -14,9 +14,10 @@ import pytest
 from factseek import commands
 from factseek.cluster import layout
 from factseek.cluster.build import build_here, build_shards, repair, reshard, shard, unshard
-from factseek.indexer import compaction, deletion, jobs, snapshot
+from factseek.indexer import compaction, deletion, snapshot
 from factseek.indexer.aliases import point
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
+from factseek.indexer.queue import Queue
 from factseek.retrieval.dense.vectors import read_vectors
 from factseek.retrieval.errors import IndexStateError, SourceError, UserError
 from factseek.retrieval.lucene.jvm import java_thread
@@ -217,7 +218,7 @@ def test_what_takes_no_shards_says_so(tmp_path: Path) -> None:
         with pytest.raises(IndexStateError, match="is an index in shards, which this command does not take; factsee"):
             call()
     with pytest.raises(IndexStateError, match="is an index in shards, which takes no changes over HTTP"):
-        jobs.submit(index, "update", [])
+        Queue(index)
     assert exported(index) == FIRST
 
 

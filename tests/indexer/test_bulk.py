@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from factseek.indexer.bulk import checked
+from factseek.indexer.publishing import checked
 
 pytestmark = pytest.mark.inner
 

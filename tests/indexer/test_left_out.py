@@ -31,10 +31,17 @@ def test_the_command_names_the_first_and_the_report_all(
 
 def test_dates_that_are_not_understood_are_noted(tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     source = tmp_path / "a.csv"
-    source.write_text("id;text;date\n1;a;3/14/2020\n2;b;14.3.2020\n3;c;yesterday\n")
+    source.write_text("id;text;date\n1;a;3/4/2020\n2;b;14.3.2020\n3;c;yesterday\n")
     indexed = ("index", "snippets", source, "--index", tmp_path / "index", "--no-dense")
     code, _, err = command(*indexed)
-    example = f"such as '3/14/2020' ({source}:2); write YYYY-MM-DD to filter by it"
+    example = (
+        f"such as '3/4/2020' ({source}:2); write YYYY-MM-DD to filter by it, or say --dates day-first or month-first"
+    )
     assert (code, err) == (0, f"note: 2 dates are not understood, {example}\n")
     code, out, _ = command(*indexed, "--overwrite", "--json")
     assert (code, json.loads(out)["unread_dates"]) == (0, 2)
+    _, out, err = command(*indexed, "--overwrite", "--json", "--dates", "month-first")
+    assert (json.loads(out)["unread_dates"], err) == (
+        1,
+        f"note: 1 date is not understood: 'yesterday' ({source}:4); write YYYY-MM-DD to filter by it\n",
+    )

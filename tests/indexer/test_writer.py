@@ -12,13 +12,10 @@ from typing import Any
 
 import pytest
 
-from factseek.indexer import changes, jobs
-from factseek.indexer.bulk import SLICE
-from factseek.indexer.changes import Change
 from factseek.indexer.document_line import exported
-from factseek.indexer.jobs import Job
 from factseek.indexer.lock import POLL_SECONDS, locked
-from factseek.indexer.publishing import held
+from factseek.indexer.publishing import SLICE, published_documents, put
+from factseek.indexer.queue import JOBS, Change, Job, Mode, Queue
 from factseek.indexer.writer import ATTEMPTS, UNTOLD, Writer, WriterLimits, plain
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import IndexBusyError, MachineError
@@ -43,31 +40,32 @@ def writer(folder: Path) -> Writer:
     return Writer(folder, Config(), LIMITS)
 
 
-def lines(rows: Sequence[dict[str, Any]]) -> list[bytes]:
-    return [json.dumps(row).encode() for row in rows]
-
-
 def rows(count: int, start: int = 0) -> list[dict[str, Any]]:
     return [{"docid": f"n{number}", "text": f"Note {number}."} for number in range(start, start + count)]
 
 
-def leave(folder: Path, docid: str, text: str = "", **conditions: Any) -> str:
-    if not text:
-        return changes.submit(folder, Change(docid=docid, **conditions))
+def leave(folder: Path, docid: str, text: str = "", **conditions: Any) -> int:
     document = Document(docid, text, language="en")
-    return changes.submit(
-        folder, Change(docid=docid, line=exported(document), checksum=checksum(document), **conditions)
-    )
+    put = {"line": exported(document), "checksum": checksum(document)} if text else {}
+    with Queue(folder) as queue:
+        return queue.submit(Change(docid=docid, **put, **conditions))
 
 
-def result(folder: Path, name: str) -> str:
-    found = changes.outcome(folder, name)
+def leave_bulk(folder: Path, documents: Sequence[dict[str, Any]], mode: Mode = "update") -> Job:
+    with Queue(folder) as queue:
+        return queue.submit_bulk(mode, [json.dumps(document).encode() for document in documents])
+
+
+def result(folder: Path, number: int) -> str:
+    with Queue(folder) as queue:
+        found = queue.outcome(number)
     assert found is not None
     return found.result
 
 
 def job_of(folder: Path, job: Job) -> Job:
-    found = jobs.read(folder, job.id)
+    with Queue(folder) as queue:
+        found = queue.job(job.id)
     assert found is not None
     return found
 
@@ -109,13 +107,14 @@ def test_changes_do_not_swell_the_manifest(folder: Path, writer: Writer) -> None
 
 def test_a_conditional_change_that_a_writer_died_at_is_unsure(folder: Path, writer: Writer) -> None:
     once, plain_one = leave(folder, "b", "A wombat.", absent=True), leave(folder, "c", "A wombat.")
-    changes.take_waiting(folder, 10, 60)  # and the writer dies
+    with Queue(folder) as queue:
+        queue.claim(10, 60)  # and the writer dies
     writer.work()
     assert (result(folder, once), result(folder, plain_one)) == ("unsure", "created")
 
 
 def test_a_state_is_that_of_content_and_passages(folder: Path, writer: Writer) -> None:
-    with held(folder) as live:
+    with published_documents(folder) as live:
         state = live.state_of_document("a").state  # type: ignore[union-attr]
     name = leave(folder, "a", "A wombat.", states=(state,))
     writer.work()
@@ -125,17 +124,18 @@ def test_a_state_is_that_of_content_and_passages(folder: Path, writer: Writer) -
 
 
 def test_while_another_process_writes_all_stays_as_it_is(folder: Path, writer: Writer) -> None:
-    name, job = leave(folder, "b", "A wombat."), jobs.submit(folder, "update", lines(rows(1)))
+    name, job = leave(folder, "b", "A wombat."), leave_bulk(folder, rows(1))
     with locked(folder), pytest.raises(IndexBusyError):
         writer.work()
-    assert changes.withdraw(folder, name)
+    with Queue(folder) as queue:
+        assert queue.withdraw(name)
     with locked(folder), pytest.raises(IndexBusyError):
         writer.work()
     assert job_of(folder, job).state == "queued"
 
 
 def test_single_changes_go_before_a_bulk_and_between_its_slices(folder: Path, writer: Writer) -> None:
-    job = jobs.submit(folder, "update", lines(rows(2 * SLICE + 1)))
+    job = leave_bulk(folder, rows(2 * SLICE + 1))
     first = leave(folder, "b", "A wombat.")
     writer.work()
     assert (result(folder, first), job_of(folder, job).state) == ("created", "queued")
@@ -151,13 +151,10 @@ def test_single_changes_go_before_a_bulk_and_between_its_slices(folder: Path, wr
 
 
 def test_another_writer_goes_on_where_one_died(folder: Path, writer: Writer) -> None:
-    job = jobs.submit(folder, "append", lines(rows(SLICE + 1)))
+    job = leave_bulk(folder, rows(SLICE + 1), "append")
     writer.work()
     # It dies after it has published the rest, before it can say so.
-    halfway = job_of(folder, job)
-    writer.work()
-    jobs.save(folder, halfway)
-    jobs.payload(folder, job.id).write_bytes(b"".join(line + b"\n" for line in lines(rows(SLICE + 1))))
+    put(folder, [exported(Document(f"n{SLICE}", f"Note {SLICE}.", language="en"))], Config())
     another = Writer(folder, Config(), LIMITS)
     assert another.work()
     ended = job_of(folder, job)
@@ -165,9 +162,10 @@ def test_another_writer_goes_on_where_one_died(folder: Path, writer: Writer) -> 
 
 
 def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
-    job = jobs.submit(folder, "update", lines(rows(SLICE + 1)))
+    job = leave_bulk(folder, rows(SLICE + 1))
     job.attempts, job.state = ATTEMPTS, "running"
-    jobs.save(folder, job)
+    with Queue(folder) as queue:
+        queue.save(job)
     Writer(folder, Config(), LIMITS).work()
     ended = job_of(folder, job)
     assert (ended.state, ended.error) == (
@@ -177,7 +175,7 @@ def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
 
 
 def test_a_writer_that_is_stopped_did_not_die(folder: Path) -> None:
-    job = jobs.submit(folder, "update", lines(rows(SLICE + 1)))
+    job = leave_bulk(folder, rows(SLICE + 1))
     writer = Writer(folder, Config(), LIMITS)
     writer.work()
     writer.close()
@@ -185,8 +183,8 @@ def test_a_writer_that_is_stopped_did_not_die(folder: Path) -> None:
 
 
 def test_a_job_that_cannot_be_written_fails_and_says_why(folder: Path, writer: Writer) -> None:
-    job = jobs.submit(folder, "update", lines(rows(1)))
-    (folder / jobs.JOBS / "batch").mkdir()
+    job = leave_bulk(folder, rows(1))
+    (folder / JOBS / "batch").mkdir()
     writer.work()
     ended = job_of(folder, job)
     assert (ended.state, ended.error) == ("failed", "the index: Is a directory")
@@ -218,7 +216,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def test_a_command_gets_its_turn_between_two_slices(folder: Path, writer: Writer) -> None:
-    job = jobs.submit(folder, "update", lines(rows(5 * SLICE)))
+    job = leave_bulk(folder, rows(5 * SLICE))
     with running(writer):
         until(lambda: job_of(folder, job).state != "queued")
         with locked(folder, wait=20):
@@ -237,18 +235,6 @@ def test_a_command_gets_its_turn_among_changes_without_end(folder: Path, writer:
     writer.run(stopped)
     assert 0.0 in pauses
     assert max(pauses) > POLL_SECONDS
-
-
-def test_a_bulk_of_which_nothing_is_known_fails_and_says_so(folder: Path, writer: Writer) -> None:
-    job = jobs.submit(folder, "update", lines(rows(1)))
-    (folder / jobs.JOBS / f"{job.id}.json").write_text("{")
-    writer.work()
-    ended = job_of(folder, job)
-    assert (ended.state, ended.error) == (
-        "failed",
-        "what was known of this bulk is damaged; send its documents again",
-    )
-    assert jobs.waiting(folder) == []
 
 
 def test_messages_hold_no_path() -> None:

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer import changes, jobs
-from factseek.indexer.changes import Change
 from factseek.indexer.deletion import delete
 from factseek.indexer.lock import locked
+from factseek.indexer.queue import FILE, JOBS, Queue, waits
 from factseek.indexer.writer import FAILURES, TROUBLED_EVERY, Writer
 from factseek.retrieval.domain import Filter
 from factseek.settings import Config, convert
 from tests.indexer.conftest import Build, Write
-from tests.indexer.test_writer import LIMITS, leave, lines, rows
+from tests.indexer.test_writer import LIMITS, leave, leave_bulk, rows
 
 pytestmark = pytest.mark.inner
 
@@ -37,14 +36,14 @@ def no_collector() -> Iterator[None]:
 
 
 def held_open(folder: Path) -> list[str]:
-    """Return the files of an index that this process holds open, deleted ones too."""
+    """Return the files of an index, but for its queue, that this process holds open, deleted ones too."""
     names = []
     for descriptor in Path("/proc/self/fd").iterdir():
         try:
             names.append(str(descriptor.readlink()))
         except FileNotFoundError:
             continue
-    return sorted(name for name in names if name.startswith(str(folder)))
+    return sorted(name for name in names if name.startswith(str(folder)) and FILE not in name)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not list what is open")
@@ -56,7 +55,7 @@ def test_nothing_stays_open_after_a_change(folder: Path, no_collector: None) -> 
         leave(folder, "a" if number == 3 else f"b{number - 1}")
         writer.work()
         assert held_open(folder) == []
-    jobs.submit(folder, "update", lines(rows(3)))
+    leave_bulk(folder, rows(3))
     while writer.work():
         pass
     assert held_open(folder) == []
@@ -66,8 +65,8 @@ def test_nothing_stays_open_after_a_change(folder: Path, no_collector: None) -> 
 
 def test_a_writer_to_which_nothing_succeeds_ends(folder: Path) -> None:
     """Another, which has what this one lacks, takes over."""
-    (folder / jobs.JOBS).mkdir()
-    (folder / jobs.JOBS / "batch").mkdir()  # no batch can be written
+    (folder / JOBS).mkdir()
+    (folder / JOBS / "batch").mkdir()  # no batch can be written
     pauses: list[float] = []
 
     def stopped(pause: float) -> bool:
@@ -77,17 +76,17 @@ def test_a_writer_to_which_nothing_succeeds_ends(folder: Path) -> None:
 
     Writer(folder, Config(), LIMITS).run(stopped)
     assert len(pauses) == FAILURES
-    (folder / jobs.JOBS / "batch").rmdir()
-    assert changes.any_waiting(folder) is False or Writer(folder, Config(), LIMITS).work()
+    (folder / JOBS / "batch").rmdir()
+    assert not waits(folder) or Writer(folder, Config(), LIMITS).work()
 
 
 def test_a_success_between_failures_counts(folder: Path) -> None:
-    (folder / jobs.JOBS).mkdir()
+    (folder / JOBS).mkdir()
     pauses: list[float] = []
 
     def stopped(pause: float) -> bool:
         pauses.append(pause)
-        batch = folder / jobs.JOBS / "batch"
+        batch = folder / JOBS / "batch"
         if len(pauses) % 3 == 0:
             batch.rmdir()
         elif not batch.exists():
@@ -100,17 +99,17 @@ def test_a_success_between_failures_counts(folder: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_read_ends_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_more_files(_: Path) -> bool:
+    def no_more_files(_: Queue) -> bool:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(changes, "any_waiting", no_more_files)
+    monkeypatch.setattr(Queue, "changes_wait", no_more_files)
     pauses: list[float] = []
     Writer(folder, Config(), LIMITS).run(lambda pause: pauses.append(pause) or len(pauses) > 10 * FAILURES)
     assert pauses == [0.0, *[TROUBLED_EVERY] * (FAILURES - 1)]
 
 
 def test_waiting_for_another_writer_is_no_failure(folder: Path) -> None:
-    changes.submit(folder, Change(docid="b"))
+    leave(folder, "b")
     pauses: list[float] = []
     with locked(folder):
         Writer(folder, Config(), LIMITS).run(lambda pause: pauses.append(pause) or len(pauses) > 3 * FAILURES)

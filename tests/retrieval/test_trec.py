@@ -146,7 +146,8 @@ SUBMITTED = {
     "two lines in one": (GOOD + "q Q0 b 2 2 tq Q0 c 3 1 t\n", ["2: has 11 columns, a run has six (qid Q0 docid rank score tag)"]),
     "huge rank": (GOOD + f"q Q0 b {'9' * 5_000} 2 t\n", [f"2: rank '{'9' * 39}…' is not a whole number from 1"]),
     "two runs": (GOOD + "q Q0 b 2 1 s\nq Q0 c 3 1 t\n", ["2: run id 's' differs from 't' above: a file is one run", "(3: equal scores whose docids rise: 1; they are scored in descending order)"]),
-    "equal as float32": ("q Q0 a 1 1.00000001 t\nq Q0 b 2 1 t\n", ["(2: equal scores whose docids rise: 1; they are scored in descending order)"]),
+    "equal as float32 alone": ("q Q0 a 1 1.00000001 t\nq Q0 b 2 1 t\n", []),
+    "equal in another form": ("q Q0 a 1 1.0 t\nq Q0 b 2 1 t\n", ["(2: equal scores whose docids rise: 1; they are scored in descending order)"]),
     "equal in order": ("q Q0 b 1 1 t\nq Q0 a 2 1 t\n", []),
 }  # fmt: skip
 
@@ -200,6 +201,11 @@ QRELS = {
     "trec with a header": ("query_id iter docid rel\na 0 b 2\n", {"a": {"b": 2}}),
     "mark": (b"\xef\xbb\xbfq 0 a 1\n", {"q": {"a": 1}}),
     "repeated": ("q 0 a 1\nr 0 a 1\nq 0 a 1\n", {"q": {"a": 1}, "r": {"a": 1}}),
+    "a docid before its query": ("pmid\tquestion_id\trel\n9\t1\t2\n1\t9\t0\n", {"1": {"9": 2}, "9": {"1": 0}}),
+    "relevance first": ("Label,Query-ID,Doc\n1,a,b\n", {"a": {"b": 1}}),
+    "blanks in header and cells": ("query id\tcorpus id\tscore\n a \tb\t 1\n", {"a": {"b": 1}}),
+    "whole numbers as fractions": ("query-id\tcorpus-id\tscore\nq\ta\t2.0\nq\tb\t0.0\n", {"q": {"a": 2, "b": 0}}),
+    "hashtags as ids": ("# qid 0 docid 1\n#flu 0 a 1\nq 0 b 1\n# end\n", {"#flu": {"a": 1}, "q": {"b": 1}}),
     "leading zeros": ("007 0 01 1\n7 0 1 1\n", {"007": {"01": 1}, "7": {"1": 1}}),
 }
 
@@ -228,6 +234,8 @@ BAD_QRELS = {
     "large grade": ("q 0 a 2147483648\n", "file:1: relevance '2147483648' is not between -1,000 and 1,000; scale the grades down"),
     "small grade": ("q 0 a -1001\n", "file:1: relevance '-1001' is not between -1,000 and 1,000; scale the grades down"),
     "huge grade": (f"q 0 a {'9' * 5_000}\n", f"file:1: relevance '{'9' * 39}…' is not a whole number"),
+    "a header with an unknown name": ("paragraph\tqid\trel\n7\t1\t1\n", "file:1: is a header with no column of docids among 'paragraph', 'qid', 'rel': known are docid, doc_id, docno, corpus_id, document_id, document, doc, did, passage_id, pid, snippet_id, pageid, page_id, paper_id, cord_uid, article_id, pmid, vclaim_id, d"),
+    "blanks in an id": ("qid\tdocid\trel\n7\ta b\t1\n", "file:2: docid 'a b' is empty or holds white space"),
     "late header": ("q a 1\nquery-id\tcorpus-id\tscore\n", "file:2: relevance 'score' is not a whole number"),
     "contradiction": ("q 0 a 1\nr 0 a 1\nq 0 a 0\n", "file:3: docid 'a' of query 'q' was judged on line 1 already"),
     "json": ('{"qid": "1"}\n', "file:1: has 2 columns, judgements have four (qid 0 docid relevance) or three; the file is JSON lines"),

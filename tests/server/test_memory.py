@@ -11,11 +11,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from factseek.retrieval.deadline import Deadline
+from factseek.retrieval.search.answer import Question
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.server.api.explanation import with_passages
 from factseek.server.memory import MEMORY, Budget, Charge, NoMemoryError
-from factseek.server.search import ranked_evidence
 
 DETAIL = "requests and answers fill the memory that this server has for them; try again"
 BATCH = {"queries": [{"qid": "1", "text": "measles"}, {"qid": "2", "text": "moon"}], "retriever": "bm25", "k": 2}
@@ -153,14 +152,13 @@ def test_who_has_held_something_for_the_longest_is_never_refused() -> None:
     assert refused(second, 1)
 
 
-def test_passages_are_asked_for_within_a_time_limit(app: Flask, indexes: dict[str, Index]) -> None:
-    index, asked = indexes["english"], Search(retriever="bm25", k=3)
-    with app.test_request_context(), ThreadPoolExecutor(1) as beside:
-        hits = ranked_evidence(index, "measles vaccine", asked).hits
+def test_passages_are_asked_for_within_a_time_limit(indexes: dict[str, Index]) -> None:
+    index, text, asked = indexes["english"], "measles vaccine", Search(retriever="bm25", k=3)
+    with ThreadPoolExecutor(1) as beside:
+        hits = index.answer(Question(text, asked)).hits
         late, early = Deadline(0, beside), Deadline(60, beside)
-        assert [hit.passages for hit in with_passages(index, "measles vaccine", asked, hits, late)] == [
-            [hit.passage] for hit in hits
-        ]
+        shown = index.with_passages(text, hits, asked._replace(limit=late))
+        assert [hit.passages for hit in shown] == [[hit.passage] for hit in hits]
         assert late.missing == ["passages"]
-        with_passages(index, "measles vaccine", asked, hits, early)
+        index.with_passages(text, hits, asked._replace(limit=early))
         assert early.missing == []

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from factseek.indexer import jobs
+from factseek.indexer.queue import Queue
 from factseek.indexer.verification import verify
 from factseek.server.auth import digest
 from factseek.settings import Config
@@ -180,7 +180,8 @@ def test_a_job_survives_its_server(folder: Path, tmp_path: Path) -> None:
         _, job = served.ask("POST", "/v1/live/documents", bulk("n"))
         soon(lambda: served.job(f"/v1/jobs/{job['id']}")["handled"])
         os.killpg(served.process.pid, signal.SIGKILL)
-    left = jobs.read(folder, job["id"])
+    with Queue(folder) as queue:
+        left = queue.job(job["id"])
     assert left is not None
     assert left.state == "running"
     (tmp_path / "again").mkdir()

@@ -16,8 +16,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from factseek.indexer import changes, jobs
 from factseek.indexer.lock import locked
+from factseek.indexer.queue import JOBS, waits
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
@@ -345,7 +345,7 @@ def test_a_snapshot_while_documents_are_put(served: Writable, tmp_path: Path) ->
             time.sleep(0.1)
     assert len(taken) > 1
     for copy in taken:
-        assert not (copy / jobs.JOBS).exists()
+        assert not (copy / JOBS).exists()
         with Index(copy, served.config) as index:
             assert manifests.read(copy).documents == index.info.documents
     assert len(found(client, "quokka")) == 6
@@ -379,4 +379,4 @@ def test_a_server_that_changes_nothing_says_so(live: Path, writes: bool) -> None
         assert problem(client.delete(address(NILE))) == OFF
         assert problem(client.post("/v1/live/documents", json=[{}])) == OFF
         assert problem(client.get("/v1/jobs/1"))[:2] == (404, "unknown-job")
-    assert not changes.any_waiting(live)
+    assert not waits(live)

@@ -12,7 +12,6 @@ import numpy as np
 
 from ....retrieval.config import AUTO, EncoderSettings
 from ....retrieval.domain import Statement
-from ....retrieval.encoders.cache import LAYERED
 from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ....retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, find_model, languages, named
 from ....retrieval.errors import MachineError
@@ -58,7 +57,7 @@ def reads(statements: Sequence[Statement], config: Config) -> bool:
 
 def make(statements: Sequence[Statement], config: Config) -> Vectors:
     """Return the member with the configured encoder; ``auto`` is the multilingual one."""
-    return Vectors(open_encoder(_settings(config), LAYERED), config.claims.best.strengths)
+    return Vectors(open_encoder(_settings(config), layered=True), config.claims.best.strengths)
 
 
 def restore(member: State, model: State, config: Config) -> MemberReader:
@@ -67,7 +66,7 @@ def restore(member: State, model: State, config: Config) -> MemberReader:
     Raises MachineError if the encoder on this machine is another, ValueError, KeyError or TypeError if these are not
     such states.
     """
-    encoder = open_encoder(_settings(config, str(member.settings["encoder"])), LAYERED)
+    encoder = open_encoder(_settings(config, str(member.settings["encoder"])), layered=True)
     trained = member.settings["encoder"], member.settings["revision"]
     if trained != (encoder.name, encoder.revision):
         raise MachineError(

@@ -115,7 +115,7 @@ def test_topics_are_read_in_their_order(put):
 
 BAD_TOPICS = {
     "empty": ("", "file: holds no queries"),
-    "columns": ("a\tone\ttwo\n", "file:1: has 3 columns, a query has two (qid TAB text)"),
+    "one column": ("a\tone\nb two\n", "file:2: has one column, a query has two (qid TAB text)"),
     "spaces": ("a one\n", "file:1: has no tab between qid and text: the file is separated by blanks; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
     "sentences": ("A text.\nOf some sentences.\n", "file:1: has no tab between qid and text: the file is text without columns; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
     "a run": ("q\tQ0\td\t1\t2.5\tt\n", "file:1: has 6 columns, a query has two (qid TAB text); six columns are a run, not queries"),
@@ -125,7 +125,9 @@ BAD_TOPICS = {
     "header alone": ("qid\tquery\n", "file: holds no queries"),
     "xml": ("<html><body/></html>\n<x/>", "file:1: has no tab between qid and text: the file is HTML; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
     "no topics": ("<rss>\n</rss>\n", "file: is XML without topics (<top> or <topic>); give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
-    "topic without number": ("\n<top>\n<title> one\n</top>\n", "file:2: qid '' is empty or holds white space"),
+    "topic without number": ("\n<top>\n<title> one\n</top>\n", "file:2: the <top> has no id: its fields are title, looked for num, number, id, qid, topic_id, query_id, identifier"),
+    "topic without a text": ("<top>\n<num> 7\n<narr> one\n</top>\n", "file:1: query '7' has no text: its fields are num, narr, looked for query, title, text, question, content, desc, description"),
+    "a mistyped beginning": ("<top>\n<num> 1\n<title> one\n</top>\n<tpo>\n<num> 2\n<title> two\n</top>\n", "file:6: <num> stands outside of a <top>: is its beginning mistyped"),
     "list": ('[{"qid": "1", "query": "x"}, 2]\n', "file:1: item 2 is not a JSON object"),
     "columns of a row": ("qid,query\n1,x\n2,y,z\n3,z\n", "file:3: has 3 columns, the header 2"),
     "no text": ("a\t \n", "file:1: query 'a' has no text"),
@@ -194,11 +196,80 @@ def test_a_carriage_return_in_the_header_is_refused(tmp_path: Path) -> None:
     assert error.value.line == f"{path}:2: has 3 columns, the header 2: does a cell hold a line end"
 
 
+MASKS = "<topic number='1'><query>masks</query></topic>\n"
+
+
 @pytest.mark.parametrize(
-    "run",
-    ["<top " * 40_000, "<top>" * 40_000, "<topic " * 30_000 + ">", "<top " + "a" * 200_000 + ">", "<query><a" * 25_000],
-    ids=["starts", "tags", "starts in a tag", "an attribute", "fields"],
+    "run", ["<top " * 40_000, "<top " + "a" * 200_000 + ">", "<query><a" * 25_000, "<!-- " * 90_000]
 )
-def test_a_long_run_of_what_does_not_end_is_read_to_its_end(put, run: str) -> None:
-    whole = "<topic number='1'><query>masks</query></topic>\n"
-    assert read_queries(put(whole + run, "topics.xml"))[0] == TaskQuery("1", "masks")
+def test_a_long_run_of_what_does_not_end_is_passed_over(put, run: str) -> None:
+    assert read_queries(put(MASKS + run, "topics.xml")) == [TaskQuery("1", "masks")]
+
+
+@pytest.mark.parametrize("run", ["<topic>" * 40_000, "<topic " * 30_000 + ">"])
+def test_a_topic_that_is_opened_and_empty_is_said(put, run: str) -> None:
+    with pytest.raises(SourceError, match="the <topic> has no id: its fields are none"):
+        read_queries(put(MASKS + run, "topics.xml"))
+
+
+OPEN = "<topics>\n<top>\n<num> 1 </num>\n<title> one\n{}<top>\n<num> 2\n<title> two\n</top>\n<top>\n<num> 3\n<title> three\n"
+
+
+@pytest.mark.parametrize("end", ["", "</to>\n", "</top>\n", "</TOP>\n", "<!-- <top> -->\n</top>\n"])
+def test_a_topic_ends_where_the_next_begins_and_with_the_file(put, end: str) -> None:
+    queries = read_topics(put(OPEN.format(end), "topics.xml"))
+    assert [(query.qid, query.text) for query in queries] == [("1", "one"), ("2", "two"), ("3", "three")]
+
+
+def test_many_topics_without_ends_are_read_in_one_pass(put) -> None:
+    many = "".join(
+        f"<top>\n<num> Number: {n}\n<title> one\n<desc> Description:\n{'two ' * 20}\n" for n in range(20_000)
+    )
+    assert len(read_topics(put(many, "topics.txt"))) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("<title> sodium < 135 in adults\n\n<desc> x", "sodium < 135 in adults"),
+        ("<title>we <3 pears\n<desc> x", "we <3 pears"),
+        ("<title> A <- B <- C </title>", "A <- B <- C"),
+        ("<title> mail to <ann@site.org> today\n<narr> x", "mail to <ann@site.org> today"),
+        ("<title> vector<int> in C++\n<narr> x", "vector<int> in C++"),
+        ("<title>role of <i>E. coli</i> and H<sub>2</sub>O</title>", "role of E. coli and H2O"),
+        ("<title><b>bold</b> first<br/>line</title>", "bold first line"),
+        ("<title>seen in <species>mice</species> alone</title>", "seen in mice alone"),
+        ("<title><![CDATA[fish & <chips>]]></title>", "fish & <chips>"),
+        ("<title>fish &amp; chips &lt; 5</title>", "fish & chips < 5"),
+        ("<title> one <!-- not two --> three </title>", "one three"),
+        ("<title lang='en'>pears</title><title lang='de'>Birnen</title>", "pears"),
+        ("<query>pears</query><related><query>plums</query></related>", "pears"),
+        ("<EN-title> pears </EN-title>\n<EN-desc> x </EN-desc>", "pears"),
+        ("<desc> Description:\nWhy pears?\n<narr> x", "Why pears?"),
+    ],
+)
+def test_the_text_of_a_topic_is_whole(put, field: str, text: str) -> None:
+    for block in ("<top>\n<num> Number: 7\n{}\n</top>\n", "<topics><topic number='7'>{}</topic></topics>"):
+        assert read_topics(put(block.format(field), "topics.xml")) == [Query("7", text)]
+
+
+@pytest.mark.parametrize(
+    ("content", "qid"),
+    [
+        ("<queries>\n<query><qid>0007</qid><content>pears</content></query>\n</queries>", "0007"),
+        ('<topic lang="en"><identifier>10.1/7-X</identifier><title lang="en">pears</title></topic>', "10.1/7-X"),
+        ("<queries><query id='7'>pears</query></queries>", "7"),
+        ("<topics><title>Task of 2020</title><topic id='7'>pears</topic></topics>", "7"),
+        ("<topics><topic id='7' query='pears'/></topics>", "7"),
+        (
+            "<?xml version='1.0'?>\n<!DOCTYPE topics [<!ELEMENT topic ANY>]>\n<topics><topic id='7'>pears</topic></topics>",
+            "7",
+        ),
+    ],
+)
+def test_topics_of_other_forms(put, content: str, qid: str) -> None:
+    assert read_topics(put(content, "topics.xml")) == [Query(qid, "pears")]
+
+
+def test_a_text_may_hold_tabs(put) -> None:
+    assert read_topics(put("q1\tone\ttwo\nq2\tthree\n", "q.tsv")) == [Query("q1", "one two"), Query("q2", "three")]

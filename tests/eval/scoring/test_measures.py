@@ -149,10 +149,12 @@ def test_reciprocal_rank_is_cut_at_every_rank():
         assert values.tolist() == [1 / rank if rank <= k else 0.0 for k in range(1, 60)]
 
 
-def test_scores_are_compared_as_float32_and_ties_go_by_docid_descending():
-    docs = {"a": 1.0 + 1e-12, "b": 1.0, "ب": 1.0}
+@pytest.mark.parametrize(
+    "docs", [{"a": 1.0 + 1e-12, "b": 1.0, "ب": 1.0}, {"a": 9e4 + 1e-9, "c": 0.5, "ب": 0.1, "b": 0.1}]
+)
+def test_scores_are_compared_as_doubles_and_ties_go_by_docid_descending(docs):
     order = [hit.docid for hit in ranked(docs)]
-    assert order == ["ب", "b", "a"]
+    assert [docid for docid in order if docid != "c"] == ["a", "ب", "b"]
     for rank, docid in enumerate(order, 1):
         assert evaluate({"q": {docid: 1}}, {"q": docs}, ["RR"]).values[0, 0] == 1 / rank
 

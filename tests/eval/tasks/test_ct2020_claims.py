@@ -15,7 +15,7 @@ from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.search.order import ordered
+from factseek.retrieval.search.order import float32, ordered
 
 TASK = task("ct2020-claims")
 # What the organisers' checker holds each line to.
@@ -47,7 +47,9 @@ def test_what_is_written_passes_the_official_checker_and_keeps_its_order(tmp_pat
     TASK.write({"7": hits}, tmp_path / "run", "me")
     lines = (tmp_path / "run").read_text().splitlines()
     assert all(OFFICIAL.fullmatch(line) for line in lines)
-    assert TASK.read_submission(tmp_path / "run") == {"7": hits}
+    read = TASK.read_submission(tmp_path / "run")["7"]
+    assert [hit.docid for hit in read] == [hit.docid for hit in hits]
+    assert float32(hit.score for hit in read) == [hit.score for hit in hits]
     assert TASK.check(tmp_path / "run").messages == []
 
 

@@ -99,11 +99,11 @@ def test_the_lines_of_a_good_run_have_no_fault(put):
 
 
 def test_equal_scores_that_are_scored_in_another_order_are_told_once(put):
-    rows = ((S3, "0.7"), (S1, "0.7"), (S2, "0.70000000001"))
+    rows = ((S1, "0.7"), (S3, "0.70"), (S2, "0.70000000001"))
     path = put("run", "".join(f"T-05\t11\t{n}\t{one}\t{value}\tr\n" for n, (one, value) in enumerate(rows, 1)))
     assert TASK.check(path).messages == [
+        f"{path}:2: warning: equal scores whose snippet ids rise: 1; they are scored in descending order",
         f"{path}:3: error: score 0.70000000001 rises above the score of the rank before",
-        f"{path}:3: warning: equal scores whose snippet ids rise: 1; they are scored in descending order",
     ]
 
 

@@ -64,20 +64,20 @@ def test_a_document_with_nothing_to_find_it_by_is_counted(tmp_path: Path) -> Non
 
 def test_a_metadata_field_that_is_no_string_stays_in_the_metadata(tmp_path: Path) -> None:
     (record,) = records(write(tmp_path, {"_id": "1", "text": "a", "metadata": {"url": ["u"], "date": "soon"}}))
-    assert record.document == Document("1", "a", metadata={"url": ["u"]})
+    assert record.document == Document("1", "a", metadata={"url": ["u"], "date": "soon"})
 
 
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
         ({"text": "x"}, "has no '_id'"),
-        ({"_id": None, "text": "x"}, "'_id' is not a string"),
-        ({"_id": True, "text": "x"}, "'_id' is not a string"),
-        ({"_id": 1.5, "text": "x"}, "'_id' is not a string"),
+        ({"_id": None, "text": "x"}, "the docid is empty"),
+        ({"_id": True, "text": "x"}, '"_id" is true, not a string'),
+        ({"_id": 1.5, "text": "x"}, '"_id" is a number, not a string'),
         ({"_id": "", "text": "x"}, "the docid is empty"),
         ({"_id": "a b", "text": "x"}, "docid 'a b' holds white space"),
-        ({"_id": "1", "text": ["x"]}, "'text' is not a string"),
-        ({"_id": "1", "title": 5, "text": "x"}, "'title' is not a string"),
+        ({"_id": "1", "text": ["x"]}, '"text" is a JSON list, not a string'),
+        ({"_id": "1", "title": 5, "text": "x"}, '"title" is a number, not a string'),
         ({"_id": "1", "text": "x", "metadata": "y"}, "'metadata' is not a JSON object"),
         ('{"_id": "1"', "is not JSON (column 12: expecting ',' delimiter)"),
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from factseek.indexer.collections import BadLines, ReadOptions, Record, reader
 from factseek.indexer.collections._linked_data import nodes_of_type
-from factseek.indexer.collections._ratings import verdict_of
+from factseek.indexer.collections._reviews import verdict_of
 from factseek.indexer.collections.claimreview import _digest
 from factseek.retrieval.errors import SourceError
 
@@ -340,3 +340,77 @@ def test_the_bundled_reviews_are_of_the_bundled_claims(examples: Path, language:
     for record in read:
         assert record.document.language == language
         assert {"claimant", "rating", "verdict", "publisher", "appearances"} <= set(record.document.metadata)
+
+
+JSON = json.dumps(REVIEW)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"\ufeff{JSON};",
+        f"/* made by a plug-in */ {JSON} // end",
+        f"<![CDATA[{JSON}]]>",
+        f"//<![CDATA[\n{JSON}\n//]]&gt;",
+        f"<!--\n{JSON}\n-->",
+        f"{JSON[:-1]}, /* no more */ }}",
+        JSON.replace('"url"', '// the "address"\n"url"', 1).replace("5, ", "5,\n/* {, */ "),
+        f'{{"@type": "WebSite", "name": "it\\\'s \\d"}}\n{JSON}',
+        f'[{{"@type": "WebSite", "url": "https://a.org/*//"}},{JSON},];',
+    ],
+)
+def test_loose_json_is_read(tmp_path: Path, script: str) -> None:
+    expected = first(tmp_path / "one.json", JSON).document
+    assert first(tmp_path / "a.html", page(script)).document == expected
+
+
+@pytest.mark.parametrize("piece", ['"\\"', "/*", '"', "//", ",", "[1,", "<!--", '{"a":1},', "\\"])
+def test_hostile_json_takes_a_moment(tmp_path: Path, piece: str) -> None:
+    read, options = records(tmp_path / "a.html", page(f'{{"@type": "ClaimReview",{piece * 100_000}'), tolerated=1)
+    assert (len(read), options.bad_lines.count) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("head", "url", "address"),
+    [
+        ('<link href="https://c.org/x" rel="canonical">', None, "https://c.org/x"),
+        ("<meta content='https://c.org/y?a=1&amp;b=2' property='og:url'>", "", "https://c.org/y?a=1&b=2"),
+        ('<link rel=canonical href="https://c.org/a/x">', "../checks/1", "https://c.org/checks/1"),
+        ('<link rel="canonical" href="/x">', "/checks/1", ""),
+        ("", {"@id": "https://c.org/z"}, "https://c.org/z"),
+        ("", None, ""),
+    ],
+)
+def test_the_address_of_a_review_may_be_that_of_its_page(tmp_path: Path, head: str, url: Any, address: str) -> None:
+    review = {name: value for name, value in with_(url=url).items() if value is not None}
+    read, options = records(tmp_path / "a.html", page(review, html=f"<html>{head}"))
+    assert read[0].document.url == address
+    assert [count for reason, count in options.skipped.items() if "addresses" in reason] == ([] if address else [1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "claimant"),
+    [
+        ({"claimReviewed": {"@type": "Claim", "text": "So it is."}}, "So it is.", "A hoaxer"),
+        ({"claimReviewed": ["", "So it is."], "itemReviewed": "So"}, "So it is.", None),
+        ({"claimReviewed": None, "itemReviewed": {"text": "So it is.", "creator": "Ann"}}, "So it is.", "Ann"),
+        ({"claimReviewed": None, "itemReviewed": [{"@type": "Claim", "name": "So it is."}]}, "So it is.", None),
+        ({"claimReviewed": None, "itemReviewed": "So it is."}, "So it is.", None),
+        ({"itemReviewed": {"appearance": [{"author": [{"name": "Ann"}]}]}}, REVIEW["claimReviewed"], "Ann"),
+        ({"itemReviewed": []}, REVIEW["claimReviewed"], None),
+    ],
+)
+def test_the_claim_may_have_other_shapes(tmp_path: Path, changes: Any, text: str, claimant: str | None) -> None:
+    document = first(tmp_path / "a.json", json.dumps(with_(**changes))).document
+    assert (document.text, document.metadata.get("claimant")) == (text, claimant)
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "verdict"),
+    [("Completely wrong!", 5, None), ("Completely wrong!", 1, "false"), ("Very misleading", 5, None),
+     ("More than true", 5, "true"), ("Five lanterns", 5, "true"), ("Kesinlikle yanlış", 5, None)],
+)  # fmt: skip
+def test_a_scale_does_not_speak_against_the_words(tmp_path: Path, words: str, value: int, verdict: str | None) -> None:
+    rating = {"alternateName": words, "ratingValue": value, "bestRating": 5, "worstRating": 1}
+    metadata = first(tmp_path / "a.json", json.dumps(with_(reviewRating=rating))).document.metadata
+    assert metadata.get("verdict") == verdict

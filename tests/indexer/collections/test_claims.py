@@ -42,6 +42,7 @@ DOCUMENT = Document(
     "Is it A?",
     url="https://x.org/a",
     date="2020-07-07",
+    source="x.org",
     metadata={"subtitle": "Not quite", "author": "Ada"},
 )
 
@@ -82,7 +83,8 @@ REMEDY = "; mend it, or tolerate some with --skip-bad-lines N"
         ("a.tsv", "id\tvclaim\na b\tA\n", "{}:2: docid 'a b' holds white space" + REMEDY),
         ("a.jsonl", '{"vclaim": "A"}\n', "{}:1: has no id" + REMEDY),
         ("a.json", "[3]", "{}:1: is not a JSON object with a claim" + REMEDY),
-        ("a.json", '[{"id": "1", "vclaim": {}}]', "{}:1: a field holds a dict, not a text or a number" + REMEDY),
+        ("a.json", '[{"id": "1", "vclaim": {}}]', "{}:1: column 'vclaim' holds a dict, not a text or a number"
+         + REMEDY),
         ("a.json", '{"id": ', "{}:1: is not JSON (column 8: expecting value)" + REMEDY),
     ],
 )  # fmt: skip

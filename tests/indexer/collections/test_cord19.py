@@ -397,3 +397,50 @@ def test_a_parse_of_a_name_that_no_file_has_is_not_there(tmp_path: Path, name: s
     (tmp_path / "metadata.csv").write_text(f"cord_uid,title,abstract,{column}\n1,T,a,{name}\n", "utf-8")
     (record,) = cord19.read([tmp_path], ReadOptions())
     assert record.document.text == "a"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("Cord_UID, TITLE,Abstract ,Publish Time\na,Masks,They help.,2020-03\n", ("Masks", "They help.", "2020-03")),
+        ("cord_uid|title|abstract\ra|Masks|They help.\r", ("Masks", "They help.", "")),
+        (
+            '"","cord_uid","title","abstract"\n"1","a",NA,"They help, NA, they do."\n',
+            ("", "They help, NA, they do.", ""),
+        ),
+        ('cord_uid;title;abstract\na;"NA";NULL\n', ("NA", "", "")),
+        ('cord_uid,title,abstract\na,"two\nNA,NA\nlines",NaN\n', ("two\nNA,NA\nlines".replace("\n", " "), "", "")),
+    ],
+)
+def test_a_table_is_read_as_other_programs_write_it(
+    tmp_path: Path, content: str, expected: tuple[str, str, str]
+) -> None:
+    path = tmp_path / "metadata.csv"
+    path.write_bytes(content.encode())
+    (record,) = records(tmp_path)
+    assert (record.document.title, record.document.text, record.document.date) == expected
+
+
+@pytest.mark.parametrize(
+    ("times", "given", "dates"),
+    [
+        (["4/3/2020", "13/3/2020"], "", ["2020-03-04", "2020-03-13"]),
+        (["4/3/2020", "3/13/2020"], "day-first", ["2020-04-03", "2020-03-13"]),
+        (["4/3/2020", "5/3/2020"], "", ["", ""]),
+        (["4/3/2020", "5/3/2020"], "month-first", ["2020-04-03", "2020-05-03"]),
+        (["4/3/2020", "13/3/2020", "3/13/2020"], "", ["", "2020-03-13", "2020-03-13"]),
+        (["4/3/2020", "13/3/2020", "3/13/2020"], "day-first", ["2020-03-04", "2020-03-13", "2020-03-13"]),
+    ],
+)
+def test_the_dates_of_a_file_tell_each_other_s_order(
+    tmp_path: Path, times: list[str], given: str, dates: list[str]
+) -> None:
+    rows = [{"cord_uid": f"p{at}", "title": "T", "publish_time": time} for at, time in enumerate(times)]
+    metadata(tmp_path, *rows)
+    metadata(tmp_path, {"cord_uid": "q", "title": "T", "publish_time": "3/30/2021"}, name="other.csv")
+    options = ReadOptions(dates=given)
+    found = [record.document for record in records(tmp_path / "other.csv", tmp_path, options=options)]
+    assert [document.date for document in found] == ["2021-03-30", *dates]
+    unread = [document.metadata["date"] for document in found if not document.date]
+    assert unread == [time for time, date in zip(times, dates, strict=True) if not date]
+    assert (options.unread_dates.count, options.unread_dates.either) == (len(unread), len(unread))

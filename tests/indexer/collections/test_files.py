@@ -1,17 +1,13 @@
-"""The files that sources mean, the docids that are taken, and dates."""
+"""The files that sources mean, and the docids that are taken."""
 
 from __future__ import annotations
 
 import os
-from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from factseek.indexer.collections import ReadOptions
-from factseek.indexer.collections._dates import clean_date
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.collections._files import expand, one_file
 from factseek.retrieval.errors import SourceError
@@ -98,55 +94,3 @@ def test_docids_that_cannot_name_a_document(docid: str, reason: str) -> None:
 @pytest.mark.parametrize("docid", ["007", "a/b#c", "http://example.org/?a=1", "é" * 256, "وثيقة-1"])
 def test_docids_that_can(docid: str) -> None:
     assert check_docid(docid) is None
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("2020", "2020"),
-        (2020, "2020"),
-        ("2020-03", "2020-03"),
-        (" 2020-03-01 ", "2020-03-01"),
-        ("2020/3/1", "2020-03-01"),
-        ("2020-03-01T23:30:00Z", "2020-03-01"),
-        ("2020-03-01T23:30:00-05:00", "2020-03-02"),
-        ("2020-03-01 00:30:00 +0100", "2020-02-29"),
-        ("2020-03-01T10:00:00.123456", "2020-03-01"),
-        ("2020 Mar 5", "2020-03-05"),
-        ("2020 Mar", "2020-03"),
-        ("2020 Mar-Apr", "2020-04"),
-        ("2020 Spring", "2020"),
-        ("Thu, 5 Mar 2020", "2020-03-05"),
-        ("March 5, 2020", "2020-03-05"),
-        ("5.3.2020", "2020-03-05"),
-        ("05. 03. 2020", "2020-03-05"),
-        ("31.2.2020", ""),
-        ("3/5/2020", ""),
-        ("2020-02-30", ""),
-        ("2020-00", ""),
-        ("2020-13", ""),
-        ("0000", ""),
-        ("20", ""),
-        ("2020-03-01T25:00:00", ""),
-        ("yesterday", ""),
-        ("", ""),
-        (None, ""),
-        (True, ""),
-        (2020.0, ""),
-    ],
-)
-def test_dates_as_sources_write_them(written: object, meant: str) -> None:
-    assert clean_date(written) == meant
-
-
-@given(st.dates(min_value=date(1000, 1, 1)))
-def test_iso_dates_stay_as_they_are(day: date) -> None:
-    for length in (4, 7, 10):
-        assert clean_date(day.isoformat()[:length]) == day.isoformat()[:length]
-    assert clean_date(f"{day:%Y %b} {day.day}") == day.isoformat()
-
-
-@given(st.text(max_size=30) | st.from_regex(r"\d{4}[-/ ]\w{1,3}[-/ ]\d{1,2}", fullmatch=True))
-def test_a_clean_date_is_clean(text: str) -> None:
-    cleaned = clean_date(text)
-    assert clean_date(cleaned) == cleaned

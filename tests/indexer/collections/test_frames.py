@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek.indexer.collections import _frames
+from factseek.indexer.collections._files import BadFileError
 from factseek.indexer.collections._frames import ADMITTED, RefusedError
-from factseek.indexer.collections._streams import BadFileError
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PLAIN = sorted(path for path in FIXTURES.glob("*.pkl") if not path.stem.endswith("typed"))

@@ -13,15 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.indexer.collections import BadLines, ReadOptions
+from factseek.indexer.collections._files import BadFileError, read_bytes
 from factseek.indexer.collections._lines import (
     DEEPEST,
-    BadFileError,
     parse_json_object,
-    read_bytes,
     read_json,
     read_lines,
-    read_table,
 )
+from factseek.indexer.collections._tables import read_cells
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.records.table_shape import SAVE_AS_UTF8
 
@@ -219,7 +218,7 @@ def test_json_files_name_the_line_of_a_fault(tmp_path: Path) -> None:
 
 
 def rows_of(path: Path, quoting: bool, given: ReadOptions | None = None) -> list[list[str]]:
-    return [row for _, row in read_table(path, given or options(0), "\t", quoting)]
+    return [row for _, row in read_cells(path, given or options(0), "\t", quoting=quoting)]
 
 
 def test_quotes_mean_something_only_with_quoting(tmp_path: Path) -> None:
@@ -231,7 +230,7 @@ def test_quotes_mean_something_only_with_quoting(tmp_path: Path) -> None:
 def test_a_row_over_several_lines_is_named_by_its_first(tmp_path: Path) -> None:
     path = write(tmp_path, b'id\ttext\r\n1\t"a\r\n\r\nb"\r\n2\tc\r\n')
     expected = [(1, ["id", "text"]), (2, ["1", "a\n\nb"]), (5, ["2", "c"])]
-    assert list(read_table(path, options(0), "\t", quoting=True)) == [(f"{path}:{n}", row) for n, row in expected]
+    assert list(read_cells(path, options(0), "\t", quoting=True)) == [(f"{path}:{n}", row) for n, row in expected]
 
 
 def test_a_cell_may_be_longer_than_the_limit_of_the_csv_module(tmp_path: Path) -> None:

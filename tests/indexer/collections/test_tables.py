@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from factseek.indexer.collections import BadLines, ReadOptions, _parquet
+from factseek.indexer.collections import BadLines, ReadOptions, _frames
 from factseek.indexer.collections._tables import as_text, read_rows
 from factseek.retrieval.errors import SourceError
 
-WANTED = frozenset({"id", "title", "year", "who"})
-REQUIRED = (("id", "key"),)
+NAMES = {"id": ("id", "key"), "title": ("title",), "year": ("year",), "who": ("who",)}
+REQUIRED = (("id",),)
 RECORDS: list[dict[str, Any]] = [
     {"id": "1", "title": 'A "quoted"\nline, twice', "year": 2020, "other": "x"},
     {"id": "2", "title": None, "year": None, "other": "x"},
@@ -52,7 +52,7 @@ def write(folder: Path, name: str) -> Path:
 
 
 def rows(path: Path, given: ReadOptions | None = None) -> list[tuple[str, dict[str, str]]]:
-    return list(read_rows(path, given or ReadOptions(), WANTED, REQUIRED))
+    return list(read_rows(path, given or ReadOptions(), NAMES, REQUIRED))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_parquet_file_that_says_that_it_unpacks_to_endlessly_much_is_refused(
 ) -> None:
     import pandas as pd
 
-    monkeypatch.setattr(_parquet, "UNPACKED_AT_ONCE", 2_000_000)
+    monkeypatch.setattr(_frames, "UNPACKED_AT_ONCE", 2_000_000)
     path = tmp_path / "t.parquet"
     pd.DataFrame({"id": ["1"], "title": ["x" * 3_000_000], "other": ["y"]}).to_parquet(path, compression="gzip")
     with pytest.raises(SourceError) as caught:
@@ -167,7 +167,7 @@ def test_a_parquet_file_whose_records_share_a_long_text_takes_little_memory_and_
     taken = []
     before = pa.total_allocated_bytes()
     with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is no collection"):
-        for _, row in read_rows(path, ReadOptions(), ("id", "title"), ()):
+        for _, row in read_rows(path, ReadOptions(), {"id": ("id",), "title": ("title",)}, ()):
             taken.append(row["id"])
             assert row["title"] == long
             assert pa.total_allocated_bytes() - before < 20_000_000  # and not 512 times a megabyte

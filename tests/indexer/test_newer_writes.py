@@ -8,12 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.indexer import changes, jobs
-from factseek.indexer.bulk import SLICE
 from factseek.indexer.deletion import Deleted, delete
-from factseek.indexer.jobs import JOBS, LEDGER
-from factseek.indexer.overtaking import Single, forget, note, overtaken
-from factseek.indexer.publishing import held
+from factseek.indexer.publishing import SLICE, published_documents
+from factseek.indexer.queue import JOBS, Job, Queue
 from factseek.indexer.writer import Writer
 from factseek.retrieval.domain import Document
 from factseek.retrieval.filters import parse_filter
@@ -21,7 +18,7 @@ from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.documents import checksum
 from factseek.settings import Config
 from tests.indexer.conftest import Build, Write
-from tests.indexer.test_writer import LIMITS, job_of, leave, lines, result, rows
+from tests.indexer.test_writer import LIMITS, job_of, leave, leave_bulk, result, rows
 
 
 @pytest.fixture
@@ -32,7 +29,7 @@ def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:
 
 def text_of(folder: Path, docid: str) -> str | None:
     """Return a document's text by its checksum among those that a test writes, None if it is not there."""
-    with held(folder) as live:
+    with published_documents(folder) as live:
         there = live.state_of_document(docid)
     texts = [f"Note {docid[1:]}.", "A wombat.", "A koala.", "Old."]
     return None if there is None else next(text for text in texts if checksum(_document(docid, text)) == there.checksum)
@@ -54,7 +51,7 @@ def finish(folder: Path, *, anew: bool) -> None:
 def test_single_changes_win_over_a_bulk_that_was_accepted_before(folder: Path, anew: bool) -> None:
     leave(folder, "n399", "Old.")
     Writer(folder, Config(), LIMITS).work()
-    job = jobs.submit(folder, "update", lines(rows(2 * SLICE)))
+    job = leave_bulk(folder, rows(2 * SLICE))
     put, gone = leave(folder, "n398", "A wombat."), leave(folder, "n399")
     finish(folder, anew=anew)
     assert (result(folder, put), result(folder, gone)) == ("created", "deleted")
@@ -65,13 +62,12 @@ def test_single_changes_win_over_a_bulk_that_was_accepted_before(folder: Path, a
     assert ended.skips[0].reason == (
         "docid 'n398' was changed after this bulk was accepted; it stays as it was changed"
     )
-    assert not (folder / JOBS / LEDGER).exists()
 
 
 def test_a_bulk_wins_over_what_was_changed_before_it_was_accepted(folder: Path) -> None:
-    first = jobs.submit(folder, "update", lines(rows(1, 50)))
+    first = leave_bulk(folder, rows(1, 50))
     put = leave(folder, "n7", "A wombat.")
-    second = jobs.submit(folder, "update", lines(rows(8)))
+    second = leave_bulk(folder, rows(8))
     finish(folder, anew=True)
     assert result(folder, put) == "created"
     assert text_of(folder, "n7") == "Note 7."
@@ -81,7 +77,7 @@ def test_a_bulk_wins_over_what_was_changed_before_it_was_accepted(folder: Path) 
 def test_a_put_of_what_is_there_already_wins_too(folder: Path) -> None:
     leave(folder, "n3", "A wombat.")
     Writer(folder, Config(), LIMITS).work()
-    jobs.submit(folder, "update", lines(rows(5)))
+    leave_bulk(folder, rows(5))
     again = leave(folder, "n3", "A wombat.")
     finish(folder, anew=True)
     assert (result(folder, again), text_of(folder, "n3")) == ("unchanged", "A wombat.")
@@ -89,7 +85,7 @@ def test_a_put_of_what_is_there_already_wins_too(folder: Path) -> None:
 
 @pytest.mark.parametrize("anew", [False, True])
 def test_what_was_said_not_to_be_there_stays_away(folder: Path, anew: bool) -> None:
-    job = jobs.submit(folder, "update", lines(rows(5)))
+    job = leave_bulk(folder, rows(5))
     gone = leave(folder, "n3")
     finish(folder, anew=anew)
     assert (result(folder, gone), text_of(folder, "n3"), text_of(folder, "n4")) == ("absent", None, "Note 4.")
@@ -97,7 +93,7 @@ def test_what_was_said_not_to_be_there_stays_away(folder: Path, anew: bool) -> N
 
 
 def test_a_change_that_was_not_made_overtakes_nothing(folder: Path) -> None:
-    jobs.submit(folder, "update", lines(rows(5)))
+    leave_bulk(folder, rows(5))
     put, conflict = leave(folder, "n3", "A wombat."), leave(folder, "n4", "A wombat.", states=("none",))
     (folder / JOBS / "batch").mkdir()
     Writer(folder, Config(), LIMITS).work()
@@ -105,27 +101,6 @@ def test_a_change_that_was_not_made_overtakes_nothing(folder: Path) -> None:
     finish(folder, anew=False)
     assert (result(folder, put), result(folder, conflict)) == ("failed", "conflict")
     assert (text_of(folder, "n3"), text_of(folder, "n4")) == ("Note 3.", "Note 4.")
-
-
-def test_a_note_that_a_crash_cut_off_costs_no_other(folder: Path) -> None:
-    job = jobs.submit(folder, "update", lines(rows(1)))
-    note(folder, [Single("f" * 24, "a")])
-    path = folder / JOBS / LEDGER
-    path.write_bytes(path.read_bytes() + b'\n{"docid": "b", "cha')
-    note(folder, [Single("f" * 24, "c\n")])
-    assert overtaken(folder, job.id) == {"a", "c\n"}
-    assert overtaken(folder, "f" * 24) == set()
-    forget(folder)
-    assert path.exists()
-    jobs.end(folder, job)
-    forget(folder)
-    assert not path.exists()
-
-
-def test_without_a_bulk_nothing_is_noted(folder: Path) -> None:
-    leave(folder, "b", "A wombat.")
-    Writer(folder, Config(), LIMITS).work()
-    assert not (folder / JOBS / LEDGER).exists()
 
 
 STEPS = st.lists(
@@ -146,15 +121,16 @@ def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str
     for verb, number in steps:
         docid = f"n{number}"
         if verb == "bulk":
-            jobs.submit(folder, "update", lines(rows(number + 1)))
+            leave_bulk(folder, rows(number + 1))
             expected.update({f"n{each}": f"Note {each}." for each in range(number + 1)})
         elif verb == "put":
             leave(folder, docid, "A koala.")
             expected[docid] = "A koala."
         elif verb == "delete":
             name = leave(folder, docid)
-            while not (answer := changes.outcome(folder, name)):
-                writer.work()
+            with Queue(folder) as queue:
+                while not (answer := queue.outcome(name)):
+                    writer.work()
             assert answer.result in ("deleted", "absent")
             expected[docid] = None
         elif verb == "work":
@@ -177,7 +153,7 @@ def build_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "index"
 
 
-def ended_bulk(folder: Path, job: jobs.Job) -> tuple[int, int, int]:
+def ended_bulk(folder: Path, job: Job) -> tuple[int, int, int]:
     finish(folder, anew=True)
     ended = job_of(folder, job)
     assert (ended.state, ended.error) == ("done", "")
@@ -188,14 +164,13 @@ def ended_bulk(folder: Path, job: jobs.Job) -> tuple[int, int, int]:
 def test_what_a_command_published_wins_over_an_older_bulk(
     folder: Path, build_jsonl: Build, write_jsonl: Write, verb: str
 ) -> None:
-    old = jobs.submit(folder, "update", [*lines(rows(2)), b'{"docid": "a", "text": "Old."}'])
+    old = leave_bulk(folder, [*rows(2), {"docid": "a", "text": "Old."}])
     source = write_jsonl("b.jsonl", [{"docid": "n1", "text": "A koala."}, {"docid": "a", "text": "A quokka."}])
     build_jsonl(source, verb=verb)
-    new = jobs.submit(folder, "update", [b'{"docid": "a", "text": "A wombat."}'])
+    new = leave_bulk(folder, [{"docid": "a", "text": "A wombat."}])
     assert ended_bulk(folder, old) == (1, 0, 2)
     assert ended_bulk(folder, new) == (0, 1, 0)
     assert [text_of(folder, docid) for docid in ("n0", "n1", "a")] == ["Note 0.", "A koala.", "A wombat."]
-    assert not (folder / JOBS / LEDGER).exists()
 
 
 def test_what_a_command_deleted_stays_deleted_by_docid_and_by_filter(
@@ -203,7 +178,7 @@ def test_what_a_command_deleted_stays_deleted_by_docid_and_by_filter(
 ) -> None:
     bats = [{"docid": "n1", "text": "A wombat.", "topic": "bats"}, {"docid": "n0", "text": "A koala."}]
     build_jsonl(write_jsonl("b.jsonl", bats), verb="append")
-    job = jobs.submit(folder, "update", lines(rows(4)))
+    job = leave_bulk(folder, rows(4))
     assert delete(folder, ["n0"]) == Deleted(1, ())
     assert delete(folder, [], where=parse_filter(["topic=bats"])) == Deleted(1, ())
     assert ended_bulk(folder, job) == (2, 0, 2)
@@ -212,13 +187,13 @@ def test_what_a_command_deleted_stays_deleted_by_docid_and_by_filter(
 
 @pytest.mark.parametrize("beside", [[], ["a"]])
 def test_what_a_command_was_asked_to_delete_and_is_absent_stays_so(folder: Path, beside: list[str]) -> None:
-    job = jobs.submit(folder, "update", lines(rows(3)))
+    job = leave_bulk(folder, rows(3))
     assert delete(folder, [*beside, "n1", "n1"]) == Deleted(len(beside), ("n1",))
     assert ended_bulk(folder, job) == (2, 0, 1)
     assert [text_of(folder, f"n{number}") for number in range(3)] == ["Note 0.", None, "Note 2."]
 
 
 def test_a_slice_of_a_bulk_overtakes_no_other_bulk(folder: Path) -> None:
-    first, second = (jobs.submit(folder, "update", lines(rows(2))) for _ in range(2))
+    first, second = (leave_bulk(folder, rows(2)) for _ in range(2))
     assert ended_bulk(folder, first) == (2, 0, 0)
     assert job_of(folder, second).skipped == 0

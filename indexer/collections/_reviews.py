@@ -1,0 +1,214 @@
+"""The fields of an object of the type ClaimReview, and the documents that are such reviews.
+
+What a review says stands in a document like this: the claim is its text, the headline its title, the review's address
+its URL; ``metadata`` holds ``claimant``, ``claimant_job``, ``claimant_pages`` (addresses that are about the claimant),
+``claim_date``, ``appearances``, ``first_appearance`` if one of them is said to be the first, ``rating`` as it is said,
+``verdict`` (true, mixed, false or unproven), ``scale`` ([worst, value, best]), ``explanation``, ``publisher``,
+``publisher_url``, ``publisher_image`` and ``author``, as far as they are known.
+
+Ratings, each in words or on a scale of its own, are brought to four verdicts where that can be done. Whatever stands
+between true and false is ``mixed``, as in ClaimsKG's normalisation. A rating that is neither among the words nor on a
+scale keeps its words and gets no verdict: a guess would be worse.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote, urljoin
+
+from ...retrieval.records.claim_review import URN
+from ...retrieval.text import unescaped
+from ._documents import host
+from ._linked_data import Node
+
+DOCID = "docid"
+"""The property of a row of a table that is its docid: an ``@id`` within a page may be any word."""
+_WEB = ("https://", "http://")
+TRUE, MIXED, FALSE, UNPROVEN = "true", "mixed", "false", "unproven"
+_WORDS = {
+    TRUE: """
+        true|correct|accurate|verified|confirmed|fact|right|legit|correct attribution|wahr|richtig|stimmt|vrai|exact|
+        verdadero|cierto|verdadeiro|vero|doğru|صحيح|صحيحة|حقيقي|حقيقة|صح|правда
+    """,
+    MIXED: """
+        mostly true|half true|partly true|partially true|mixture|mixed|mostly false|partly false|partially false|
+        misleading|missing context|lacks context|needs context|out of context|exaggerated|cherry picked|distorted|
+        distorts the facts|spins the facts|outdated|half flip|mostly correct|partly correct|teilweise richtig|
+        teilweise falsch|größtenteils richtig|größtenteils falsch|irreführend|fehlender kontext|plutôt vrai|
+        plutôt faux|partiellement faux|trompeur|engañoso|verdad a medias|enganoso|enganador|impreciso|fuorviante|
+        kısmen doğru|yanıltıcı|مضلل|مضللة|مضلل جزئيا|زائف جزئيا|صحيح جزئيا|ناقص|خارج السياق
+    """,
+    FALSE: """
+        false|incorrect|inaccurate|wrong|fake|fake news|hoax|fabricated|pants on fire|bogus|debunked|untrue|scam|
+        not true|misattributed|miscaptioned|altered|manipulated|doctored|no|four pinocchios|falsch|fälschung|
+        frei erfunden|faux|infox|falso|bulo|fals|falsa|falsità|yanlış|sahte|زائف|زائفة|خطأ|خاطئ|خاطئة|كاذب|كاذبة|
+        مفبرك|مفبركة|غير صحيح|غير صحيحة|ложь|фейк
+    """,
+    UNPROVEN: """
+        unproven|unverified|no evidence|unsupported|unsubstantiated|insufficient evidence|not enough evidence|unknown|
+        undetermined|inconclusive|unbelegt|nicht belegt|unbewiesen|invérifiable|non vérifié|no verificable|
+        sin pruebas|sem provas|insustentável|non verificabile|belirsiz|غير مثبت|غير مؤكد|بلا دليل|لا دليل
+    """,
+}
+_VERDICTS = {
+    " ".join(phrase.casefold().split()): verdict for verdict, phrases in _WORDS.items() for phrase in phrases.split("|")
+}
+_WORDS_OF_RATING = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
+"""From the first letter or digit to the last: to look for the marks after it would cost the square of other marks."""
+_BETWEEN = re.compile(r"[\s_–—-]+")
+_LONGEST_PHRASE = max(len(phrase.split()) for phrase in _VERDICTS)
+_FALSE_UP_TO, _TRUE_FROM = 0.25, 0.75
+
+
+def verdict_of(rating: str, value: float | None = None, worst: float | None = None, best: float | None = None) -> str:
+    """Return ``true``, ``mixed``, ``false`` or ``unproven``, or ``""`` where a rating says none of them.
+
+    The words count; where they say nothing as a whole, the place of ``value`` between ``worst`` and ``best``, unless
+    words among them say another thing.
+    """
+    inner = _WORDS_OF_RATING.search(rating.casefold())
+    phrase = _BETWEEN.sub(" ", inner[0]) if inner else ""
+    if phrase in _VERDICTS:
+        return _VERDICTS[phrase]
+    if value is None or worst is None or best is None or not worst < best or not worst <= value <= best:
+        return ""
+    share = (value - worst) / (best - worst)
+    verdict = FALSE if share <= _FALSE_UP_TO else TRUE if share >= _TRUE_FROM else MIXED
+    words = re.findall(r"[^\W_]+", phrase[:1000])
+    parts = (" ".join(words[at : at + n]) for at in range(len(words)) for n in range(1, _LONGEST_PHRASE + 1))
+    said = {_VERDICTS[part] for part in parts if part in _VERDICTS and part != "no"}
+    return verdict if not said or verdict in said else ""
+
+
+def docid_in(node: Node) -> str:
+    """Return the docid that a review was exported or tabled with, or the address that it is known by, else ``""``."""
+    known = node.get("@id", node.get(DOCID))
+    if not isinstance(known, str):
+        return ""
+    if DOCID in node:
+        return known
+    if known.startswith(URN):
+        return unquote(known.removeprefix(URN))
+    return known if known.startswith(_WEB) else ""
+
+
+def fields_of(node: Node, base: str = "") -> dict[str, str]:
+    """Return the fields of a review's document but for its docid; unknown is ``""``.
+
+    ``base`` is the address of the page that the review stands in: it is the review's where that says none, and what a
+    relative address starts from.
+    """
+    claim, publisher = _first_object(node.get("itemReviewed")), _publisher(node)
+    texts = (_first_object(node.get("claimReviewed")), claim)
+    claimed = (text_in(each, "text", "claimReviewed", "name", "headline", "description") for each in texts)
+    relative = next((each for each in _each(node.get("url")) if isinstance(each, str) and each.strip()), "")
+    url = address_in(node, "url") or (base and urljoin(base, relative.strip()))
+    url = url or address_in(node, "mainEntityOfPage", "@id")
+    language = node.get("inLanguage")
+    return {
+        "text": text_in(node, "claimReviewed") or next(filter(None, claimed), ""),
+        "title": text_in(node, "headline", "name"),
+        "url": url if url.startswith(_WEB) else "",
+        "date": text_in(node, "datePublished", "dateCreated", "dateModified"),
+        "language": text_in(language if isinstance(language, dict) else {"name": language}, "alternateName", "name"),
+        "source": host(url) or host(address_in(publisher, "url", "sameAs")),
+    }
+
+
+def metadata_of(node: Node) -> dict[str, Any]:
+    """Return what a review says of the claim, the rating and the publisher, as far as it says it."""
+    claim, rating = _first_object(node.get("itemReviewed")), _first_object(node.get("reviewRating"))
+    claimant, publisher = _claimant(claim), _publisher(node)
+    author = text_in(_first_object(node.get("author")), "name")
+    words = text_in(rating, "alternateName", "name") or text_in(node, "reviewRating") or text_in(rating, "ratingValue")
+    worst, value, best = (number_in(rating, name) for name in ("worstRating", "ratingValue", "bestRating"))
+    if worst is None and best is not None:  # schema.org: a scale goes from 1 to 5 where one end is not named
+        worst = 1.0
+    elif best is None and worst is not None:
+        best = 5.0
+    known = {
+        "claimant": text_in(claimant, "name"),
+        "claimant_job": text_in(claimant, "jobTitle"),
+        "claimant_pages": list(dict.fromkeys(_addresses(claimant, "sameAs", "url"))),
+        "claim_date": text_in(claim, "datePublished", "dateCreated"),
+        "first_appearance": address_in({"url": claim.get("firstAppearance")}, "url"),
+        "appearances": list(dict.fromkeys(_addresses(claim, "firstAppearance", "appearance", "sameAs", "url"))),
+        "rating": words,
+        "verdict": verdict_of(words, value, worst, best),
+        "scale": [] if None in (worst, value, best) else [worst, value, best],
+        "explanation": text_in(rating, "ratingExplanation", "description"),
+        "publisher": text_in(publisher, "name"),
+        "publisher_url": address_in(publisher, "url", "sameAs"),
+        "publisher_image": address_in(publisher, "image", "logo"),
+        "author": "" if author == text_in(publisher, "name") else author,
+    }
+    return {name: part for name, part in known.items() if part}
+
+
+def text_in(node: Node, *names: str) -> str:
+    """Return the first text, or number as text, that a node has under one of ``names``, on one line; else ``""``."""
+    for value in (value for name in names for value in _each(node.get(name))):
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            text = " ".join(unescaped(str(value)).replace("\0", " ").split())
+            if text:
+                return text
+    return ""
+
+
+def address_in(node: Node, *names: str) -> str:
+    """Return the first address of the web that a node has under one of ``names``, else ``""``."""
+    return next(_addresses(node, *names), "")
+
+
+def number_in(node: Node, name: str) -> float | None:
+    """Return the finite number that a node has under ``name``, as a number or as text, else None."""
+    for value in _each(node.get(name)):
+        try:
+            number = float(str(value).replace(",", ".")) if not isinstance(value, bool | dict) else math.nan
+        except ValueError:
+            continue
+        if math.isfinite(number):
+            return number
+    return None
+
+
+def _each(value: Any) -> Iterator[Any]:
+    yield from value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _addresses(node: Node, *names: str) -> Iterator[str]:
+    """Yield every address of the web that a node has under one of ``names``."""
+    for value in (value for name in names for value in _each(node.get(name))):
+        candidate = value.get("url", value.get("@id", "")) if isinstance(value, dict) else value
+        for address in _each(candidate):
+            if isinstance(address, str) and address.strip().startswith(_WEB):
+                yield address.strip()
+
+
+def _first_object(value: Any) -> Node:
+    """Return the first object of a value; a text counts as its name."""
+    for part in _each(value):
+        if isinstance(part, dict):
+            return part
+        if isinstance(part, str) and part.strip():
+            return {"name": part}
+    return {}
+
+
+def _claimant(claim: Node) -> Node:
+    """Return whoever made the claim; older markup names them of the work that holds it."""
+    for holder in (claim, _first_object(claim.get("appearance")), _first_object(claim.get("firstAppearance"))):
+        for name in ("author", "creator"):
+            person = _first_object(holder.get(name))
+            if text_in(person, "name"):
+                return person
+    return {}
+
+
+def _publisher(node: Node) -> Node:
+    """Return who published the review: its publisher, else its author, which Google asks to be the organisation."""
+    publisher = _first_object(node.get("publisher"))
+    return publisher if text_in(publisher, "name") else _first_object(node.get("author"))

@@ -1,0 +1,355 @@
+"""A BERT model as an ONNX graph, written from its weights: without torch, in seconds and in little memory.
+
+One text, or one pair of texts, is read a call: there is no padding, so no mask. In int8 each output channel of a matrix
+and each row of the table of words has a scale of its own, and two measures keep outlying channels from making the rest
+coarse: the norm before a product hands part of a channel's size to the weights (SmoothQuant, Xiao et al., 2023), and
+the few outlying channels of an activation are computed in float32 beside the others (LLM.int8, Dettmers et al., 2022).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cache import LAYERED, ONNX, SCORES, VECTOR
+from .runtime import feed, onnx_runtime
+from .sources import read_json
+
+Floats = NDArray[np.float32]
+Largest = Mapping[str, Floats]
+"""The largest absolute value of each channel of some values, by the name of what makes them."""
+
+KINDS = ("bert", "roberta", "xlm-roberta", "camembert")
+ACTIVATIONS = {"gelu": ("Gelu", "com.microsoft"), "gelu_new": ("FastGelu", "com.microsoft"), "relu": ("Relu", "")}
+POOLING = {"cls": "cls", "cls_token": "cls", "mean": "mean", "mean_tokens": "mean", "max": "max", "max_tokens": "max"}
+WEIGHTS = "weights.bin"
+STRENGTH = 0.6
+"""How much of a channel's size goes from the values, where 1 would be all of it, into the weights."""
+OUTLIERS, MOST_OUTLIERS = 48, 16
+"""One channel of so many is computed apart, but no more than the most."""
+_TINY = 1e-6
+_INLINE = 1_024
+"""Bytes up to which a tensor stands in the graph itself."""
+_ROWS = 16_384
+_WORDS = "embeddings.word_embeddings.weight"
+
+
+class Bert(NamedTuple):
+    """A BERT model on disk: the folder of its weights, its configuration, and what makes a vector of its states.
+
+    ``prefix`` stands before the names of its tensors. ``pooling`` is ``""`` for a model that scores pairs; ``dense``
+    are the folders of the layers after the pooling.
+    """
+
+    folder: Path
+    config: Mapping[str, Any]
+    prefix: str
+    pooling: str
+    dense: tuple[Path, ...]
+
+    @property
+    def first_position(self) -> int:
+        """The position of the first token: RoBERTa's begin after that of the padding."""
+        return 0 if self.config["model_type"] == "bert" else int(self.config["pad_token_id"]) + 1
+
+    @property
+    def positions(self) -> int:
+        """How many tokens the model can read."""
+        return int(self.config["max_position_embeddings"]) - self.first_position
+
+
+def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | None:
+    """Return the BERT model of a sentence-transformers model with these modules; None if it is another.
+
+    A module has a kind and a folder. ``scores`` asks for a model that scores pairs.
+    Raises an error of safetensors if the weights are damaged.
+    """
+    from safetensors import safe_open
+
+    folder = modules[0][1]
+    config: dict[str, Any] = {"position_embedding_type": "absolute", "pad_token_id": 0}
+    config |= read_json(folder / "config.json")
+    dense = tuple(path for kind, path in modules if kind == "Dense")
+    functions = [str(read_json(path / "config.json").get("activation_function")) for path in dense]
+    is_bert = (
+        config.get("model_type") in KINDS
+        and config.get("hidden_act") in ACTIVATIONS
+        and config["position_embedding_type"] == "absolute"
+        and not config.get("is_decoder")
+        and all((folder / name).is_file() for name in ("model.safetensors", "tokenizer.json"))
+        and all(function.endswith(("Identity", "Tanh")) for function in functions)
+    )
+    pooling = "" if scores else _pooling(modules)
+    if not is_bert or not (scores or pooling):
+        return None
+    with safe_open(folder / "model.safetensors", framework="numpy") as file:
+        names = set(file.keys())
+        kinds = {file.get_slice(name).get_dtype() for name in names}
+    prefix = next((name.removesuffix(_WORDS) for name in names if name.endswith(_WORDS)), "")
+    last = f"{prefix}encoder.layer.{config['num_hidden_layers'] - 1}.output.LayerNorm.weight"
+    if not {prefix + _WORDS, last} <= names or not kinds <= {"F32", "F16", "I64"}:
+        return None
+    return Bert(folder, config, prefix, pooling, dense)
+
+
+def _pooling(modules: Sequence[tuple[str, Path]]) -> str:
+    """Return how the states of the tokens become one vector; ``""`` if it is a way that is not known here."""
+    if [kind for kind, _ in modules if kind not in ("Dense", "Normalize")] != ["Transformer", "Pooling"]:
+        return ""
+    settings = read_json(dict(modules)["Pooling"] / "config.json")
+    modes = [name.removeprefix("pooling_mode_") for name, on in settings.items() if on is True]
+    modes = [str(settings.get("pooling_mode") or "+".join(mode for mode in modes if mode != "include_prompt"))]
+    return POOLING.get(modes[0] or "mean", "")
+
+
+def write_bert(model: Bert, folder: Path, *, int8: bool, samples: Sequence[Any], probes: Sequence[Any]) -> list[Floats]:
+    """Write the graph of a model to ``folder``; in int8 return, too, what float32 weights make of the ``probes``.
+
+    ``samples`` show which channels of the model are outlying. These and the ``probes`` are tokens of texts or pairs.
+    """
+    words = _words(model, int8=int8)
+    if not int8:
+        _write(model, words, folder)
+        return []
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        shown = _write(model, words, Path(scratch), shown=True)
+        session = onnx_runtime().InferenceSession(str(Path(scratch) / ONNX), providers=["CPUExecutionProvider"])
+        inputs = [entry.name for entry in session.get_inputs()]
+        largest: dict[str, Floats] = {}
+        for tokens in samples:
+            for name, values in zip(shown, session.run(shown, feed(tokens, inputs)), strict=True):
+                sizes = np.abs(values).reshape(-1, values.shape[-1]).max(axis=0)
+                largest[name] = np.maximum(largest.get(name, sizes), sizes)
+        result = VECTOR if model.pooling else SCORES
+        expected = [session.run([result], feed(tokens, inputs))[0][0] for tokens in probes]
+        del session
+    _write(model, words, folder, largest=largest)
+    return expected
+
+
+def _write(
+    model: Bert, words: Sequence[NDArray[Any]], folder: Path, *, largest: Largest | None = None, shown: bool = False
+) -> list[str]:
+    """Write a graph, in int8 if the ``largest`` values are known; return the names of the values that are ``shown``."""
+    graph = _Graph(folder, largest)
+    reads_types = not model.pooling and model.config["type_vocab_size"] > 1
+    states = _states(graph, model, words, reads_types=reads_types)
+    if model.pooling:
+        results = {VECTOR: states[-1], LAYERED: graph.node("Mean", *states[-1 - (len(states) - 1) // 3 :])}
+        outputs = {name: _vector(graph, model, state) for name, state in results.items()}
+    else:
+        outputs = {SCORES: _scores(graph, model, states[-1])}
+    values = graph.norms if shown else {}
+    graph.save(["input_ids", "token_type_ids"][: 1 + reads_types], outputs | values)
+    return list(values)
+
+
+def _words(model: Bert, *, int8: bool) -> tuple[NDArray[Any], ...]:
+    """Return the table of words; in int8 its rows rounded, and the scale of each."""
+    tensors = _Tensors(model.folder, model.prefix)
+    if not int8:
+        return (tensors(_WORDS),)
+    table = tensors.rows(_WORDS)
+    count, width = table.get_shape()
+    rounded, scales = np.empty((count, width), dtype=np.int8), np.empty((count, 1), dtype=np.float32)
+    for start in range(0, count, _ROWS):
+        rows = table[start : min(start + _ROWS, count)].astype(np.float32)
+        scale = np.maximum(np.abs(rows).max(axis=1, keepdims=True) / 127, np.finfo(np.float32).tiny)
+        rounded[start : start + _ROWS], scales[start : start + _ROWS] = np.round(rows / scale), scale
+    return rounded, scales
+
+
+def _states(graph: _Graph, model: Bert, words: Sequence[NDArray[Any]], *, reads_types: bool) -> list[str]:
+    """Add the layers; return what the tokens are before the first one and after each."""
+    tensors = _Tensors(model.folder, model.prefix)
+    positions = tensors("embeddings.position_embeddings.weight")[model.first_position :]
+    types = tensors("embeddings.token_type_embeddings.weight")
+    values = graph.node("Gather", graph.tensor(words[0]), "input_ids")
+    if len(words) > 1:
+        scale = graph.node("Gather", graph.tensor(words[1]), "input_ids")
+        values = graph.node("Mul", graph.node("Cast", values, to=1), scale)
+    length = graph.node("Shape", "input_ids", start=1, end=2)
+    zero = graph.tensor(np.zeros(1, dtype=np.int64))
+    places = graph.tensor(positions if reads_types else positions + types[0])
+    values = graph.node("Add", values, graph.node("Slice", places, zero, length, zero))
+    if reads_types:
+        values = graph.node("Add", values, graph.node("Gather", graph.tensor(types), "token_type_ids"))
+
+    epsilon, heads = float(model.config["layer_norm_eps"]), int(model.config["num_attention_heads"])
+    kind, domain = ACTIVATIONS[model.config["hidden_act"]]
+    norm, states = "embeddings.LayerNorm", []
+    for number in range(model.config["num_hidden_layers"]):
+        layer = f"encoder.layer.{number}"
+        weights, biases = zip(
+            *(tensors.layer(f"{layer}.attention.self.{name}") for name in ("query", "key", "value")), strict=True
+        )
+        smooth, whole, weight = graph.norm(values, norm, tensors.layer(norm), np.concatenate(weights), epsilon)
+        states.append(whole)
+        asked = graph.dense(smooth, weight, np.concatenate(biases))
+        parts = graph.node("Split", asked, outputs=3, axis=2, num_outputs=3)
+        mixed = graph.node("MultiHeadAttention", *parts, domain="com.microsoft", num_heads=heads)
+        mixed = graph.dense(mixed, *tensors.layer(f"{layer}.attention.output.dense"))
+        values = graph.node("Add", mixed, whole)
+
+        norm = f"{layer}.attention.output.LayerNorm"
+        weight, bias = tensors.layer(f"{layer}.intermediate.dense")
+        last_weight, last_bias = tensors.layer(f"{layer}.output.dense")
+        smooth, whole, weight = graph.norm(values, norm, tensors.layer(norm), weight, epsilon)
+        apart = np.zeros(len(weight), dtype=bool)
+        if graph.largest is not None:
+            sizes = graph.largest[f"{layer}.intermediate"]
+            apart[np.argsort(-sizes, kind="stable")[: min(len(sizes) // OUTLIERS, MOST_OUTLIERS)]] = True
+        active = graph.node(kind, graph.dense(smooth, weight[~apart], bias[~apart]), domain=domain)
+        graph.norms[f"{layer}.intermediate"] = active
+        values = graph.node("Add", graph.dense(active, last_weight[:, ~apart], last_bias), whole)
+        if apart.any():
+            active = graph.node(kind, graph.product(smooth, weight[apart], bias[apart]), domain=domain)
+            values = graph.node("Add", values, graph.product(active, last_weight[:, apart]))
+        norm = f"{layer}.output.LayerNorm"
+    return [*states, graph.node("LayerNormalization", values, *map(graph.tensor, tensors.layer(norm)), epsilon=epsilon)]
+
+
+def _vector(graph: _Graph, model: Bert, state: str) -> str:
+    """Add the pooling and the layers after it."""
+    vector: str
+    axis = graph.tensor(np.ones(1, dtype=np.int64))
+    if model.pooling == "cls":
+        vector = graph.node("Gather", state, graph.tensor(np.array(0)), axis=1)
+    else:
+        vector = graph.node({"mean": "ReduceMean", "max": "ReduceMax"}[model.pooling], state, axis, keepdims=0)
+    for folder in model.dense:
+        settings, tensors = read_json(folder / "config.json"), _Tensors(folder)
+        bias = tensors("linear.bias") if settings.get("bias", True) else None
+        vector = graph.product(vector, tensors("linear.weight"), bias)
+        if settings["activation_function"].endswith("Tanh"):
+            vector = graph.node("Tanh", vector)
+    return vector
+
+
+def _scores(graph: _Graph, model: Bert, state: str) -> str:
+    """Add the head that scores a pair by its first token: BERT's pooler and classifier, or RoBERTa's own."""
+    tensors = _Tensors(model.folder)
+    first = graph.node("Gather", state, graph.tensor(np.array(0)), axis=1)
+    is_bert = model.config["model_type"] == "bert"
+    inner, outer = (
+        (f"{model.prefix}pooler.dense", "classifier") if is_bert else ("classifier.dense", "classifier.out_proj")
+    )
+    return graph.product(graph.node("Tanh", graph.product(first, *tensors.layer(inner))), *tensors.layer(outer))
+
+
+class _Tensors:
+    """The tensors of a folder's file of weights, read one at a time, as float32."""
+
+    def __init__(self, folder: Path, prefix: str = "") -> None:
+        from safetensors import safe_open
+
+        self._file: Any = safe_open(folder / "model.safetensors", framework="numpy")
+        self._prefix = prefix
+
+    def __call__(self, name: str) -> Floats:
+        tensor: Floats = self._file.get_tensor(self._prefix + name).astype(np.float32, copy=False)
+        return tensor
+
+    def layer(self, name: str) -> tuple[Floats, Floats]:
+        """Return the weights and the biases of a layer."""
+        return self(f"{name}.weight"), self(f"{name}.bias")
+
+    def rows(self, name: str) -> Any:
+        """Return a tensor whose rows are read when they are asked for."""
+        return self._file.get_slice(self._prefix + name)
+
+
+class _Graph:
+    """A graph that is being written to a folder; its weights go to one file, which a runtime maps into memory.
+
+    ``norms`` names the values that products read. With the ``largest`` of them products are in int8.
+    """
+
+    def __init__(self, folder: Path, largest: Largest | None) -> None:
+        self.largest = largest
+        self.norms: dict[str, str] = {}
+        self._folder = folder
+        self._nodes: list[Any] = []
+        self._tensors: list[Any] = []
+        self._weights = (folder / WEIGHTS).open("wb")
+
+    def node(self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
+        """Add a node; return the name of its output, or of all if there are several."""
+        from onnx import helper
+
+        names = [f"{kind}_{len(self._nodes)}_{number}" for number in range(outputs)]
+        self._nodes.append(helper.make_node(kind, inputs, names, names[0], domain=domain, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def tensor(self, values: NDArray[Any]) -> str:
+        """Add weights, or another constant; return its name."""
+        from onnx import TensorProto, helper, numpy_helper
+
+        name = f"weights_{len(self._tensors)}"
+        values = np.asarray(values, order="C")
+        if values.nbytes <= _INLINE:
+            self._tensors.append(numpy_helper.from_array(values, name))
+            return name
+        kind = helper.np_dtype_to_tensor_dtype(values.dtype)
+        tensor = TensorProto(name=name, dims=values.shape, data_type=kind, data_location=TensorProto.EXTERNAL)
+        self._weights.write(bytes(-self._weights.tell() % 4096))
+        place = {"location": WEIGHTS, "offset": self._weights.tell(), "length": values.nbytes}
+        for key, value in place.items():
+            tensor.external_data.add(key=key, value=str(value))
+        self._weights.write(values.data)
+        self._tensors.append(tensor)
+        return name
+
+    def product(self, values: str, weights: Floats, bias: Floats | None = None) -> str:
+        """Multiply by weights of shape (outputs, inputs) in float32, and add the bias."""
+        product = str(self.node("MatMul", values, self.tensor(weights.T)))
+        return product if bias is None else str(self.node("Add", product, self.tensor(bias)))
+
+    def dense(self, values: str, weights: Floats, bias: Floats) -> str:
+        """Multiply by weights and add the bias; in int8 where the graph is."""
+        if self.largest is None:
+            return self.product(values, weights, bias)
+        scales = np.maximum(np.abs(weights).max(axis=1) / 127, np.finfo(np.float32).tiny).astype(np.float32)
+        rounded = np.round(weights.T / scales).astype(np.int8)
+        arguments = (rounded, scales, np.zeros(len(scales), dtype=np.int8), bias)
+        return str(self.node("DynamicQuantizeMatMul", values, *map(self.tensor, arguments), domain="com.microsoft"))
+
+    def norm(
+        self, values: str, name: str, norm: tuple[Floats, Floats], weights: Floats, epsilon: float
+    ) -> tuple[str, str, Floats]:
+        """Add the norm before a product; in int8 its channels are divided by factors that the weights take.
+
+        Return the values for the product, the same undivided, and the weights of the product.
+        """
+        if self.largest is None:
+            made = self.node("LayerNormalization", values, *map(self.tensor, norm), epsilon=epsilon)
+            self.norms[name] = made
+            return made, made, weights
+        logarithms = STRENGTH * np.log(np.maximum(self.largest[name].astype(np.float64), _TINY))
+        logarithms -= (1 - STRENGTH) * np.log(np.maximum(np.abs(weights).max(axis=0).astype(np.float64), _TINY))
+        factors = np.exp(logarithms - logarithms.mean()).astype(np.float32)
+        divided = (self.tensor(part / factors) for part in norm)
+        made = self.node("LayerNormalization", values, *divided, epsilon=epsilon)
+        return made, self.node("Mul", made, self.tensor(factors)), weights * factors
+
+    def save(self, inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
+        """Write the graph; ``outputs`` are values by the names that they are to have. Batch and length are free."""
+        import onnx
+        from onnx import TensorProto, helper
+
+        self._weights.close()
+        nodes = [*self._nodes, *(helper.make_node("Identity", [value], [name]) for name, value in outputs.items())]
+        graph = helper.make_graph(
+            nodes,
+            "bert",
+            [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in inputs],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+            self._tensors,
+        )
+        opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), self._folder / ONNX)

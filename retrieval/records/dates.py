@@ -1,0 +1,105 @@
+"""Dates as people and programs write them, made ISO 8601: one route for files, pages and requests."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from typing import Literal
+
+Order = Literal["", "day-first", "month-first", "either"]
+"""Which of the two numbers before the year is the day, as far as a date tells."""
+ORDERS: tuple[Order, ...] = ("day-first", "month-first")
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAME = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_CLOCK = re.compile(
+    r"(?:,|T| at)? ?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[ap]\.?m\.?)?(?: (?:[A-Z]{1,4}|[+-]\d\d:?\d\d))?$", re.I
+)
+_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d(?::?\d\d)?))?", re.I | re.A)
+_MAIL = re.compile(
+    r"(?:[a-z]{3,9}, )?(\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|[a-z]{1,5}))", re.I | re.A
+)
+_TWITTER = re.compile(
+    r"[a-z]{3} ([a-z]{3}) (\d{1,2}) (\d\d:\d\d:\d\d) (?:([+-]\d{4}|[a-z]{3,4}) )?(\d{4})", re.I | re.A
+)
+_PARTED = re.compile(r"(?P<first>\d{1,2})(?P<mark>[/-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)", re.A)
+_PATTERNS = tuple(
+    re.compile(pattern, re.I | re.A)
+    for pattern in (
+        r"(?P<year>\d{4})",
+        r"(?P<year>\d{4})(?P<mark>[-/.])(?P<number>\d{1,2})(?:(?P=mark)(?P<day>\d{1,2}))?",
+        r"(?P<year>[12]\d{3})(?P<number>\d\d)(?P<day>\d\d)",
+        rf"(?P<year>\d{{4}}) (?:[a-z]{{3,9}}-)?{_NAME}(?: {_DAY})?",
+        r"(?P<year>\d{4}) (?:winter|spring|summer|autumn|fall)",
+        rf"(?:[a-z]+,? )?{_NAME} {_DAY},? (?P<year>\d{{4}})",
+        rf"(?:[a-z]+,? )?{_DAY}(?:[ -]| of ){_NAME}[ ,-]+(?P<year>\d{{4}})",
+        rf"{_NAME},? (?P<year>\d{{4}})",
+        r"(?P<day>\d{1,2})\. ?(?P<number>\d{1,2})\. ?(?P<year>\d{4}|\d\d)",
+    )
+)
+
+
+def clean_date(value: object, order: str = "") -> str:
+    """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is none.
+
+    Reads ISO 8601, partial, basic or with a time, RFC 2822's and Twitter's (times count in UTC), PubMed's
+    ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), English words, and ``5.3.2020``, whose day comes first. Of
+    ``3/5/2020`` and ``3-5-2020`` nobody can tell: ``order`` does, unless one number is above 12 or both are the same.
+    A year of two digits is in 1969 to 2068, as POSIX reads it. A day that the calendar does not have is no date.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return ""
+    text = " ".join(str(value).split())
+    if _ISO.fullmatch(text):
+        return _utc_day(text)
+    if mail := _MAIL.fullmatch(text):
+        return _utc_day(mail[1])
+    if tweet := _TWITTER.fullmatch(text):
+        return _utc_day(f"{tweet[2]} {tweet[1]} {tweet[5]} {tweet[3]} {tweet[4] or 'GMT'}")
+    text = _CLOCK.sub("", text)
+    if match := _PARTED.fullmatch(text):
+        known = order_of(text) or "day-first"
+        days = {"day-first": ("first", "second"), "month-first": ("second", "first")}.get(
+            order if known == "either" else known
+        )
+        return _from_parts({"year": match["year"], "number": match[days[1]], "day": match[days[0]]}) if days else ""
+    match = next((match for pattern in _PATTERNS if (match := pattern.fullmatch(text))), None)
+    return _from_parts(match.groupdict()) if match else ""
+
+
+def order_of(text: str) -> Order:
+    """Return which number of ``3/25/2020`` is the day, ``either`` if both may be, ``""`` if that is no question."""
+    match = _PARTED.fullmatch(_CLOCK.sub("", " ".join(text.split())))
+    if match is None or int(match["first"]) == int(match["second"]):
+        return ""
+    days = int(match["first"]) > 12, int(match["second"]) > 12
+    return {(True, False): "day-first", (False, True): "month-first", (False, False): "either"}.get(days, "")  # type: ignore[return-value]
+
+
+def _utc_day(written: str) -> str:
+    """Return the day in UTC of a timestamp; one without an offset is taken to be in UTC."""
+    try:
+        if written[4:5] == "-":
+            moment = datetime.fromisoformat(re.sub(r" ([Z+-])", r"\1", written.upper()))
+        else:
+            moment = parsedate_to_datetime(written)
+        return (moment if moment.tzinfo is None else moment.astimezone(UTC)).date().isoformat()
+    except (ValueError, OverflowError, TypeError):
+        return ""
+
+
+def _from_parts(parts: dict[str, str | None]) -> str:
+    """Put together year, month and day, as far as they are known; ``""`` if the calendar lacks the day."""
+    name, number, day, year = parts.get("month"), parts.get("number"), parts.get("day"), parts["year"] or ""
+    month = str(_MONTHS.index(name.lower()) + 1) if name else number
+    if len(year) == 2:
+        year = f"{'19' if int(year) >= 69 else '20'}{year}"
+    try:
+        whole = date(int(year), int(month or 1), int(day or 1)).isoformat()
+    except ValueError:
+        return ""
+    if month is None:
+        return whole[:4]
+    return whole[:7] if day is None else whole
