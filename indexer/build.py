@@ -60,7 +60,7 @@ class BuildRequest:
     names the models that make its vectors, instead of the one that is configured: each makes a view of its own.
     ``share`` takes some of the documents only, and makes an index without documents if that is none.
     ``wait`` is how many seconds it may wait for another writer to be done. ``dates`` is the order of dates such as
-    3/5/2020 where a file does not tell it.
+    3/5/2020 where a file does not tell it, ``columns`` the fields of tables with the names of their columns.
     """
 
     kind: str
@@ -74,13 +74,14 @@ class BuildRequest:
     share: Share | None = None
     wait: float = 0.0
     dates: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
     """The result of a build; ``skipped`` counts by reason what a reader left out on purpose, ``left_out`` names it.
 
-    ``unread_dates`` counts the dates that were not understood.
+    ``unread_dates`` counts the dates that were not understood, ``notes`` says what was guessed.
     ``merged`` is how many segments fewer there are after small ones were merged, ``unmerged`` why they could not be.
     """
 
@@ -93,6 +94,7 @@ class BuildReport:
     skipped: Counter[str]
     left_out: tuple[LeftOut, ...]
     unread_dates: UnreadDates
+    notes: tuple[str, ...]
     resumed: bool
     merged: int = 0
     unmerged: str = ""
@@ -136,7 +138,7 @@ def build_locked(
         task = BuildTask(request.kind, sources, live, request.verb == "update")
         limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
         names, share = [source.name for source in sources], [request.share.name] if request.share else []
-        share += [request.dates] if request.dates else []
+        share += [str(how) for how in (request.dates, request.columns) if how]
         asked = journals.fingerprint(request.kind, names, shape, request.verb, limits, *share)
         try:
             work, options = _read(request, config, task, tools, asked, anew=False)
@@ -163,6 +165,7 @@ def _read(
         max_line_bytes=limits.max_line_bytes,
         max_file_bytes=limits.max_file_bytes,
         dates=request.dates,
+        columns=dict(request.columns),
         bad_lines=BadLines(limits.skip_bad_lines),
     )
     work: Work | None = None
@@ -231,6 +234,7 @@ def _publish(
         skipped=options.skipped,
         left_out=tuple(options.left_out),
         unread_dates=options.unread_dates,
+        notes=tuple(options.notes),
         resumed=work.resumed,
     )
 

@@ -94,6 +94,12 @@ def _register_index(commands: Subparsers) -> None:
         "--skip-bad-lines", type=int, metavar="N", help="tolerate, count and list up to N unreadable lines"
     )
     parser.add_argument(
+        "--column",
+        action="append",
+        metavar="FIELD=NAME",
+        help="the column of a table for its id, text, title, url, date, language, source or topic; may be given again",
+    )
+    parser.add_argument(
         "--dates", choices=ORDERS, default="", help="how to read 3/5/2020 where the other dates of a file do not tell"
     )
     upkeep_cli.add_wait(parser)
@@ -176,7 +182,16 @@ def request_of(args: argparse.Namespace) -> BuildRequest:
         encoders=tuple(args.encoder or ()),
         wait=args.wait,
         dates=args.dates,
+        columns=tuple(map(_column, args.column or ())),
     )
+
+
+def _column(written: str) -> tuple[str, str]:
+    """Return the field and the column that ``FIELD=NAME`` says; raise UsageError if it says neither."""
+    field, mark, name = written.partition("=")
+    if not (field.strip() and mark and name.strip()):
+        raise UsageError(f"--column {written!r}: write FIELD=NAME, as in text=Finding")
+    return field.strip(), name.strip()
 
 
 def tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> None:
@@ -185,6 +200,8 @@ def tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> 
         say(f"skipped: {example}")
     _say_left_out(built)
     _say_unread_dates(built)
+    for note in built.notes[:MOST_NAMES]:
+        say(f"note: {note}")
     if built.merged > 0:
         say(f"small segments were merged; segments now: {len(built.manifest.segments)}")
     if built.unmerged:

@@ -32,6 +32,11 @@ def read_line(line: str, language: str) -> Document | Refused:
     return Refused("has neither text nor title", "text") if record is None else record.document
 
 
+def unread_date(document: Document) -> str:
+    """Return the date of a document as it was written if it was not understood, else ``""``."""
+    return "" if document.date else str(document.metadata.get("date", ""))
+
+
 def exported(document: Document) -> str:
     """Return a document as a line of JSON that reads back to an equal document."""
     row = {**document._asdict(), "metadata": dict(document.metadata), "checksum": checksum(document)}

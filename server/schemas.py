@@ -300,7 +300,7 @@ def from_body(request: Request, kind: type[_Asked]) -> _Asked:
     """
     if not request.is_json:
         raise UnsupportedMediaType
-    body = _mended(body_of(request))
+    body = mended(body_of(request))
     try:
         asked = msgspec.json.decode(body, type=kind)
         if not issubclass(kind, ForeignFields):
@@ -316,7 +316,7 @@ def from_body(request: Request, kind: type[_Asked]) -> _Asked:
 _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
 
 
-def _mended(body: bytes) -> bytes:
+def mended(body: bytes) -> bytes:
     """Return a body without a byte-order mark, and what is half of a character in it replaced."""
     body = body.removeprefix(b"\xef\xbb\xbf")
     if b"\\ud" not in body and b"\\uD" not in body:

@@ -39,6 +39,7 @@ from .schemas import (
     from_body,
     from_query,
     json_answer,
+    mended,
 )
 
 blueprint = Blueprint("writing", __name__)
@@ -229,7 +230,7 @@ def lines_of(request: Request, most: int) -> list[bytes]:
     """
     if not request.is_json and request.mimetype not in _LINES:
         raise UnsupportedMediaType
-    body = body_of(request)
+    body = mended(body_of(request))
     try:
         body.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -102,7 +102,8 @@ class ReadOptions:
 
     ``language`` is set on documents whose source does not say (``""``: unknown); ``max_line_bytes`` bounds a
     line of text and ``max_file_bytes`` a file that has to be read whole (an HTML page, a JSON parse). ``dates`` is the
-    order of a date such as 3/5/2020 (``day-first`` or ``month-first``) where its file does not tell it.
+    order of a date such as 3/5/2020 (``day-first`` or ``month-first``) where its file does not tell it;
+    ``columns`` names the column of a field of a table. ``notes`` says what was guessed.
     ``skipped`` counts, by reason, what a reader left out on purpose, ``left_out`` names the first ``MOST_NAMED`` of it.
     ``unread_dates`` counts the dates that are kept as they were written, and by which nothing can be filtered.
     """
@@ -111,6 +112,8 @@ class ReadOptions:
     max_line_bytes: int = 10_000_000
     max_file_bytes: int = 50_000_000
     dates: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     bad_lines: BadLines = field(default_factory=BadLines)
     skipped: Counter[str] = field(default_factory=Counter)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -146,6 +149,11 @@ class ReadOptions:
             self.unread_dates.example = self.unread_dates.example or f"{written[:40]!r} ({place})"
         return date
 
+    def note(self, what: str) -> None:
+        """Keep what was guessed, once."""
+        if what not in self.notes:
+            self.notes.append(what)
+
     def leave_out(self, place: object, reason: str) -> None:
         """Count a thing that is left out on purpose, and keep its name."""
         self.skipped[reason] += 1
@@ -154,9 +162,8 @@ class ReadOptions:
 
     def silent(self) -> ReadOptions:
         """Return the same limits for a first look, which reports nothing and tolerates all."""
-        return replace(
-            self, bad_lines=BadLines(limit=sys.maxsize), skipped=Counter(), left_out=[], unread_dates=UnreadDates()
-        )
+        lines, dates = BadLines(limit=sys.maxsize), UnreadDates()
+        return replace(self, bad_lines=lines, skipped=Counter(), left_out=[], unread_dates=dates, notes=[])
 
 
 Read = Callable[[Sequence[Path], ReadOptions], Iterator[Record]]

@@ -9,7 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...retrieval.domain import NO_METADATA, Document, Span
+from ...retrieval.errors import SourceError
 from ...retrieval.languages import identifier, language_code
+from ...retrieval.records.dates import ORDERS, order_of
 from . import ReadOptions, Record
 from ._lines import json_name
 
@@ -30,6 +32,67 @@ _OTHER_SCRIPTS = frozenset(
 
 Names = Mapping[str, Sequence[str]]
 """The names that the columns or keys of each field may have, the first there counts."""
+
+
+_COMMON: Names = {
+    "docid": ("id", "nr", "number", "key", "رقم", "الرقم", "المعرف", "номер", "número", "kimlik", "numéro", "kennung"),
+    "text": (
+        *("text", "content", "body", "claim", "statement", "finding", "النص", "نص", "المحتوى", "الادعاء", "текст"),
+        *("съдържание", "твърдение", "texto", "contenido", "afirmación", "metin", "içerik", "iddia", "inhalt"),
+        *("behauptung", "aussage", "texte", "contenu", "affirmation"),
+    ),
+    "title": (
+        "title",
+        "headline",
+        "العنوان",
+        "عنوان",
+        "заглавие",
+        "título",
+        "titular",
+        "başlık",
+        "titel",
+        "überschrift",
+        "titre",
+    ),
+    "url": (
+        "url",
+        "link",
+        "address",
+        "الرابط",
+        "رابط",
+        "връзка",
+        "адрес",
+        "enlace",
+        "bağlantı",
+        "adres",
+        "lien",
+        "adresse",
+    ),
+    "date": ("date", "published", "التاريخ", "تاريخ", "дата", "fecha", "tarih", "datum"),
+    "language": ("language", "lang", "اللغة", "لغة", "език", "idioma", "dil", "sprache", "langue"),
+    "source": ("source", "publisher", "المصدر", "مصدر", "източник", "fuente", "kaynak", "quelle"),
+    "topic": ("topic", "subject", "الموضوع", "موضوع", "тема", "tema", "konu", "thema", "sujet"),
+}
+"""Names of the columns of tables that were made for nobody in particular, in seven languages."""
+
+
+def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str, str] | None = None) -> Names:
+    """Return the names of a reader's fields, then common ones; a column that ``options`` names is the field's only one.
+
+    ``meanings`` says what a field of another name is. Raises SourceError if there is no field that ``options`` names.
+    """
+    meant = meanings or {name: name for name in _COMMON}
+    fields = {
+        "id": "docid",
+        **{meaning: field for field, meaning in meant.items()},
+        **{field: field for field in names},
+    }
+    if unknown := next((field for field in options.columns if field not in fields), ""):
+        raise SourceError(
+            f"--column: there is no field {unknown!r}", remedy=f"the fields are {', '.join(sorted(fields))}"
+        )
+    named = {fields[field]: (column,) for field, column in options.columns.items()}
+    return {field: named.get(field) or (*own, *_COMMON.get(meant.get(field, ""), ())) for field, own in names.items()}
 
 
 def plain_name(name: str) -> str:
@@ -122,10 +185,12 @@ def make_record(
         options.bad_lines.report(place, reason)
         return None
     text, title, url = fields.get("text", ""), fields.get("title", "").strip(), fields.get("url", "").strip()
+    written, named = fields.get("date", "").strip(), fields.get("language", "").strip()
     if not (text.strip() or title):
+        if order_of(written) in ORDERS:  # it tells that of others
+            options.date(place, written)
         options.leave_out(place, empty)
         return None
-    written, named = fields.get("date", "").strip(), fields.get("language", "").strip()
     date, language = options.date(place, written), language_code(named)
     if written and not date:
         metadata = {**metadata, "date": written}

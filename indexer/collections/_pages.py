@@ -84,6 +84,7 @@ _BLOCKS = frozenset(
 _RAISED_NUMBER = re.compile(r"[+−–-]?\d[\d.,–-]*")
 _RAISED_DIGITS = re.compile(r"(?<=\d)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]{1,2}|[*†‡§]+|↑|↩)[\])]?", re.I)
+_NOTED = re.compile(r"note|\bfn|\bref|cite", re.I)
 _LONG_LINE = 40
 """Letters of a line that is no refrain: where it comes twice running, it is meant once."""
 
@@ -271,7 +272,11 @@ def _append_before(element: Any, text: str) -> None:
 def _mark_raised(tree: Any) -> None:
     """Keep numbers apart from the raised ones after them: as in 10^6; leave out the numbers that lead to notes."""
     for link in list(tree.iter("a")):
-        if "#" in link.get("href", "") and _NOTE.fullmatch("".join(link.itertext()).strip()):
+        text = "".join(islice(link.itertext(), 9)).strip()
+        _, mark, target = link.get("href", "").partition("#")
+        raised = link.getparent().tag == "sup" or link.find(".//sup") is not None
+        named = _NOTED.search(f"{target} {link.get('class', '')} {link.get('role', '')}")
+        if mark and _NOTE.fullmatch(text) and (raised or (not text.isalpha() and (text[0] in "[(" or named))):
             link.drop_tree()
     for raised in list(tree.iter("sup")):
         text = "".join(raised.itertext()).strip()

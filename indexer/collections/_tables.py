@@ -8,11 +8,12 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...retrieval.errors import SourceError
 from ...retrieval.records.table_shape import (
@@ -33,6 +34,12 @@ NOT_JSON_LINES = (*TABLES, "HTML", "XML")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
 """What R, pandas and databases write, without quotes, where they have no value."""
+_WINDOWS = ["cp1252", "cp1254", "cp1251", "cp1256"]
+"""The encodings that spreadsheets write in Western Europe, Turkey, Bulgaria and Arabic countries."""
+_TURKISH = (b"\xf0", b"\xfd", b"\xfe", b"\xdd", b"\xde")
+"""The letters of Turkish that are letters of Icelandic in the encoding of Western Europe."""
+_ENOUGH_LETTERS = 8
+"""Bytes beyond ASCII that tell an encoding."""
 _OPEN_CELL = re.compile(r'"(?:[^"]|"")*+"?\Z')
 """A cell that goes on after what was looked at."""
 
@@ -136,15 +143,40 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
     return len(widths) == 1 and quoted > 0 and (needed or not plain)
 
 
-def read_cells(path: Path, options: ReadOptions, delimiter: str, *, quoting: bool) -> Iterator[tuple[str, list[str]]]:
+def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
+    """Return what a table that is not UTF-8 is probably encoded in, and note it; ``""`` if nobody can tell."""
+    if shape_of_start(start).encoding or sum(byte > 0x7F for byte in start) < _ENOUGH_LETTERS:
+        return ""
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(start, cp_isolation=_WINDOWS).best()
+    if best is None:
+        return ""
+    encoding = str(best.encoding)
+    if encoding == "cp1252" and sum(map(start.count, _TURKISH)) > 1:
+        encoding = "cp1254"
+    options.note(f"{path}: is not UTF-8, and is read as {encoding}, which is a guess; {SAVE_AS_UTF8}")
+    return encoding
+
+
+def first_cells(shape: TableShape, encoding: str) -> tuple[str, ...]:
+    """Return the cells of the first row of a table in an encoding that was guessed, if it was."""
+    return tuple(cell.encode("latin-1").decode(encoding) for cell in shape.cells) if encoding else shape.cells
+
+
+def read_cells(
+    path: Path, options: ReadOptions, delimiter: str, *, quoting: bool, fallback: str = ""
+) -> Iterator[tuple[str, list[str]]]:
     """Yield the place and the cells of each row of a TSV or CSV file, blank lines left out.
 
     With ``quoting`` a cell may stand in double quotes and then hold delimiters, line ends and doubled quotes;
     the place is the row's first line, and a row is bounded by ``options.max_line_bytes`` as a line is. Without it
     a quote is a character like any other. A cell that says without quotes that it is missing, as ``NA``, is empty.
-    Bad rows are reported and left out. Raises BadFileError if the file cannot be read.
+    Bad rows are reported and left out; lines that are not UTF-8 are read as ``fallback``.
+    Raises BadFileError if the file cannot be read.
     """
-    lines = ((p, line) for p, line in read_lines(path, options) if not (p == f"{path}:1" and is_separator_line(line)))
+    read = read_lines(path, options, fallback)
+    lines = ((place, line) for place, line in read if not (place == f"{path}:1" and is_separator_line(line)))
     if not quoting:
         for place, line in lines:
             if line:
@@ -212,21 +244,79 @@ class _RowLines:
         return line + "\n"
 
 
-def read_rows(
-    path: Path, options: ReadOptions, names: Names, required: Sequence[Sequence[str]]
-) -> Iterator[tuple[str, Row]]:
-    """Yield the place and the fields of each row of a table: the text of each of ``names`` that has one.
+class Columns(NamedTuple):
+    """The columns that a reader looks for.
+
+    Each of ``required`` is the fields of which a header must have one. What ``names`` has beyond the reader's ``own``
+    names is a guess, which is noted. Where no column is there for the field ``docid``, if that is named, ids are made
+    from the content of the rows.
+    """
+
+    names: Names
+    required: Sequence[Sequence[str]]
+    own: Names | None = None
+    docid: str = ""
+
+    def of(self, header: Sequence[str]) -> dict[str, list[str]]:
+        """Return the columns of each field that a header has; a guess where none has a name of the reader's own."""
+        there = columns_of(header, self.names)
+        sure = columns_of(header, self.own) if self.own else there
+        named = {field for field, names in self.names.items() if len(names) == 1}
+        found = {field: each if field in named else sure.get(field) or each[:1] for field, each in there.items()}
+        return {**found, self.docid: found[self.docid][:1]} if self.docid in found else found
+
+    def check(self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()) -> bool:
+        """Return whether ids have to be made; note what is guessed. ``cells`` are the columns that a message names.
+
+        Raises SourceError if a required column is missing or is there twice.
+        """
+        there, own = self.of(header), self.own or self.names
+        named = [
+            field for field, names in self.names.items() if len(names) == 1 and names[0] in options.columns.values()
+        ]
+        for fields in (*self.required, *([field] for field in named)):
+            columns = [column for field in fields for column in there.get(field, ())]
+            if not columns:
+                known = self.names if fields[0] in named else own
+                wanted = " or ".join(repr(name) for field in fields for name in known[field] if name)
+                shown = ", ".join(repr(name[:40]) for name in list(cells or header)[:20])
+                listed = (f"{shown}, …" if len(cells or header) > 20 else shown) or "none"
+                raise SourceError(f"there is no column {wanted}; the columns are {listed}", place=place)
+            if twice := [column for column in columns if list(header).count(column) > 1]:
+                raise SourceError(f"the column {twice[0]!r} is there twice", place=place)
+        sure = columns_of(header, own)
+        for field in there.keys() - sure.keys() - set(named):
+            options.note(f"{place}: the column {there[field][0]!r} is taken for {field!r}; --column names another")
+        makes_ids = bool(self.docid) and self.docid not in there
+        if makes_ids:
+            options.note(f"{place}: no column is an id; ids are made from the content of the rows")
+        return makes_ids
+
+    def completed(self, rows: Iterable[tuple[str, Row]], *, makes_ids: bool) -> Iterator[tuple[str, Row]]:
+        """Yield the rows, with an id of their own if there is no column for one: the same for the same content."""
+        for place, row in rows:
+            yield place, {self.docid: content_id(row), **row} if makes_ids else row
+
+
+def content_id(row: Mapping[str, str]) -> str:
+    """Return an id for a row of a table that has none."""
+    content = "\n".join(f"{field}\t{text}" for field, text in sorted(row.items()))
+    return f"row-{blake2b(content.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+
+
+def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:
+    """Yield the place and the fields of each row of a table: the text of each of the names that has one.
 
     The place is the file with the line, or with the number of the row, from 1, where a file has no lines. Of several
     columns for a field the first that is not empty counts. Bad rows are reported and left out. A pickle is read whole,
-    all else row by row. Each of ``required`` is the fields of which a header must have one; JSON lines have no header
-    to hold to it.
+    all else row by row. JSON lines have no header to hold to what is required.
     Raises SourceError if the file cannot be read, is of none of the kinds, or lacks a required column.
     """
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
+    makes_ids = False
     match suffix.lower():
         case ".csv" | ".tsv":
-            yield from _delimited(path, options, names, required)
+            yield from _delimited(path, options, columns)
             return
         case ".jsonl" | ".ndjson":
             records = read_objects(path, options)
@@ -234,41 +324,42 @@ def read_rows(
             from ._frames import parquet_names, parquet_records
 
             header = parquet_names(path)
-            _check_columns(str(path), header, names, required)
-            wanted = {column for columns in columns_of(header, names).values() for column in columns}
+            makes_ids = columns.check(str(path), header, options)
+            wanted = {name for names in columns.of(header).values() for name in names}
             records = _numbered(path, parquet_records(path, [name for name in header if name in wanted]))
         case ".pkl" | ".pickle":
             from ._frames import read_columns
 
-            cells = read_columns(path, read_bytes(path, options), {name for every in names.values() for name in every})
-            _check_columns(str(path), tuple(cells), names, required)
+            wanted = {name for names in columns.names.values() for name in names}
+            cells = read_columns(path, read_bytes(path, options), wanted)
+            makes_ids = columns.check(str(path), tuple(cells), options)
             rows = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
             records = _numbered(path, rows)
         case _:
             refuse_binary(path, shape_of_start(start_of(path)))
             raise SourceError(f"is not a kind of table that is read; give one of {', '.join(SUFFIXES)}", place=path)
-    for place, record in records:
-        row = texts_of(record, names, lambda reason, place=place: options.bad_lines.report(place, reason))  # type: ignore[misc]
-        if row is not None:
-            yield place, row
+    texts = ((place, texts_of(record, columns.of(tuple(record)), place, options)) for place, record in records)
+    yield from columns.completed(((place, row) for place, row in texts if row is not None), makes_ids=makes_ids)
 
 
 def _numbered(path: Path, records: Iterator[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((f"{path}:{number}", record) for number, record in enumerate(records, 1))
 
 
-def texts_of(record: dict[str, Any], names: Names, report: Callable[[str], None]) -> Row | None:
+def texts_of(
+    record: Mapping[str, Any], there: Mapping[str, Sequence[str]], place: str, options: ReadOptions
+) -> Row | None:
     """Return the text of each field of a record that has one; report what cannot be stored and return ``None``."""
     row: Row = {}
-    for field, columns in columns_of(tuple(record), names).items():
+    for field, columns in there.items():
         for column in columns:
             try:
                 text = as_text(record[column])
+                if _UNSTORABLE.search(text):
+                    raise ValueError("holds a character that is not text")
             except ValueError as error:
-                report(f"column {column!r} {error}, not a text or a number")
-                return None
-            if _UNSTORABLE.search(text):
-                report(f"column {column!r} holds a character that is not text")
+                reason = str(error) if "character" in str(error) else f"{error}, not a text or a number"
+                options.bad_lines.report(place, f"column {column!r} {reason}")
                 return None
             if text and field not in row:
                 row[field] = text
@@ -295,52 +386,37 @@ def as_text(value: Any) -> str:
     raise ValueError("holds an endless number" if isinstance(value, float) else f"holds a {type(value).__name__}")
 
 
-def _delimited(
-    path: Path, options: ReadOptions, names: Names, required: Sequence[Sequence[str]]
-) -> Iterator[tuple[str, Row]]:
+def _delimited(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:
     """Read a CSV or TSV file with a header, quoting on; the first line tells the delimiter if it names the columns."""
-    shape = shape_of_start(start_of(path))
+    start = start_of(path)
+    shape = shape_of_start(start)
     refuse_binary(path, shape)
-    there = columns_of(tuple(cell.strip() for cell in shape.cells), names)
-    if shape.delimiter and all(set(fields) & there.keys() for fields in required):
+    encoding = guessed_encoding(path, start, options)
+    first = first_cells(shape, encoding)
+    there = columns.of([cell.strip() for cell in first])
+    if shape.delimiter and all(set(fields) & there.keys() for fields in columns.required):
         delimiter = shape.delimiter
     elif shape.form in ("JSON", "JSON lines", "HTML", "XML"):
         raise SourceError(f"{shape.sentence}, not a table", place=path, remedy="give it the ending of what it is")
     else:
         delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
-    rows = read_cells(path, options, delimiter, quoting=True)
+    rows = read_cells(path, options, delimiter, quoting=True, fallback=encoding)
     place, header = next(rows, (f"{path}:1", []))
     header = [name.strip() for name in header]
     if not header and shape.encoding != "utf-8":
         what = "is UTF-16 without a byte-order mark" if shape.encoding else "is not UTF-8"
         raise SourceError(what, place=path, remedy=SAVE_AS_UTF8)
-    _check_columns(place, header, names, required, shape.cells if shape.delimiter else header)
-    places = {
-        field: [header.index(column) for column in columns] for field, columns in columns_of(header, names).items()
-    }
-    for place, cells in rows:
-        if len(cells) != len(header):
-            options.bad_lines.report(place, f"has {len(cells)} fields, and the header has {len(header)}")
-            continue
-        found = ((field, next(filter(None, (cells[at].strip() for at in ats)), "")) for field, ats in places.items())
-        yield place, {field: text for field, text in found if text}
+    makes_ids = columns.check(place, header, options, first if shape.delimiter else header)
+    places = {field: [header.index(column) for column in named] for field, named in columns.of(header).items()}
 
+    def texts() -> Iterator[tuple[str, Row]]:
+        for place, cells in rows:
+            if len(cells) != len(header):
+                options.bad_lines.report(place, f"has {len(cells)} fields, and the header has {len(header)}")
+                continue
+            texts = (
+                (field, next(filter(None, (cells[at].strip() for at in ats)), "")) for field, ats in places.items()
+            )
+            yield place, {field: text for field, text in texts if text}
 
-def _check_columns(
-    place: str,
-    header: Sequence[str],
-    names: Names,
-    required: Sequence[Sequence[str]],
-    cells: Collection[str] = (),
-) -> None:
-    """Raise SourceError if a required column is missing or is there twice; ``cells`` are the columns that it names."""
-    there = columns_of(tuple(header), names)
-    for fields in required:
-        columns = [column for field in fields for column in there.get(field, ())]
-        if not columns:
-            wanted = " or ".join(repr(name) for field in fields for name in names[field] if name)
-            shown = ", ".join(repr(name[:40]) for name in list(cells or header)[:20])
-            listed = (f"{shown}, …" if len(cells or header) > 20 else shown) or "none"
-            raise SourceError(f"there is no column {wanted}; the columns are {listed}", place=place)
-        if twice := [column for column in columns if list(header).count(column) > 1]:
-            raise SourceError(f"the column {twice[0]!r} is there twice", place=place)
+    yield from columns.completed(texts(), makes_ids=makes_ids)

@@ -16,13 +16,13 @@ from urllib.parse import quote
 
 from ...retrieval.text import unescaped
 from . import Files, ReadOptions, Record, dated
-from ._documents import MAX_DOCID_BYTES, make_record, text_language
+from ._documents import MAX_DOCID_BYTES, make_record, names_of_any_table, text_language
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_json
 from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parsed, scripts
 from ._pages import PageTooLargeError, binary_kind, check_attributes, decode
 from ._reviews import DOCID, docid_in, fields_of, metadata_of
-from ._tables import read_json_lines, read_rows
+from ._tables import Columns, read_json_lines, read_rows
 
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
 SPLIT = False
@@ -64,6 +64,11 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "itemReviewed.appearance.url": ("itemReviewed.appearance.url", "appearance"),
 }
 """The names of columns for each property."""
+_MEANINGS = {
+    **{DOCID: "docid", "claimReviewed": "text", "headline": "title", "url": "url", "datePublished": "date"},
+    **{"inLanguage": "language", "author.name": "source"},
+}
+"""The fields of a document that properties are."""
 
 
 @dated
@@ -105,7 +110,8 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
         for place, content in read_json_lines(path, options):
             yield from (_Review(place, node) for node in nodes_of_type(content, _TYPE))
     else:
-        for place, row in read_rows(path, options, _COLUMNS, required=(("claimReviewed",),)):
+        names = names_of_any_table(_COLUMNS, options, _MEANINGS)
+        for place, row in read_rows(path, options, Columns(names, (("claimReviewed",),), _COLUMNS)):
             yield _Review(place, _nested(row))
 
 

@@ -7,15 +7,14 @@ folders of one JSON file a claim that the years after gave out, and tables and J
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from ...retrieval.records.table_shape import wrapper_advice
 from . import Files, ReadOptions, Record, dated
-from ._documents import make_record
+from ._documents import columns_of, make_record, names_of_any_table
 from ._files import BadFileError, expand
 from ._lines import read_json
-from ._tables import Row, read_rows, texts_of
+from ._tables import Columns, Row, read_rows, texts_of
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 SPLIT = False
@@ -46,13 +45,14 @@ _NAMES = {
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the verified claims of each file in its order, files of a folder by name.
 
-    Raises SourceError if a file cannot be read, or if a table has no column for the id or for the claim.
+    Raises SourceError if a file cannot be read, or if a table has no column for the claim.
     """
     for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json"), options):
         if path.name.lower().removesuffix(".gz").endswith(".json"):
             rows = _json_rows(path, options)
         else:
-            rows = read_rows(path, options, _NAMES, required=(("docid",), ("text",)))
+            names = names_of_any_table(_NAMES, options)
+            rows = read_rows(path, options, Columns(names, (("text",),), _NAMES, "docid"))
         for place, row in rows:
             metadata = {name: row[name] for name in _METADATA if name in row}
             if "docid" not in row:
@@ -72,7 +72,7 @@ def _json_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, Row]]:
         place = f"{path}:{number}" if isinstance(content, list) else str(path)
         if not isinstance(entry, dict):
             options.bad_lines.report(place, "is not a JSON object with a claim")
-        elif (row := texts_of(entry, _NAMES, partial(options.bad_lines.report, place))) is None:
+        elif (row := texts_of(entry, columns_of(tuple(entry), _NAMES), place, options)) is None:
             continue
         elif "docid" not in row and (advice := wrapper_advice(entry)):
             options.bad_lines.report(place, f"has no id{advice}")

@@ -26,7 +26,7 @@ from . import Files, ReadOptions, Record, dated
 from ._documents import check_docid, make_record
 from ._files import BadFileError, one_file
 from ._lines import read_json
-from ._tables import Row, read_rows
+from ._tables import Columns, Row, read_rows
 
 SUMMARY = "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or pandas pickle"
 SPLIT = True
@@ -41,6 +41,7 @@ FILES: tuple[Files, ...] = (
 _METADATA = ("authors", "journal", "doi", "pmcid", "pubmed_id", "license", "source_x", "sha")
 _FILES = ("pmc_json_files", "pdf_json_files")
 _NAMES = {name: (name,) for name in ("cord_uid", "title", "abstract", "publish_time", "url", *_FILES, *_METADATA)}
+_COLUMNS = Columns(_NAMES, (("cord_uid",), ("title", "abstract")))
 
 
 class _Paper(NamedTuple):
@@ -78,7 +79,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 def _papers(tables: list[tuple[Path, ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:
     """Yield the rows that have a docid; report the others."""
     for path, parses in tables:
-        for place, row in read_rows(path, options, _NAMES, required=(("cord_uid",), ("title", "abstract"))):
+        for place, row in read_rows(path, options, _COLUMNS):
             reason = check_docid(row["cord_uid"]) if "cord_uid" in row else "has no cord_uid"
             if reason:
                 options.bad_lines.report(place, reason)

@@ -17,10 +17,22 @@ from typing import Any
 from ...retrieval.errors import SourceError
 from ...retrieval.records.table_shape import SAVE_AS_UTF8, TABLES, TableShape, shape_of_start, wrapper_advice
 from . import Files, ReadOptions, Record, dated
-from ._documents import checkthat_ids, columns_of, make_record, named_fields, plain_name
+from ._documents import checkthat_ids, columns_of, make_record, named_fields, names_of_any_table, plain_name
 from ._files import expand
 from ._lines import json_name, parse_json_object, read_lines
-from ._tables import is_quoted, is_table, kind_for, read_cells, refuse_binary, remedy_for, start_of
+from ._tables import (
+    Columns,
+    content_id,
+    first_cells,
+    guessed_encoding,
+    is_quoted,
+    is_table,
+    kind_for,
+    read_cells,
+    refuse_binary,
+    remedy_for,
+    start_of,
+)
 
 SUMMARY = "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, title, date"
 SPLIT = False
@@ -76,13 +88,16 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     refuse_binary(path, shape)
     if shape.form in ("HTML", "XML"):
         raise SourceError(f"{shape.sentence}, not snippets", place=path, remedy=remedy_for(shape))
+    fallback = guessed_encoding(path, start, options)
     if shape.form in TABLES[1:]:
-        if _header(shape.cells, f"{path}:1") is not None:
-            yield from _read_rows(read_cells(path, options, shape.delimiter, quoting=True), options)
+        cells = first_cells(shape, fallback)
+        if _header(cells, f"{path}:1", options) is not None:
+            rows = read_cells(path, options, shape.delimiter, quoting=True, fallback=fallback)
+            yield from _read_rows(rows, options)
             return
         if is_table(start, shape):
-            raise _without_names(path, shape)
-    lines = ((place, line) for place, line in read_lines(path, options) if line.strip())
+            raise _without_names(path, shape, cells)
+    lines = ((place, line) for place, line in read_lines(path, options, fallback) if line.strip())
     first = next(lines, None)
     if first is None:
         return
@@ -92,7 +107,8 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     if first[1].lstrip().startswith("{"):
         yield from _read_objects(chain([first], lines), options)
     else:
-        yield from _read_rows(read_cells(path, options, "\t", quoting=is_quoted(start, "\t")), options)
+        rows = read_cells(path, options, "\t", quoting=is_quoted(start, "\t"), fallback=fallback)
+        yield from _read_rows(rows, options)
 
 
 def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
@@ -104,11 +120,11 @@ def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Ite
                 yield record
 
 
-def _without_names(path: Path, shape: TableShape) -> SourceError:
+def _without_names(path: Path, shape: TableShape, cells: Sequence[str]) -> SourceError:
     if not shape.encoding:
         return SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
     what, kind = f'{shape.sentence}, and its first line names no columns "id" and "text"', kind_for(shape)
-    remedy = f"read it with factseek index {kind}" if kind else _rename(shape.cells)
+    remedy = f"read it with factseek index {kind}" if kind else _rename(cells)
     return SourceError(what, place=f"{path}:1", remedy=remedy)
 
 
@@ -146,8 +162,9 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
     if first is None:
         return
     place, cells = first
-    header = _header(cells, place)
+    header = _header(cells, place, options)
     columns = header or _headerless(cells, place)
+    makes_ids = bool(header) and _columns_of_any(options).check(place, [cell.strip() for cell in cells], options)
     for place, cells in rows if header else chain([first], rows):
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
@@ -159,24 +176,32 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
         else:
             fields = {name: cell for name, cell in row.items() if name in _NAMES}
             metadata = {name: cell for name, cell in row.items() if name and name not in _NAMES and cell}
+            fields = {"docid": content_id(fields), **fields} if makes_ids else fields
             if record := _record(fields, metadata, place, options):
                 yield record
 
 
-def _header(cells: Sequence[str], place: str) -> list[str] | None:
+def _columns_of_any(options: ReadOptions) -> Columns:
+    return Columns(names_of_any_table(_NAMES, options), (), _NAMES, "docid")
+
+
+def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
     """Return the fields of the columns if ``cells`` are a header, and ``None`` if they are a snippet.
 
-    A row is a header if it holds a name of the id or of the text and no cell that is longer than a name.
-    Raises SourceError if a header lacks one of the two or names a column twice.
+    A row is a header if it holds a name of the id or of the text, or a column that was named, and no cell that is
+    longer than a name.
+    Raises SourceError if a header lacks a text or names a column twice.
     """
     named = [cell.strip() for cell in cells]
-    known = columns_of(tuple(named), _NAMES)
-    columns = [next((field for field, names in known.items() if name in names), name) for name in named]
-    if not known.keys() & _SPELLINGS.keys() or any(len(cell) > _LONGEST_NAME for cell in cells):
+    own, known = columns_of(named, _NAMES), _columns_of_any(options).of(named)
+    if any(len(cell) > _LONGEST_NAME for cell in cells):
         return None
-    for field, spellings in _SPELLINGS.items():
-        if field not in known:
-            raise SourceError(f"the header names no column {spellings}", place=place, remedy=_rename(cells))
+    if not (options.columns or own.keys() & {"docid", "text"} or ("text" in known and len(cells) > 1)):
+        return None
+    fields = {name: field for field, names in known.items() for name in names}
+    columns = [fields.get(name) or (f"column {name}" if name in _NAMES else name) for name in named]
+    if "text" not in known and not options.columns:
+        raise SourceError('the header names no column "text" (or "snippet")', place=place, remedy=_rename(cells))
     for number, name in enumerate(columns):
         if name and name in columns[:number]:
             raise SourceError(f"the header names the column {cells[number]!r} twice", place=place)

@@ -156,20 +156,6 @@ def test_what_is_no_request_is_refused(folders: dict[str, Path], tmp_path: Path)
 
 
 @pytest.mark.real
-def test_a_large_chunked_body_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    settings = tmp_path / "config.yaml"
-    settings.write_text("server: {max_body_bytes: 1000, workers: 1}")
-    with served(tmp_path / "log", "--config", str(settings), "--index", f"ar={folders['arabic']}") as (_, port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-        chunks = iter([b'{"query": "', b"a" * 5_000, b'"}'])
-        headers = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
-        connection.request("POST", "/v1/ar/search", chunks, headers, encode_chunked=True)
-        response = connection.getresponse()
-        assert (response.status, json.loads(response.read())["error"]) == (413, "too-large")
-        connection.close()
-
-
-@pytest.mark.real
 @pytest.mark.parametrize("keys", [False, True])
 def test_a_file_that_is_too_large_is_refused_on_a_page(folders: dict[str, Path], tmp_path: Path, *, keys: bool) -> None:
     settings = tmp_path / "config.yaml"

@@ -77,8 +77,6 @@ REMEDY = "; mend it, or tolerate some with --skip-bad-lines N"
     [
         ("a.tsv", "id\ttitle\n1\tA\n", "{}:1: there is no column 'vclaim' or 'claim' or 'text'; the columns are 'id', "
          "'title'"),
-        ("a.tsv", "vclaim\ttitle\nA\tB\n", "{}:1: there is no column 'vclaim_id' or 'claim_id' or 'docid' or "
-         "'id'; the columns are 'vclaim', 'title'"),
         ("a.tsv", "id\tvclaim\n\tA\n", "{}:2: has no id" + REMEDY),
         ("a.tsv", "id\tvclaim\na b\tA\n", "{}:2: docid 'a b' holds white space" + REMEDY),
         ("a.jsonl", '{"vclaim": "A"}\n', "{}:1: has no id" + REMEDY),

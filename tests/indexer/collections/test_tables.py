@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from factseek.indexer.collections import BadLines, ReadOptions, _frames
-from factseek.indexer.collections._tables import as_text, read_rows
+from factseek.indexer.collections._tables import Columns, as_text, read_rows
 from factseek.retrieval.errors import SourceError
 
 NAMES = {"id": ("id", "key"), "title": ("title",), "year": ("year",), "who": ("who",)}
@@ -52,7 +52,7 @@ def write(folder: Path, name: str) -> Path:
 
 
 def rows(path: Path, given: ReadOptions | None = None) -> list[tuple[str, dict[str, str]]]:
-    return list(read_rows(path, given or ReadOptions(), NAMES, REQUIRED))
+    return list(read_rows(path, given or ReadOptions(), Columns(NAMES, REQUIRED)))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_parquet_file_whose_records_share_a_long_text_takes_little_memory_and_
     taken = []
     before = pa.total_allocated_bytes()
     with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is no collection"):
-        for _, row in read_rows(path, ReadOptions(), {"id": ("id",), "title": ("title",)}, ()):
+        for _, row in read_rows(path, ReadOptions(), Columns({"id": ("id",), "title": ("title",)}, ())):
             taken.append(row["id"])
             assert row["title"] == long
             assert pa.total_allocated_bytes() - before < 20_000_000  # and not 512 times a megabyte

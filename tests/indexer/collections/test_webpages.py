@@ -550,6 +550,8 @@ def test_the_order_of_a_page_s_date_can_be_said() -> None:
         ("<p>It rose to 7,500⁵ over 4 km² and 10⁻³.</p>", "It rose to 7,500^5 over 4 km² and 10^−3."),
         ("<p>It rose to 7,500<sup><a href='#n3'>[3]</a></sup> in 1999<a href='x#4'><sup>4</sup></a>.</p>",
          "It rose to 7,500 in 1999."),
+        ("<p>It rose<a href='#fn1'>1</a> to 7,500 <a href='#up'>on</a> page <a href='#p12'>12</a>.</p>",
+         "It rose to 7,500 on page 12."),
         ("<p>The 5<sup>th</sup> of CO<sub>2</sub> and m<sup>3</sup>.</p>", "The 5th of CO2 and m^3."),
         ("<ul><li><h3>Costs</h3>Two crowns are due.</li></ul>", "Costs\nTwo crowns are due."),
         ("<table><tr><td><h4>Who pays</h4><p>Lorries do.</p></td></tr></table>", "Who pays\nLorries do."),

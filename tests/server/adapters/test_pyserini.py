@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.server.served import Served
-
 QUERY = "measles vaccine doses"
 
 
@@ -131,29 +129,6 @@ def test_an_unknown_index_is_a_bad_request_to_version_2(asked: FlaskClient, addr
     )  # fmt: skip
     missing = asked.get("/pyserini-2/v1/english/doc/nothing")
     assert (missing.status_code, list(missing.json)) == (404, ["error"])
-
-
-def test_a_real_server_answers_the_requests_that_version_1_documents(server: Served) -> None:
-    body = json.dumps({"query": QUERY, "hits": 2, "qid": "1", "ef_search": None, "encoder": None}).encode()
-    status, answer = server.ask("POST", "/pyserini-1/v1/indexes/en/search", body)
-    assert (status, [*answer], answer["query"]["qid"]) == (200, ["query", "candidates"], "1")
-    assert answer["candidates"][0]["docid"] == "measles"
-    status, document = server.ask("GET", "/pyserini-1/v1/indexes/en/documents/measles", None)
-    assert (status, document["contents"]) == (200, answer["candidates"][0]["document_txt"])
-    assert server.ask("GET", "/pyserini-1/v1/indexes/?index_type=tf", None) == (200, ["en"])
-    assert server.ask("GET", "/pyserini-1/v1/indexes/en/status", None)[1]["downloaded"] is True
-    status, refused = server.ask("POST", "/pyserini-1/v1/indexes/en/search", b"{}")
-    assert (status, refused["detail"][0]["loc"]) == (422, ["body", "query"])
-
-
-def test_a_real_server_answers_the_requests_that_version_2_documents(server: Served) -> None:
-    status, answer = server.ask("GET", "/pyserini-2/v1/en/search?query=measles%20vaccine&hits=2&parse=true", None)
-    assert (status, answer["api"], answer["index"], answer["query"]) == (200, "v1", "en", {"text": "measles vaccine"})
-    assert (answer["candidates"][0]["docid"], answer["candidates"][0]["rank"]) == ("measles", 1)
-    status, document = server.ask("GET", "/pyserini-2/v1/en/doc/measles", None)
-    assert (status, document["doc"]) == (200, answer["candidates"][0]["doc"])
-    assert server.ask("GET", "/pyserini-2/v1/en/search?hits=2", None) == (400, {"error": "query: is missing"})
-    assert server.ask("GET", "/pyserini-2/v1/en/doc/nothing", None)[0] == 404
 
 
 def test_our_own_search_understands_hits_k_and_qid_alike(client: FlaskClient) -> None:

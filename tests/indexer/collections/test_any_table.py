@@ -1,0 +1,94 @@
+"""Tables that were made for nobody in particular: their columns, their ids and their encodings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from factseek.indexer.collections import BadLines, ReadOptions, reader
+from factseek.retrieval.domain import Document
+from factseek.retrieval.errors import SourceError
+
+TURKISH = "Bakanlık, kızamık aşısının çocukları ağır hastalıktan koruduğunu söyledi"
+BULGARIAN = "Министерството съобщи, че ваксината предпазва децата от морбили"
+ARABIC = "قالت وزارة الصحة إن اللقاح الجديد يحمي الأطفال"
+FRENCH = "Le ministère a déclaré que le vaccin protège déjà les élèves"
+
+
+def documents(
+    path: Path, content: bytes, kind: str, columns: Mapping[str, str] | None = None
+) -> tuple[list[Document], list[str]]:
+    path.write_bytes(content)
+    options = ReadOptions(columns=columns or {})
+    return [record.document for record in reader(kind).read([path], options)], options.notes
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
+@pytest.mark.parametrize(
+    ("header", "text", "encoding"),
+    [
+        ("Nr;Überschrift;Inhalt", "Masken helfen gegen Tröpfchen, größere zumal, für Ärzte wäre es günstig", "cp1252"),
+        ("numéro\tTitre\tTexte", FRENCH, "cp1252"),
+        ("Kimlik,Başlık,Metin", TURKISH.replace(",", ""), "cp1254"),
+        ("Номер|Заглавие|Твърдение", BULGARIAN, "cp1251"),
+        ("الرقم;العنوان;النص", ARABIC, "cp1256"),
+        ("ID;Título;Afirmación", "La vacuna protege también a los niños, según él", "utf-8"),
+        ("number,headline,finding", "Masks help.", "utf-16"),
+    ],
+)
+def test_columns_and_encodings_of_any_table_are_guessed_and_noted(
+    tmp_path: Path, kind: str, header: str, text: str, encoding: str
+) -> None:
+    mark = next(mark for mark in ";\t,|" if mark in header)
+    content = f"{header}\r\n7{mark}T{mark}{text}\r\n8{mark}U{mark}{text}\r\n".encode(encoding)
+    found, notes = documents(tmp_path / "a.csv", content, kind)
+    assert [(document.docid, document.title, document.text) for document in found] == [
+        ("7", "T", text),
+        ("8", "U", text),
+    ]
+    assert any("is taken for" in note for note in notes)
+    assert any(f"is read as {encoding}, which is a guess" in note for note in notes) == encoding.startswith("cp")
+
+
+def test_the_number_of_a_row_is_no_id_where_there_is_a_column_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('"","id","vclaim","date"\n"1","a","Masks help.",4/3/2020\n"2",NA,"b",NA\n"3","c",NA,13/3/2020\n')
+    options = ReadOptions(bad_lines=BadLines(1))
+    found = [record.document for record in reader("claims").read([path], options)]
+    assert [(document.docid, document.date) for document in found] == [("a", "2020-03-04")]
+    assert options.bad_lines.examples == [f"{path}:3: has no id"]
+
+
+def test_a_column_can_be_named(tmp_path: Path) -> None:
+    content = b"Key;Our finding;Heading;text\nk1;Masks help.;M;other\n"
+    for kind in ("snippets", "claims"):
+        columns = {"text": "our FINDING", "title": "Heading", "id": "Key"}
+        (document,), _ = documents(tmp_path / "a.csv", content, kind, columns)
+        assert (document.docid, document.text, document.title) == ("k1", "Masks help.", "M")
+    for columns, message in (
+        ({"text": "Finding"}, "there is no column 'Finding'; the columns are 'Key', 'Our finding', 'Heading', 'text'"),
+        ({"colour": "Key"}, "--column: there is no field 'colour'; the fields are "),
+    ):
+        for kind in ("snippets", "claims", "claimreview"):
+            with pytest.raises(SourceError) as caught:
+                documents(tmp_path / "a.csv", content, kind, columns)
+            assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims"])
+def test_rows_without_an_id_have_one_of_their_content(tmp_path: Path, kind: str) -> None:
+    one, notes = documents(tmp_path / "a.csv", b"text,title\nMasks help.,M\nZinc does not.,Z\n", kind)
+    other, _ = documents(tmp_path / "b.tsv", b"title\ttext\nZ\tZinc does not.\nM\tMasks help.\n", kind)
+    assert {document.docid for document in one} == {document.docid for document in other}
+    assert len({document.docid for document in one}) == 2
+    assert any("ids are made from the content" in note for note in notes)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_message_lists_the_columns_of_every_table(tmp_path: Path, mark: str) -> None:
+    content = mark.join(("Fall", "Kopf", "Befund")) + "\n" + mark.join("123") + "\n" + mark.join("456") + "\n"
+    for kind in ("claims", "claimreview", "cord19"):
+        with pytest.raises(SourceError, match="the columns are 'Fall', 'Kopf', 'Befund'"):
+            documents(tmp_path / "a.csv", content.encode(), kind)
