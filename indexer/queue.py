@@ -9,6 +9,7 @@ after it was accepted, whatever becomes of the writer meanwhile.
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import sqlite3
 import time
@@ -138,10 +139,11 @@ class ClaimedChange(NamedTuple):
 class Queue:
     """The queue of one index, opened, for one thread at a time."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the queue of the index in ``folder``, made if need be.
+    def __init__(self, folder: Path, *, to_read: bool = False) -> None:
+        """Open the queue of the index in ``folder``, made if need be; one that is there ``to_read``, on any disk.
 
-        Raises IndexStateError if there is no index or its queue is damaged, MachineError if it cannot be written.
+        Raises IndexStateError if there is no index or its queue is damaged,
+        MachineError if it cannot be made.
         """
         if (folder / SHARDS).is_file():
             what = "is an index in shards, which takes no changes over HTTP"
@@ -153,13 +155,7 @@ class Queue:
             place.mkdir(exist_ok=True)
         self._path = place / FILE
         with _reported(self._path):
-            self._database = sqlite3.connect(
-                self._path, timeout=_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            # A power cut loses at most the last changes, for which nobody waits after it; bulks are synced.
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.executescript(_TABLES)
+            self._database = _connection(self._path, to_read=to_read)
 
     def close(self) -> None:
         """Close the queue."""
@@ -343,7 +339,7 @@ def waits(folder: Path) -> bool:
     """Return whether a change or a bulk waits in the index in ``folder``."""
     if not has_queue(folder):
         return False
-    with Queue(folder) as queue:
+    with Queue(folder, to_read=True) as queue:
         return queue.changes_wait() or bool(queue.bulks())
 
 
@@ -351,7 +347,7 @@ def bulks_waiting(folder: Path) -> int:
     """Return how many bulks wait in the index in ``folder``."""
     if not has_queue(folder):
         return 0
-    with Queue(folder) as queue:
+    with Queue(folder, to_read=True) as queue:
         return len(queue.bulks())
 
 
@@ -365,6 +361,23 @@ def overtake(folder: Path, docids: Iterable[str]) -> None:
     if has_queue(folder):
         with Queue(folder) as queue:
             queue.overtake(docids)
+
+
+def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        # A power cut loses at most the last changes, for which nobody waits after it; bulks are synced.
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.executescript(_TABLES)
+        return database
+    except sqlite3.DatabaseError:
+        database.close()
+        if not to_read or os.access(path, os.W_OK):
+            raise
+    # Nobody writes there: without a log, the file alone is the queue.
+    how = "mode=ro" if path.with_name(f"{path.name}-wal").is_file() else "immutable=1"
+    return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False)
 
 
 @contextmanager

@@ -322,7 +322,7 @@ def job_state(job: str) -> Response:
     for name, folder in folders.items():
         if not has_queue(folder):
             continue
-        with Queue(folder) as queue:
+        with Queue(folder, to_read=True) as queue:
             record = queue.job(job)
         if record is not None:
             return json_answer(_job(name, record))

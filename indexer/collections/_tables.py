@@ -263,7 +263,8 @@ class Columns(NamedTuple):
         sure = columns_of(header, self.own) if self.own else there
         named = {field for field, names in self.names.items() if len(names) == 1}
         found = {field: each if field in named else sure.get(field) or each[:1] for field, each in there.items()}
-        return {**found, self.docid: found[self.docid][:1]} if self.docid in found else found
+        ids = found.get(self.docid, [])
+        return {**found, self.docid: [name for name in ids if name.strip()] or ids} if ids else found
 
     def check(self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()) -> bool:
         """Return whether ids have to be made; note what is guessed. ``cells`` are the columns that a message names.

@@ -29,7 +29,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode:
         pytest.skip("a file system of a given size can only be mounted by root")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    until(lambda: subprocess.run(["umount", str(folder)], check=False).returncode == 0)
 
 
 def put(client: FlaskClient, docid: str, text: str = "The quokka smiles.") -> int:
@@ -70,16 +70,19 @@ def test_a_full_disk_refuses_changes_and_keeps_what_was_acknowledged(live: Path,
         assert [text_of(client, docid) for docid in ("before", "full", "bulk")] == ["The quokka smiles.", None, None]
 
 
-def test_a_disk_that_becomes_read_only_refuses_changes_and_answers(live: Path, disk: Path) -> None:
+def test_a_disk_that_is_read_only_refuses_changes_and_answers(live: Path, disk: Path) -> None:
     folder = Path(shutil.copytree(live, disk / "live"))
     with writable(folder, write_seconds=5) as served:
+        assert put(served.client(), "before") == 201
+    until(lambda: subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=False).returncode == 0)
+    with writable(folder, write_seconds=5) as served:
         client = served.client()
-        assert put(client, "before") == 201
-        until(lambda: subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=False).returncode == 0)
         assert put(client, "refused") == 503
         assert client.delete("/v1/live/documents/before").status_code == 503
         assert client.post("/v1/live/documents", json=[{"docid": "bulk", "text": "x"}]).status_code == 503
         assert (text_of(client, "before"), text_of(client, "refused")) == ("The quokka smiles.", None)
+        assert client.get("/v1/jobs/none").status_code == 404
+        assert client.get("/metrics").status_code == 200
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
         until(lambda: put(client, "after") in (200, 201))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -71,8 +72,8 @@ def test_a_run_holds_the_same(client: FlaskClient, tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_bytes(response.data)
     results = json.loads(post(client, queries=BAD).data)["results"]
-    assert {qid: [(hit.docid, hit.score) for hit in hits] for qid, hits in read_run(path).items()} == {
-        result["qid"]: [(hit["docid"], hit["score"]) for hit in result["hits"]]
+    assert {qid: [(hit.docid, np.float32(hit.score)) for hit in hits] for qid, hits in read_run(path).items()} == {
+        result["qid"]: [(hit["docid"], np.float32(hit["score"])) for hit in result["hits"]]
         for result in results
         if "hits" in result
     }
