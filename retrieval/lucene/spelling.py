@@ -8,7 +8,6 @@ between words have words here: Chinese, Japanese, Thai, Lao, Burmese and Khmer h
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -17,7 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..folding import folded
 from ..store.signatures import UNSPACED
+from ..text import marks
 
 SHORTEST, LONGEST = 3, 40
 """Letters of a word that is kept."""
@@ -37,7 +38,6 @@ _MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
 _ASCII_LINES = re.compile(rf"{_ASCII_WORD.pattern}|\n")
 _NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
-_LAST_MARK = 0x1E94A
 _BITS_AN_EDIT = 2
 
 
@@ -59,7 +59,7 @@ class WordCounter:
     def add(self, text: str) -> None:
         """Count the words of a text."""
         # Counting what stands between blanks, and cutting each such piece but once, takes a third of the time.
-        self._chunks.update(text.lower().split())
+        self._chunks.update(folded(text).lower().split())
         if len(self._chunks) > _MOST_CHUNKS:
             self._cut()
 
@@ -102,7 +102,8 @@ def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of a text, with numbers and all."""
+    """Return the words of a text in lower case, with numbers and all."""
+    text = folded(text).lower()
     return (_ASCII_WORD if text.isascii() else _word()).findall(text)
 
 
@@ -167,6 +168,7 @@ def nearest(word: str, candidates: Iterable[WordNearby]) -> str:
 
 def respelt(text: str, spellings: Mapping[str, str]) -> str:
     """Return a text with words put right by ``spellings``, from lower case to lower case; capitals stay capitals."""
+    text = folded(text)
 
     def put_right(match: re.Match[str]) -> str:
         word = match[0]
@@ -200,9 +202,7 @@ def _mask(word: str) -> int:
 @cache
 def _word() -> re.Pattern[str]:
     """Return the pattern of a word in any script, whose vowels may be marks, or parted by a joiner of no width."""
-    codes = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
-    marks = "".join(map(chr, codes))
-    return re.compile(rf"[^\W_](?:[^\W_]|[{marks}]|['’\u200c\u200d](?=\w))*")
+    return re.compile(rf"[^\W_](?:[^\W_]|[{marks()}]|['\u200c](?=\w))*")
 
 
 @cache

@@ -132,7 +132,7 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
     """
     if WORDS not in state.manifest.views:
         return {}
-    words = words_in(text.lower())
+    words = words_in(text)
     unknown = [word for word in state.unwritten(list(dict.fromkeys(words))) if may_be_misspelt(word)]
     if not unknown or len(unknown) > _MOST:
         return {}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..domain import Filter
 from ..errors import QueryError
-from ..filters import first_day, last_day, narrowed
+from ..filters import composed, first_day, last_day, narrowed
 from .options import DEFAULT_SEARCH, Search
 
 PLAIN, QUERY = "plain", "query"
@@ -27,6 +27,7 @@ _SHOWN = str.maketrans({hidden: mark for mark, hidden in _HIDDEN.items()})
 _ESCAPES = str.maketrans({hidden: f"\\{mark}" for mark, hidden in _HIDDEN.items()})
 _LOOSE = re.compile(r"(?<!\S)-|:")
 """A mark in a phrase that would mean something without its quotes."""
+_FIRST_WORD, _LEADING = re.compile(r"\A\S+"), re.compile(r'\A["-]|:')
 _QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02", '"'))
 _PART = re.compile(
     rf'(?<![^\s(\[{{¿¡])([-\u2212\u2013]?)(?:({"|".join(_FIELDS)}):)?(?:"([^"]*)"|([^\s"]+)(?!\S))', re.IGNORECASE
@@ -132,7 +133,10 @@ def _query_part(match: re.Match[str], query: str) -> QueryPart | None:
         return None
     kind, value = condition
     left = _LOOSE.sub(lambda mark: _HIDDEN[mark[0]], match[3] or "") if kind == "phrases" else ""
-    rest = f"{query[: match.start()]}{left}{query[match.end() :]}"
+    behind = query[match.end() :]
+    if not left[-1:].isalnum():  # what stands right behind it was text, and stays text
+        behind = _FIRST_WORD.sub(lambda word: _LEADING.sub(lambda mark: _HIDDEN[mark[0]], word[0]), behind)
+    rest = f"{query[: match.start()]}{left}{behind}"
     return QueryPart(kind, value, " ".join(rest.translate(_ESCAPES).split()))
 
 
@@ -166,7 +170,7 @@ def _where(parts: dict[str, list[str]]) -> Filter:
         first_day(after, "after:")
         since = _day_from(last_day(after), 1)
     phrases, without, title = (tuple(dict.fromkeys(parts[name])) for name in ("phrases", "without", "title"))
-    source, topic = (tuple(sorted(set(parts[name]))) for name in ("source", "topic"))
+    source, topic = (tuple(sorted(set(map(composed, parts[name])))) for name in ("source", "topic"))
     return Filter(topic=topic, source=source, as_of=as_of, since=since, phrases=phrases, without=without, title=title)
 
 
