@@ -121,7 +121,7 @@ def _model() -> Any:
 
 
 _SPELLINGS = """
-aa aar|ab abk|af afr afrikaans|ak aka|am amh amharic አማርኛ|an arg|
+aa aar|ab abk|ae ave|af afr afrikaans|ak aka|am amh amharic አማርኛ|an arg|
 ar ara arb arabic العربية عربي عربية|as asm assamese|av ava|ay aym|az aze azerbaijani azərbaycanca|
 ba bak|be bel belarusian беларуская|
 bg bul bulgarian български bulgarisch bulgare bulgaro bulgarca البلغارية|bh bih|bi bis|bm bam|
