@@ -81,7 +81,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, text: str, message: str) -> No
         (
             "claims: {best: {members: [joint_signs, joint_poem]}}",
             "claims.best.members: unknown member 'joint_poem'",
-            members.KINDS.names(),
+            list(members.KINDS),
         ),
     ],
 )
