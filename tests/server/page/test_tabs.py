@@ -12,14 +12,21 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.claims.evidence.sentences import ClaimEvidence
+from factseek.claims.evidence.sentences import ClaimEvidence, Finder
+from factseek.claims.verdicts import training
 from factseek.claims.verdicts.verdict import Verdict
 from factseek.indexer.collections._pages import decode
 from factseek.retrieval.domain import Claim
+from factseek.retrieval.errors import ConfigError
+from factseek.retrieval.progress import silent
+from factseek.retrieval.records import model_file
+from factseek.retrieval.search.index import Index
+from factseek.server.api.verdicts import check
 from factseek.server.app import create_app
 from factseek.server.errors import BadInput
 from factseek.server.page.check import kind_of, statements_of
 from factseek.server.page.verify import _conclusion
+from factseek.server.settings import ServerSettings
 from factseek.settings import Config
 
 from ..conftest import Writable, writable
@@ -302,3 +309,19 @@ def _fields(text: str) -> list[tuple[str, str]]:
     parser = Fields()
     parser.feed(text)
     return parser.values
+
+
+def test_a_model_that_learned_without_entailment_is_refused_at_the_start(
+    indexes: dict[str, Index], config: Config, tmp_path: Path
+) -> None:
+    path, labels = tmp_path / "plain.model", ("SUPPORTS", "REFUTES")
+    claims = [Claim("1", "The vaccine works.", label=labels[0]), Claim("2", "The moon is cheese.", label=labels[1])]
+    lesson = training.Lesson("fever", labels, [(Path(__file__), claims)])
+    learned = training.train("majority", lesson, Finder(indexes["english"], config.verdict), config.verdict, silent)
+    model_file.save(path, learned.manifest, learned.model.state())
+    with pytest.raises(ConfigError) as refused:
+        check(Config(server=ServerSettings(verdicts={"plain": str(path)})))
+    assert str(refused.value) == (
+        f"server.verdicts.plain: {path}: it learned without a model of entailment; the page shows no verdicts of such "
+        "a model; train it with --entailment MODEL, or leave it out"
+    )
