@@ -32,7 +32,9 @@ from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.config import Config, FusionSettings
 from factseek.retrieval.domain import Hit, Qrels
 from factseek.retrieval.files import write_atomically
+from factseek.retrieval.records.runs import ScoreTable
 from factseek.retrieval.records.trec import read_qrels
+from factseek.retrieval.retrievers import fusing as fusing_kind
 from factseek.retrieval.retrievers import kind
 from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
@@ -157,11 +159,11 @@ EQUAL = dict.fromkeys(PAIR, 0.5)
 COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
 """The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
 
-BEFORE = FusionSettings(kind="minmax", weights=EQUAL)
+BEFORE = FusionSettings(kind="zscore", weights={"bm25": 0.4, "dense": 0.6})
 """The default before the present one."""
 
 DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PAIR})
-"""The way that a search fuses unasked."""
+"""The way that a search fuses unasked: it depends on the language of the query."""
 
 
 class MeasuredCase(NamedTuple):
@@ -193,7 +195,7 @@ def main() -> None:
 def ways_to_fuse() -> list[FusionSettings]:
     """Return the ways of fusing that ``factseek tune`` tries, the one that others are compared with first."""
     base = Setting("hybrid", Config().bm25, COMPARED)
-    return [setting.fusion for setting in fusions(base, ())]
+    return [*(setting.fusion for setting in fusions(base, ())), DEFAULT]
 
 
 def evaluated(ranked_case: RankedCase, ways: Sequence[FusionSettings]) -> MeasuredCase:
@@ -201,11 +203,19 @@ def evaluated(ranked_case: RankedCase, ways: Sequence[FusionSettings]) -> Measur
     case, qrels = ranked_case.case, ranked_case.case.qrels
     rankings = ranked_case.pair()
     pool = FusedEvaluator(rankings, DEPTH)
-    fused = [evaluate(qrels, pool.fused(way, CUT), [MEASURE]).values[:, 0] for way in ways]
+    fused = [evaluate(qrels, _fused(pool, case, way), [MEASURE]).values[:, 0] for way in ways]
     alone = {}
     for name in PAIR:
         alone[name] = float(evaluate(qrels, _run(rankings[name]), [MEASURE]).values[:, 0].mean())
     return MeasuredCase(case.name, case.family, np.stack(fused), alone)
+
+
+def _fused(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTable:
+    """Return the fused ranking of each query of a case; the default looks at its language."""
+    fusing = fusing_kind("hybrid")
+    language = case.collection.language or "en"
+    ways = {query.qid: fusing.fusion_of(query.text, way, language) if fusing else way for query in case.queries}
+    return pool.fused_by_query(ways, CUT)
 
 
 def family_means(measured: Sequence[MeasuredCase]) -> NDArray[np.float64]:
@@ -319,7 +329,7 @@ def _values(ranked_case: RankedCase, fusion: FusionSettings) -> Mapping[str, Val
     """Return the reciprocal rank of each question, by qid, for each ranking and their fusion."""
     rankings = ranked_case.pair()
     runs = {name: _run(ranking) for name, ranking in rankings.items()}
-    runs["hybrid"] = FusedEvaluator(rankings, DEPTH).fused(fusion, CUT)
+    runs["hybrid"] = _fused(FusedEvaluator(rankings, DEPTH), ranked_case.case, fusion)
     qrels = {qid: ranked_case.case.qrels[qid] for qid in sorted(ranked_case.case.qrels)}
     return {name: evaluate(qrels, run, [RANK]).values[:, 0] for name, run in runs.items()}
 
