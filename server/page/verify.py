@@ -19,7 +19,7 @@ from ..api.verdicts import Judge, judge_of, served_verdicts
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import RequestFields
-from .cards import title_of
+from .cards import is_example, title_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters
 
@@ -95,6 +95,8 @@ def verify_page() -> tuple[str, int] | Response:
         asked=asked,
         served=served,
         judge=judge,
+        stance_of=stance_of,
+        example_data=is_example(served.name),
         any_model=bool(served_verdicts()),
         example=_EXAMPLES.get(served.index.info.language, ""),
         **shown,
