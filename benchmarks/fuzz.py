@@ -24,7 +24,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import get_context
-from operator import itemgetter
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -271,11 +270,11 @@ def table(state: State) -> str:
         kind, _, rest = name.partition(" ")
         groups[f"`{kind} …`" if rest and kind in KINDS else "other files and parsers"].append(known)
     rows = []
-    for kind, known in groups.items():
-        inputs, found = (sum(of(one) for one in known) for of in (itemgetter("done"), lambda one: len(one["finds"])))
-        megabytes = max(one["megabytes"] for one in known)
+    for kind, members in groups.items():
+        inputs, found = (sum(one["done"] for one in members), sum(len(one["finds"]) for one in members))
+        megabytes = max(one["megabytes"] for one in members)
         memory = f"{megabytes:.0f} MB" if megabytes else ""
-        rows.append([kind, str(len(known)), f"{inputs:,}", str(found), memory])
+        rows.append([kind, str(len(members)), f"{inputs:,}", str(found), memory])
     header = (
         "fed with broken inputs",
         "targets",

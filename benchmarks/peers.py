@@ -163,8 +163,8 @@ def indexing(collection: Collection, work: Path) -> Row:
     """Measure documents a second: our whole build from the file against two-threaded adding from memory."""
     ours, theirs = work / "indexing-ours", work / "indexing-theirs"
     runs = [lambda: our_index(collection, ours), lambda: peer_index(collection, theirs)]
-    rates = rates_in_turns(len(collection.documents), runs, rounds=3)
-    return in_turns(f"BM25 indexing, {collection.name}", "documents/s", *rates, Bounds(least=1.0))
+    ours_each, theirs_each = rates_in_turns(len(collection.documents), runs, rounds=3)
+    return in_turns(f"BM25 indexing, {collection.name}", "documents/s", ours_each, theirs_each, Bounds(least=1.0))
 
 
 def our_index(collection: Collection, folder: Path) -> None:
