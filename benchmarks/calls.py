@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
@@ -28,39 +27,28 @@ QUERY, K, WARMING = "vaccines cause autism", 10, 3
 def main() -> None:
     """Count, and print a line for each way of asking."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    config = Config()
-    with open_index(ROOT / "indexes" / "example-en", config) as index:
-        client = create_app(config, {"english": index}).test_client()
-        asked = {"query": QUERY, "retriever": "hybrid", "k": K}
-        ways: dict[str, Callable[[], object]] = {
-            "Index.search, hybrid": lambda: index.search([QUERY], Search(k=K, retriever="hybrid")),
-            "POST /v1/english/search, hybrid": lambda: client.post("/v1/english/search", json=asked),
-        }
-        for name, ask in ways.items():
-            for _ in range(WARMING):
-                ask()
-            calls = counted(ask)
-            files = {path for path, _ in calls}
-            write(f"{name}: {calls.total()} calls in {len(files)} files\n")
-
-
-def counted(ask: Callable[[], object]) -> Counter[tuple[str, str]]:
-    """Return how often ``ask`` calls each function of the package in this thread, by file and name."""
-    calls: Counter[tuple[str, str]] = Counter()
-    outside = (str(ROOT / ".venv"), str(ROOT / "benchmarks"))
+    config, outside = Config(), (str(ROOT / ".venv"), str(ROOT / "benchmarks"))
+    calls: Counter[str] = Counter()
 
     def count(frame: FrameType, event: str, _: object) -> None:
-        path = frame.f_code.co_filename
-        name = frame.f_code.co_qualname
-        if event == "call" and path.startswith(str(ROOT)) and not path.startswith(outside) and name[-1] != ">":
-            calls[path, name] += 1  # no comprehensions, generator expressions and lambdas
+        path = frame.f_code.co_filename  # no comprehensions, generator expressions and lambdas
+        if event == "call" and path.startswith(str(ROOT)) and frame.f_code.co_qualname[-1] != ">":
+            calls[path] += not path.startswith(outside)
 
-    sys.setprofile(count)
-    try:
-        ask()
-    finally:
-        sys.setprofile(None)
-    return calls
+    with open_index(ROOT / "indexes" / "example-en", config) as index:
+        client = create_app(config, {"english": index}).test_client()
+        search, asked = Search(k=K, retriever="hybrid"), {"query": QUERY, "retriever": "hybrid", "k": K}
+        for name, ask in (
+            ("Index.search, hybrid", lambda: index.search([QUERY], search)),
+            ("POST /v1/english/search, hybrid", lambda: client.post("/v1/english/search", json=asked)),
+        ):
+            for _ in range(WARMING):
+                ask()
+            calls.clear()
+            sys.setprofile(count)
+            ask()
+            sys.setprofile(None)
+            write(f"{name}: {calls.total()} calls in {len(+calls)} files\n")
 
 
 if __name__ == "__main__":

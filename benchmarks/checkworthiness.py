@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,41 +37,45 @@ TWEETS = {
 }
 
 
-class TweetSplit(NamedTuple):
-    """The statements to learn from and those to rank, all labelled."""
-
-    train: list[Statement]
-    dev: list[Statement]
+Statements = list[Statement]
 
 
-class Debates(NamedTuple):
-    """Debates by file: those learned from, and those ranked."""
+class Split(NamedTuple):
+    """Lists of statements, all labelled, a list a file: those to learn from and those to rank."""
 
-    train: list[list[Statement]]
-    dev: list[list[Statement]]
+    train: list[Statements]
+    dev: list[Statements]
+
+    @property
+    def learned(self) -> Statements:
+        """The statements to learn from."""
+        return [statement for of_file in self.train for statement in of_file]
 
 
-def tweets(data: Path) -> dict[str, TweetSplit]:
+def tweets(data: Path) -> dict[str, Split]:
     """Read the tweets of the five languages."""
-    splits = {}
-    read_tweets = STATEMENTS.load("ct2021-1a").read_statements
-    for language, names in TWEETS.items():
-        train, dev = (read_tweets(data / "ct2021-task1" / name, labelled=True) for name in names)
-        splits[language] = TweetSplit(*([tweet._replace(language=language) for tweet in part] for part in (train, dev)))
-    return splits
+    read = STATEMENTS.load("ct2021-1a").read_statements
+    return {
+        language: Split(
+            *(
+                [[tweet._replace(language=language) for tweet in read(data / "ct2021-task1" / name, labelled=True)]]
+                for name in names
+            )
+        )
+        for language, names in TWEETS.items()
+    }
 
 
-def debates(data: Path) -> Debates:
+def debates(data: Path) -> Split:
     """Read the debates, in the order of their files' names."""
-    folder = data / "ct2021-task1" / "1b-english"
-
-    read_debate = STATEMENTS.load("ct2021-1b").read_statements
-
-    def part(name: str) -> list[list[Statement]]:
-        files = sorted((folder / name).glob("*.tsv"))
-        return [[sentence._replace(language="en") for sentence in read_debate(file, labelled=True)] for file in files]
-
-    return Debates(part("train"), part("dev"))
+    read = STATEMENTS.load("ct2021-1b").read_statements
+    files = (sorted((data / "ct2021-task1" / "1b-english" / part).glob("*.tsv")) for part in ("train", "dev"))
+    return Split(
+        *(
+            [[line._replace(language="en") for line in read(path, labelled=True)] for path in of_part]
+            for of_part in files
+        )
+    )
 
 
 def labels_of(statements: Sequence[Statement]) -> NDArray[np.int64]:
@@ -158,13 +162,11 @@ def calibration(labels: NDArray[np.int64], probabilities: Scores) -> list[str]:
 
 def joint(precisions_by_network: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
     """Return AP on dev and cross-validated for each network, by language."""
-    languages = list(next(iter(precisions_by_network.values())))
-    show: Callable[[tuple[float, float]], str] = lambda pair: f"{pair[0]:.4f} / {pair[1]:.4f}"  # noqa: E731
     rows = []
     for name, values in precisions_by_network.items():
-        mean = tuple(float(np.mean([values[language][side] for language in languages])) for side in (0, 1))
-        rows.append([name, *(show(values[language]) for language in languages), f"{mean[0]:.4f} / {mean[1]:.4f}"])
-    return markdown_table(["network", *languages, "mean"], rows)
+        pairs = [*values.values(), tuple(np.mean(list(values.values()), axis=0))]
+        rows.append([name, *(f"{dev:.4f} / {crossed:.4f}" for dev, crossed in pairs)])
+    return markdown_table(["network", *next(iter(precisions_by_network.values())), "mean"], rows)
 
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -196,22 +198,19 @@ def main() -> None:
 def _measured(folder: Path) -> str:
     splits, spoken = tweets(folder), debates(folder)
     judged = {
-        language: ScoredLists([labels_of(split.dev)], {}, rows_an_id(split.dev)) for language, split in splits.items()
+        language: ScoredLists([labels_of(split.dev[0])], {}, rows_an_id(split.dev[0]))
+        for language, split in splits.items()
     }
     judged["debates"] = ScoredLists([labels_of(statements) for statements in spoken.dev], {})
-    for model in ("random", "ngram"):
+    every = [statement for split in splits.values() for statement in split.learned]
+    best, speaking = _learned("best", every), {}
+    for model in ("random", "ngram", "best"):
         for language, split in splits.items():
-            judged[language].scores[model] = [_learned(model, split.train).ranker.score(split.dev)]
-    best = _learned("best", [statement for split in splits.values() for statement in split.train])
-    for language, split in splits.items():
-        judged[language].scores["best"] = [best.ranker.score(split.dev)]
-    speaking = {
-        model: _learned(model, [statement for debate in spoken.train for statement in debate]) for model in _ON_DEBATES
-    }
-    sentences = [statement for debate in spoken.dev for statement in debate]
-    ends = np.cumsum([len(debate) for debate in spoken.dev])[:-1]
-    for model, learned in speaking.items():
-        judged["debates"].scores[model] = np.split(learned.ranker.score(sentences), ends)
+            learned = best if model == "best" else _learned(model, split.learned)
+            judged[language].scores[model] = [learned.ranker.score(split.dev[0])]
+        speaking[model] = _learned(model, spoken.learned)
+        scores = speaking[model].ranker.score([sentence for debate in spoken.dev for sentence in debate])
+        judged["debates"].scores[model] = np.split(scores, np.cumsum([len(debate) for debate in spoken.dev])[:-1])
     networks = {name: _network(name, splits, judged) for name in NETWORKS}
     with part("tables"):
         sections = {
@@ -222,42 +221,34 @@ def _measured(folder: Path) -> str:
     return "\n".join(f"## {title}\n\n{content}" for title, content in sections.items())
 
 
-_ON_DEBATES = ("random", "ngram", "best")
-
-
 def _learned(model: str, statements: Sequence[Statement], config: Config = CONFIG) -> Trained:
     with part(f"{model}: learning from {len(statements):,} statements"):
         return kind(model).train(statements, config, bar)
 
 
 def _network(
-    name: str, splits: Mapping[str, TweetSplit], judged: Mapping[str, ScoredLists]
+    name: str, splits: Mapping[str, Split], judged: Mapping[str, ScoredLists]
 ) -> dict[str, tuple[float, float]]:
     """Train a network on all languages; return AP on dev and cross-validated by language."""
     settings = msgspec.structs.replace(CONFIG.claims.multilingual, **NETWORKS[name])
     config = msgspec.structs.replace(CONFIG, claims=msgspec.structs.replace(CONFIG.claims, multilingual=settings))
-    trained = _learned("multilingual", [statement for split in splits.values() for statement in split.train], config)
+    trained = _learned("multilingual", [statement for split in splits.values() for statement in split.learned], config)
     precisions = {}
     for language, split in splits.items():
-        judged[language].scores[name] = [trained.ranker.score(split.dev)]
+        judged[language].scores[name] = [trained.ranker.score(split.dev[0])]
         precisions[language] = float(judged[language].precisions(name).mean()), float(trained.figures[language]["AP"])
     return precisions
 
 
-def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, TweetSplit], spoken: Debates) -> str:
-    parts = {language: (best, split.dev) for language, split in splits.items()}
-    parts["debates"] = (speaking, [statement for debate in spoken.dev for statement in debate])
+def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, Split], spoken: Split) -> str:
+    # Line numbers repeat from debate to debate: the labels of a list are those of its own lines.
+    parts = {**{language: (best, split) for language, split in splits.items()}, "debates": (speaking, spoken)}
     rows = []
-    for name, (trained, statements) in parts.items():
+    for name, (trained, split) in parts.items():
+        statements = [statement for of_file in split.dev for statement in of_file]
         probabilities = trained.ranker.probability(trained.ranker.score(statements))
         if probabilities is not None:
-            # Line numbers repeat from debate to debate: their labels are taken as they stand.
-            labels = (
-                labels_of(statements)
-                if name != "debates"
-                else np.array([int(statement.label or 0) for statement in statements])
-            )
-            rows.append([name, *calibration(labels, probabilities)])
+            rows.append([name, *calibration(np.concatenate([*map(labels_of, split.dev)]), probabilities)])
     return markdown_table(["", "worth checking", "said", "Brier", "Brier of the mean", "gap"], rows)
 
 

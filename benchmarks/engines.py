@@ -27,6 +27,7 @@ from benchmarks.data import Collection, beir, data_folder, ndcg10
 from benchmarks.measuring import program, replace_marked
 from benchmarks.peers import batch_search, our_index, peer_index, peer_searcher
 from factseek.eval.scoring.machine import this_machine
+from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
 
@@ -37,21 +38,11 @@ Ask = Callable[[str, int], Ranking]
 _WORD = re.compile(r"\w+")
 
 
-class Abilities(NamedTuple):
-    """What an engine does beside ranking by words."""
-
-    lucene_scores: str
-    filters: str
-    updates: str
-    dense: str
-    total_order: str
-
-
 class SearchEngine(NamedTuple):
-    """An engine: what it does, and how it is opened over a collection, whose index it builds in a folder."""
+    """An engine: what it does beside ranking by words, and how it is opened over a collection, indexed in a folder."""
 
     name: str
-    does: Abilities
+    does: tuple[str, ...]
     opened: Callable[[Collection, Path], Iterator[Ask]]
 
 
@@ -96,6 +87,10 @@ def _bm25s(collection: Collection, work: Path) -> Iterator[Ask]:
     yield ask
 
 
+def _words(query: str) -> str:
+    return " ".join(_WORD.findall(query.lower()))
+
+
 def _tantivy(collection: Collection, work: Path) -> Iterator[Ask]:
     import tantivy
 
@@ -112,7 +107,7 @@ def _tantivy(collection: Collection, work: Path) -> Iterator[Ask]:
     searcher = index.searcher()
 
     def ask(query: str, k: int) -> Ranking:
-        parsed = index.parse_query(" ".join(_WORD.findall(query.lower())), ["text"])
+        parsed = index.parse_query(_words(query), ["text"])
         return [(searcher.doc(place)["docid"][0], score) for score, place in searcher.search(parsed, k).hits]
 
     yield ask
@@ -126,8 +121,7 @@ def _lancedb(collection: Collection, work: Path) -> Iterator[Ask]:
     table.create_fts_index("text", stem=True, remove_stop_words=True)
 
     def ask(query: str, k: int) -> Ranking:
-        words = " ".join(_WORD.findall(query.lower()))
-        hits = table.search(words, query_type="fts").select(["docid", "_score"]).limit(k).to_arrow()
+        hits = table.search(_words(query), query_type="fts").select(["docid", "_score"]).limit(k).to_arrow()
         return list(zip(hits["docid"].to_pylist(), hits["_score"].to_pylist(), strict=True))
 
     yield ask
@@ -150,13 +144,14 @@ def _fts5(collection: Collection, work: Path) -> Iterator[Ask]:
 
 
 YES, NO = "yes", "–"
+ABILITIES = ("Lucene's scores", "filters", "updates", "dense", "total order")
 ENGINES = (
-    SearchEngine("factseek", Abilities(YES, YES, YES, YES, YES), _factseek),
-    SearchEngine("Pyserini LuceneSearcher", Abilities(YES, NO, NO, "apart", NO), _lucene_searcher),
-    SearchEngine("bm25s, numba", Abilities(NO, "a mask", NO, NO, NO), _bm25s),
-    SearchEngine("tantivy", Abilities(NO, YES, YES, NO, NO), _tantivy),
-    SearchEngine("LanceDB", Abilities(NO, YES, YES, YES, NO), _lancedb),
-    SearchEngine("SQLite FTS5", Abilities(NO, YES, YES, NO, NO), _fts5),
+    SearchEngine("factseek", (YES, YES, YES, YES, YES), _factseek),
+    SearchEngine("Pyserini LuceneSearcher", (YES, NO, NO, "apart", NO), _lucene_searcher),
+    SearchEngine("bm25s, numba", (NO, "a mask", NO, NO, NO), _bm25s),
+    SearchEngine("tantivy", (NO, YES, YES, NO, NO), _tantivy),
+    SearchEngine("LanceDB", (NO, YES, YES, YES, NO), _lancedb),
+    SearchEngine("SQLite FTS5", (NO, YES, YES, NO, NO), _fts5),
 )
 
 
@@ -196,16 +191,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         work = Path(folder)
         asks = {engine.name: stack.enter_context(opened(engine, collection, work)) for engine in ENGINES}
-        quality = {name: _quality(collection, ask) for name, ask in asks.items()}
+        asked = collection.queries.items()
+        quality = {
+            name: ndcg10(collection, {qid: ask(query, 10) for qid, query in asked}) for name, ask in asks.items()
+        }
         rates = {k: _rates(collection, asks, work, k) for k in DEPTHS}
     measured = _table(quality, rates)
     sys.stdout.write(measured + "\n")
     if args.write:
         replace_marked(FIGURES, "engines", measured)
-
-
-def _quality(collection: Collection, ask: Ask) -> float:
-    return ndcg10(collection, {qid: ask(query, 10) for qid, query in collection.queries.items()})
 
 
 def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) -> dict[str, RateSpread]:
@@ -221,26 +215,23 @@ def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) 
             run()
             if turn:
                 seconds[name].append(process_time() - began)
-    return {name: _of(len(queries), taken) for name, taken in seconds.items()}
-
-
-def _of(queries: int, seconds: Sequence[float]) -> RateSpread:
-    high, median, low = statistics.quantiles(seconds, n=4)
-    return RateSpread(queries / median, queries / low, queries / high)
+    quartiles = {name: statistics.quantiles(taken, n=4) for name, taken in seconds.items()}
+    return {
+        name: RateSpread(*(len(queries) / taken for taken in (median, low, high)))
+        for name, (high, median, low) in quartiles.items()
+    }
 
 
 LIMIT = "Anserini batch_search, one thread, results left in Java"
 
 
 def _table(quality: Mapping[str, float], rates: Mapping[int, Mapping[str, RateSpread]]) -> str:
-    head = ["engine", "nDCG@10", *(f"k={k}" for k in DEPTHS)]
-    abilities = ["Lucene's scores", "filters", "updates", "dense", "total order"]
-    lines = [f"| {' | '.join([*head, *abilities])} |", f"|---|{'---:|' * (len(head) - 1)}{'---|' * len(abilities)}"]
-    for name, does in [*((engine.name, engine.does) for engine in ENGINES), (LIMIT, Abilities(YES, NO, NO, NO, NO))]:
+    rows = []
+    for name, does in [*((engine.name, engine.does) for engine in ENGINES), (LIMIT, (YES, NO, NO, NO, NO))]:
         figures = [_cell(rates[k][name], rates[k][ENGINES[0].name]) for k in DEPTHS]
-        scored = f"{quality[name]:.4f}" if name in quality else ""
-        lines.append(f"| {' | '.join([name, scored, *figures, *does])} |")
-    return "\n".join([*lines, "", f"{this_machine()}; {ROUNDS} rounds in turns, SciFact, train."])
+        rows.append([name, f"{quality[name]:.4f}" if name in quality else "", *figures, *does])
+    header = ("engine", "nDCG@10", *(f"k={k}" for k in DEPTHS), *ABILITIES)
+    return f"{markdown_table(header, rows)}\n{this_machine()}; {ROUNDS} rounds in turns, SciFact, train."
 
 
 def _cell(rates: RateSpread, ours: RateSpread) -> str:

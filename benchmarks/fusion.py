@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
@@ -32,7 +33,9 @@ from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.config import Config, FusionSettings
 from factseek.retrieval.domain import Hit, Qrels
 from factseek.retrieval.files import write_atomically
+from factseek.retrieval.records.runs import ScoreTable
 from factseek.retrieval.records.trec import read_qrels
+from factseek.retrieval.retrievers import fusing as fusing_kind
 from factseek.retrieval.retrievers import kind
 from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
@@ -45,6 +48,20 @@ BOTH = ("all-MiniLM-L6-v2", "multilingual-e5-small")
 """The encoders of an index in English that is asked in other languages, or fuses three rankings."""
 
 XQUAD, XQUAD_LANGUAGES = "XQuAD-R", ("ar", "en", "es")
+MEASURE, CUT, RANK, SHOWN = "nDCG@10", 10, "RR@10", 8
+PAIR = ("bm25", "dense")
+"""The rankings that the default fuses."""
+
+EQUAL = dict.fromkeys(PAIR, 0.5)
+COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
+"""The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
+
+BEFORE = FusionSettings(kind="zscore", weights={"bm25": 0.4, "dense": 0.6})
+"""The default before the present one."""
+
+DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PAIR})
+"""The way that a search fuses unasked: it depends on the language of the query."""
+
 Ranking = dict[str, list[Hit]]
 """The documents found for each qid, best first."""
 
@@ -52,7 +69,7 @@ Ranking = dict[str, list[Hit]]
 class Case(NamedTuple):
     """Judged queries of one collection; ``family`` names collections that share texts or questions.
 
-    ``dense`` is the ranking by vectors that is fused with BM25's.
+    ``dense`` is the ranking by vectors that is fused with BM25's; ``rankings`` are the two, once they were made.
     """
 
     name: str
@@ -61,107 +78,7 @@ class Case(NamedTuple):
     queries: tuple[SearchQuery, ...]
     qrels: Qrels
     dense: str = "dense"
-
-
-class RankedCase(NamedTuple):
-    """A case with the ranking of each retriever, by its name."""
-
-    case: Case
-    rankings: dict[str, Ranking]
-
-    def pair(self) -> dict[str, Ranking]:
-        """Return the two rankings that are fused by default, by the names that they have then."""
-        return {"bm25": self.rankings["bm25"], "dense": self.rankings[self.case.dense]}
-
-
-def cases(data: Path) -> list[Case]:
-    """Return the cases of the bundled examples and of the public collections."""
-    judged = [_plain(example(), "the examples"), _plain(_arabic_example(), "the examples")]
-    judged += [_plain(collection, collection.name) for collection in public(data)]
-    return [*judged, *_xquad(data / "xquad-r")]
-
-
-def ranked(case: Case, work: Path) -> RankedCase:
-    """Return the rankings of a case, read from ``work`` where they were made from the index that is there."""
-    folder = indexed(case.collection, work)
-    with open_index(folder) as index:
-        names = [name for name in index.info.retrievers if not kind(name).FUSES]
-        path = work / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
-        if not path.is_file():
-            say(f"{case.name}: ranking {len(case.queries):,} queries by {' and '.join(names)}")
-            search = Search(profile=case.collection.profile, k=DEPTH, group=True)
-            rankings = {
-                name: {
-                    done.qid: list(zip(*done.ranking, strict=True))
-                    for chunk in chunks(case.queries)
-                    for done in columns(index, chunk, search._replace(retriever=name))
-                }
-                for name in names
-            }
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, msgspec.json.encode(rankings))
-    saved = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, list[tuple[str, float]]]])
-    return RankedCase(
-        case, {name: {qid: [Hit(*hit) for hit in hits] for qid, hits in of.items()} for name, of in saved.items()}
-    )
-
-
-def _plain(collection: BenchCollection, family: str) -> Case:
-    qrels = read_qrels(collection.qrels)
-    queries = [
-        SearchQuery(query.qid, query.text, None) for query in read_topics(collection.queries) if query.qid in qrels
-    ]
-    return Case(collection.name, family, collection, tuple(queries), _ordered(qrels, queries))
-
-
-def _arabic_example() -> BenchCollection:
-    folder = ROOT / "examples"
-    steps = (("snippets", folder / "snippets-ar.tsv"), ("webpages", folder / "pages-ar"))
-    queries, qrels = folder / "queries-ar.tsv", folder / "qrels-ar.txt"
-    return BenchCollection("bundled example, Arabic", steps, queries, qrels, language="ar")
-
-
-def _xquad(folder: Path) -> Iterator[Case]:
-    """Yield XQuAD-R within each language, and with the questions of each other language."""
-    within = {language: _within(folder / language, language) for language in XQUAD_LANGUAGES}
-    yield from within.values()
-    for asked, written in permutations(XQUAD_LANGUAGES, 2):
-        case = within[written]
-        yield case._replace(
-            name=f"XQuAD-R {asked} over {written}",
-            queries=within[asked].queries,
-            qrels=_ordered(case.qrels, within[asked].queries),
-            dense=f"dense:{BOTH[1]}" if case.collection.encoders else case.dense,
-        )
-
-
-def _within(folder: Path, language: str) -> Case:
-    queries, qrels = folder / "queries.jsonl", folder / "qrels" / "test.tsv"
-    encoders = BOTH if language == "en" else ()
-    collection = BenchCollection(
-        f"XQuAD-R {language}", (("beir", folder),), queries, qrels, language=language, encoders=encoders
-    )
-    return _plain(collection, XQUAD)
-
-
-def _ordered(qrels: Qrels, queries: Sequence[SearchQuery]) -> Qrels:
-    return {query.qid: qrels[query.qid] for query in queries}
-
-
-MEASURE, CUT, RANK = "nDCG@10", 10, "RR@10"
-SHOWN = 8
-PAIR = ("bm25", "dense")
-"""The rankings that the default fuses."""
-
-EQUAL = dict.fromkeys(PAIR, 0.5)
-COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
-"""The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
-
-BEFORE = FusionSettings(kind="minmax", weights=EQUAL)
-"""The default before the present one."""
-
-DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PAIR})
-"""The way that a search fuses unasked."""
+    rankings: Mapping[str, Ranking] = {}
 
 
 class MeasuredCase(NamedTuple):
@@ -180,32 +97,94 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md is")
     args = parser.parse_args()
-    ranked_cases = [ranked(case, args.work) for case in cases(data_folder())]
-    ways = ways_to_fuse()
-    measured = [evaluated(case, ways) for case in ranked_cases]
-    content = report(measured, ways)
-    languages = languages_report(ranked_cases, DEFAULT)
-    write(f"{content}\n{languages}")
-    replace_marked(args.docs / "benchmark.md", "fusion", content)
-    replace_marked(args.docs / "benchmark.md", "languages", languages)
+    ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder())]
+    # The ways that ``factseek tune`` tries, and the default; the one that others are compared with is the first.
+    ways = [*(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())), DEFAULT]
+    parts = {
+        "fusion": report([evaluated(case, ways) for case in ranked_cases], ways),
+        "languages": languages_report([case for case in ranked_cases if case.family == XQUAD], DEFAULT),
+    }
+    write("\n".join(parts.values()))
+    for name, content in parts.items():
+        replace_marked(args.docs / "benchmark.md", name, content)
 
 
-def ways_to_fuse() -> list[FusionSettings]:
-    """Return the ways of fusing that ``factseek tune`` tries, the one that others are compared with first."""
-    base = Setting("hybrid", Config().bm25, COMPARED)
-    return [setting.fusion for setting in fusions(base, ())]
+def cases(data: Path) -> Iterator[Case]:
+    """Yield the cases of the bundled examples, of the public collections, and of XQuAD-R across languages, too."""
+    folder, family = ROOT / "examples", "the examples"
+    steps = (("snippets", folder / "snippets-ar.tsv"), ("webpages", folder / "pages-ar"))
+    files = folder / "queries-ar.tsv", folder / "qrels-ar.txt"
+    yield _plain(example(), family)
+    yield _plain(BenchCollection("bundled example, Arabic", steps, *files, language="ar"), family)
+    yield from (_plain(collection, collection.name) for collection in public(data))
+    within = {language: _within(data / "xquad-r" / language, language) for language in XQUAD_LANGUAGES}
+    yield from within.values()
+    for asked, written in permutations(XQUAD_LANGUAGES, 2):
+        case = within[written]
+        yield case._replace(
+            name=f"XQuAD-R {asked} over {written}",
+            queries=within[asked].queries,
+            qrels={query.qid: case.qrels[query.qid] for query in within[asked].queries},
+            dense=f"dense:{BOTH[1]}" if case.collection.encoders else case.dense,
+        )
 
 
-def evaluated(ranked_case: RankedCase, ways: Sequence[FusionSettings]) -> MeasuredCase:
+def rankings(case: Case, work: Path) -> dict[str, Ranking]:
+    """Return the two rankings of a case, read from ``work`` where they were made from the index that is there."""
+    folder = indexed(case.collection, work)
+    with open_index(folder) as index:
+        names = [name for name in index.info.retrievers if not kind(name).FUSES]
+        path = work / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
+        if not path.is_file():
+            say(f"{case.name}: ranking {len(case.queries):,} queries by {' and '.join(names)}")
+            search = Search(profile=case.collection.profile, k=DEPTH, group=True)
+            made = {
+                name: {
+                    done.qid: list(zip(*done.ranking, strict=True))
+                    for chunk in chunks(case.queries)
+                    for done in columns(index, chunk, search._replace(retriever=name))
+                }
+                for name in names
+            }
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, msgspec.json.encode(made))
+    saved = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, list[tuple[str, float]]]])
+    return {
+        name: {qid: [Hit(*hit) for hit in hits] for qid, hits in saved[of].items()}
+        for name, of in zip(PAIR, ("bm25", case.dense), strict=True)
+    }
+
+
+def _plain(collection: BenchCollection, family: str) -> Case:
+    qrels = read_qrels(collection.qrels)
+    asked = [query for query in read_topics(collection.queries) if query.qid in qrels]
+    queries = tuple(SearchQuery(query.qid, query.text, None) for query in asked)
+    return Case(collection.name, family, collection, queries, {query.qid: qrels[query.qid] for query in asked})
+
+
+def _within(folder: Path, language: str) -> Case:
+    queries, qrels = folder / "queries.jsonl", folder / "qrels" / "test.tsv"
+    encoders = BOTH if language == "en" else ()
+    collection = BenchCollection(
+        f"XQuAD-R {language}", (("beir", folder),), queries, qrels, language=language, encoders=encoders
+    )
+    return _plain(collection, XQUAD)
+
+
+def evaluated(case: Case, ways: Sequence[FusionSettings]) -> MeasuredCase:
     """Return the measure of each query of a case under each way of fusing."""
-    case, qrels = ranked_case.case, ranked_case.case.qrels
-    rankings = ranked_case.pair()
-    pool = FusedEvaluator(rankings, DEPTH)
-    fused = [evaluate(qrels, pool.fused(way, CUT), [MEASURE]).values[:, 0] for way in ways]
-    alone = {}
-    for name in PAIR:
-        alone[name] = float(evaluate(qrels, _run(rankings[name]), [MEASURE]).values[:, 0].mean())
+    pool = FusedEvaluator(case.rankings, DEPTH)
+    fused = [evaluate(case.qrels, _fused(pool, case, way), [MEASURE]).values[:, 0] for way in ways]
+    alone = {name: evaluate(case.qrels, _run(of), [MEASURE]).values[:, 0].mean() for name, of in case.rankings.items()}
     return MeasuredCase(case.name, case.family, np.stack(fused), alone)
+
+
+def _fused(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTable:
+    """Return the fused ranking of each query of a case; the default looks at its language."""
+    fusing = fusing_kind("hybrid")
+    language = case.collection.language or "en"
+    ways = {query.qid: fusing.fusion_of(query.text, way, language) if fusing else way for query in case.queries}
+    return pool.fused_by_query(ways, CUT)
 
 
 def family_means(measured: Sequence[MeasuredCase]) -> NDArray[np.float64]:
@@ -224,16 +203,13 @@ def best(means: NDArray[np.float64]) -> int:
 
 def overall(measured: Sequence[MeasuredCase], way: int, other: int = 0) -> Interval:
     """Return how much better than another a way is in the mean over families; queries are drawn anew."""
-    random = np.random.default_rng((0, 1))
-    families = list(dict.fromkeys(case.family for case in measured))
-    resamples = 2_000
+    random, resamples = np.random.default_rng((0, 1)), 2_000
+    families = Counter(case.family for case in measured)
     total = np.zeros(resamples)
-    for family in families:
-        own = [case for case in measured if case.family == family]
-        for case in own:
-            differences = case.fused[way] - case.fused[other]
-            drawn = random.integers(0, len(differences), (resamples, len(differences)))
-            total += differences[drawn].mean(axis=1) / (len(own) * len(families))
+    for case in sorted(measured, key=lambda case: list(families).index(case.family)):
+        differences = case.fused[way] - case.fused[other]
+        drawn = random.integers(0, len(differences), (resamples, len(differences)))
+        total += differences[drawn].mean(axis=1) / (families[case.family] * len(families))
     means = family_means(measured)
     low, high = np.percentile(total, (2.5, 97.5))
     return Interval(float(means[way] - means[other]), float(low), float(high))
@@ -254,16 +230,8 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         for way in shown
     ]
     best_ways = markdown_table(("fusion", MEASURE, f"against {described(COMPARED)}"), rows, left=1)
-    header = (
-        "collection",
-        "queries",
-        *PAIR,
-        described(COMPARED),
-        "gain of the default, p",
-        "chosen on the others",
-        "gain, p",
-        "regret",
-    )
+    columns_of = ("collection", "queries", *PAIR, described(COMPARED), "gain of the default, p")
+    header = (*columns_of, "chosen on the others", "gain, p", "regret")
     held_out = markdown_table(header, [_left_out(case, measured, ways) for case in measured], left=1)
     lead = f"The default is {_signed(overall(measured, default, before))} against {described(BEFORE)}.\n"
     return f"Left out, one family of collections at a time:\n\n{held_out}\nOver all families:\n\n{best_ways}\n{lead}"
@@ -298,13 +266,17 @@ def _signed(interval: Interval) -> str:
     return f"{interval.mean:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
 
 
-def languages_report(ranked_cases: Sequence[RankedCase], fusion: FusionSettings) -> str:
+def languages_report(xquad: Sequence[Case], fusion: FusionSettings) -> str:
     """Return the figures of XQuAD-R, of each ranking alone and as ``fusion`` fuses them: within a language, and across.
 
     The same questions are asked of each pair of languages: those of a question are averaged before questions are drawn.
     """
-    cases = [case for case in ranked_cases if case.case.family == XQUAD]
-    values = {ranked_case.case.name: _values(ranked_case, fusion) for ranked_case in cases}
+    values = {}
+    for case in xquad:
+        runs = {name: _run(ranking) for name, ranking in case.rankings.items()}
+        runs["hybrid"] = _fused(FusedEvaluator(case.rankings, DEPTH), case, fusion)
+        qrels = {qid: case.qrels[qid] for qid in sorted(case.qrels)}
+        values[case.name] = {name: evaluate(qrels, run, [RANK]).values[:, 0] for name, run in runs.items()}
     across = [of for name, of in values.items() if " over " in name]
     values["mean over the pairs"] = {name: np.mean([of[name] for of in across], axis=0) for name in (*PAIR, "hybrid")}
     rows = []
@@ -313,15 +285,6 @@ def languages_report(ranked_cases: Sequence[RankedCase], fusion: FusionSettings)
         cells = [f"{figure.mean:.3f} ({figure.low:.3f} to {figure.high:.3f})" for figure in figures]
         rows.append([name, *cells, _signed(paired(of["bm25"], of["hybrid"], 0).difference)])
     return markdown_table((RANK, *PAIR, "hybrid", "hybrid over bm25"), rows, left=1)
-
-
-def _values(ranked_case: RankedCase, fusion: FusionSettings) -> Mapping[str, Values]:
-    """Return the reciprocal rank of each question, by qid, for each ranking and their fusion."""
-    rankings = ranked_case.pair()
-    runs = {name: _run(ranking) for name, ranking in rankings.items()}
-    runs["hybrid"] = FusedEvaluator(rankings, DEPTH).fused(fusion, CUT)
-    qrels = {qid: ranked_case.case.qrels[qid] for qid in sorted(ranked_case.case.qrels)}
-    return {name: evaluate(qrels, run, [RANK]).values[:, 0] for name, run in runs.items()}
 
 
 def _run(ranking: Ranking) -> dict[str, dict[str, float]]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from types import FrameType
@@ -30,23 +30,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from benchmarks.fuzz_inputs import (
-    DOCUMENTS,
-    OTHERS,
-    SOURCES,
-    TASK_FILES,
-    TASKS,
-    frames,
-    manifest,
-    mutated,
-    ranker,
-    real,
-)
+from benchmarks.fuzz_inputs import SOURCES, TABLES, manifest, mutated, ranker, seeds
 from benchmarks.measuring import replace_marked
 from factseek import settings
 from factseek.claims.checkworthiness.training import RankerManifest
 from factseek.eval import tasks
 from factseek.eval.files import topics, tweets
+from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.collections import BadLines, ReadOptions, kinds, reader
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.document_line import read_line
@@ -67,8 +57,6 @@ SLICE = 2_500
 State = dict[str, dict[str, Any]]
 KINDS = ("DELETE", "GET", "POST", "PUT", "index", "task")
 """First words of the names of targets that are of one kind."""
-_TABLES = (".tsv", ".csv", ".jsonl", ".txt")
-_ANY = ("a\tb\n", "{}\n")
 
 
 class Target(NamedTuple):
@@ -77,22 +65,14 @@ class Target(NamedTuple):
     name: str
     endings: tuple[str, ...]
     seeds: Callable[[], tuple[bytes, ...]]
-    feed: Callable[[Path, random.Random], None]
+    feed: Callable[[Path, random.Random], object]
 
 
-class Input(NamedTuple):
-    """A broken input by its number: the same file, and the same chance for whoever feeds it, for the same number."""
-
-    name: str
-    content: bytes
-    chance: random.Random
-
-
-def input_of(target: Target, number: int) -> Input:
-    """Return an input of a target."""
+def input_of(target: Target, number: int) -> tuple[str, bytes, random.Random]:
+    """Return name and content of an input, and the chance of whoever feeds it: the same for the same number."""
     chance = random.Random(f"{target.name}:{number}")  # noqa: S311  a test's chance
     name = f"input{chance.choice(target.endings)}"
-    return Input(name, mutated(chance, target.seeds()), chance)
+    return name, mutated(chance, target.seeds()), chance
 
 
 def feed(target: Target, number: int, folder: Path) -> None:
@@ -116,79 +96,71 @@ def feed(target: Target, number: int, folder: Path) -> None:
 
 def targets(data: Path | None) -> list[Target]:
     """Return all targets, with seeds from the real collections where they are."""
-    return [*_readers(data), *_tasks(data), *_parsers(data)]
+
+    def target(
+        name: str,
+        fed: Callable[[Path, random.Random], object],
+        like: str = "",
+        made: Callable[[], tuple[bytes, ...]] | None = None,
+    ) -> Target:
+        """Return a target, whose inputs are those ``like`` another's, or begin with what is ``made``."""
+        endings = SOURCES.get(like or name, (TABLES,))[0].split()
+        return Target(name, tuple(endings), made or partial(seeds, like or name, data), fed)
+
+    every = partial(lambda names: tuple(seed for name in names for seed in seeds(name, data)), sorted(SOURCES))
+    return [
+        *(target(f"index {kind}", partial(_read, kind)) for kind in kinds()),
+        *(target(f"task {name}", partial(_judge, name)) for name in tasks.names()),
+        target("read_run", lambda path, _: trec.read_run(path), "task trec"),
+        target("read_qrels", lambda path, _: trec.read_qrels(path), "task trec"),
+        target("read_topics", lambda path, _: topics.read_topics(path)),
+        target("read_tweets", lambda path, _: tweets.read_tweets(path), "task ct2021-1a"),
+        target("a document by HTTP", _by_line, "index jsonl"),
+        target("config.yaml", lambda path, _: settings.read(path)),
+        target("a ranker's file", lambda path, _: model_file.load(path, RankerManifest), made=ranker),
+        target("manifest.json", _manifest, made=manifest),
+        target("the looks of a file", lambda path, _: shape_of(path), made=every),
+    ]
 
 
-def _readers(data: Path | None) -> Iterator[Target]:
-    for kind in kinds():
-        endings, patterns = SOURCES.get(kind, ((".txt",), ()))
-        yield Target(f"index {kind}", endings, _seeds(DOCUMENTS.get(kind, _ANY), patterns, data, kind), _reading(kind))
+def _read(kind: str, path: Path, chance: random.Random) -> None:
+    """Read sources of a kind; what is wrong with a document is an AssertionError."""
+    limit = chance.choice((0, 3, 10**6))
+    options = ReadOptions(max_line_bytes=100_000, max_file_bytes=500_000, bad_lines=BadLines(limit))
+    sources = [path if chance.random() < 0.8 else path.parent]
+    for document, place, spans in reader(kind).read(sources, options):
+        _require(check_docid(document.docid) is None, f"docid {document.docid!r}")
+        _require(place.startswith(str(path)), f"place {place!r}")
+        msgspec.json.encode({**document._asdict(), "metadata": dict(document.metadata)}).decode("utf-8")
+        _require(all(isinstance(value, str) for value in document[:8]), "a field is no text")
+        _require("\0" not in "".join(document[:8]), "a field holds a NUL")
+        for span in spans or ():
+            _require(0 <= span.start <= span.end <= len(document.text), f"span {span}")
 
 
-def _reading(kind: str) -> Callable[[Path, random.Random], None]:
-    def feed_reader(path: Path, chance: random.Random) -> None:
-        limit = chance.choice((0, 3, 10**6))
-        options = ReadOptions(max_line_bytes=100_000, max_file_bytes=500_000, bad_lines=BadLines(limit))
-        sources = [path if chance.random() < 0.8 else path.parent]
-        for record in reader(kind).read(sources, options):
-            document, place, spans = record
-            _require(check_docid(document.docid) is None, f"docid {document.docid!r}")
-            _require(place.startswith(str(path)), f"place {place!r}")
-            msgspec.json.encode({**document._asdict(), "metadata": dict(document.metadata)}).decode("utf-8")
-            _require(all(isinstance(value, str) for value in document[:8]), "a field is no text")
-            _require("\0" not in "".join(document[:8]), "a field holds a NUL")
-            for span in spans or ():
-                _require(0 <= span.start <= span.end <= len(document.text), f"span {span}")
-
-    return feed_reader
-
-
-def _tasks(data: Path | None) -> Iterator[Target]:
-    for name in tasks.names():
-        yield Target(f"task {name}", _TABLES, _task_seeds(name, data), _judging(name))
-
-
-def _judging(name: str) -> Callable[[Path, random.Random], None]:
-    def feed_task(path: Path, chance: random.Random) -> None:
-        task: Any = tasks.task(name)
-        readers = (
-            ("read_queries", lambda read: read(path)),
-            ("read_gold", lambda read: read([path])),
-            ("read_submission", lambda read: read(path)),
-            ("check", lambda read: read(path)),
-            ("read_claims", lambda read: read(path, labelled=True)),
-            ("read_statements", lambda read: read(path, labelled=True)),
-            ("stream_statements", lambda read: list(read(path.read_bytes().splitlines(keepends=True), str(path)))),
-        )
-        own = {name: getattr(task, name, None) for name, _ in readers}
-        offered = [(own[name], call) for name, call in readers if _is_own(own[name], task)]
-        for read, call in chance.sample(offered, 3):
-            with suppress(FactseekError):
-                call(read)
-
-    return feed_task
+def _judge(name: str, path: Path, chance: random.Random) -> None:
+    """Read a file as three of the kinds that a task reads."""
+    task: Any = tasks.task(name)
+    lines = path.read_bytes().splitlines(keepends=True)
+    readers: dict[str, Callable[[Any], object]] = {
+        "read_queries": lambda read: read(path),
+        "read_gold": lambda read: read([path]),
+        "read_submission": lambda read: read(path),
+        "check": lambda read: read(path),
+        "read_claims": lambda read: read(path, labelled=True),
+        "read_statements": lambda read: read(path, labelled=True),
+        "stream_statements": lambda read: list(read(lines, str(path))),
+    }
+    own = {kind: read for kind in readers if _is_own(read := getattr(task, kind, None), task)}
+    for kind in chance.sample(list(own), 3):
+        with suppress(FactseekError):
+            readers[kind](own[kind])
 
 
 def _is_own(read: object, task: object) -> bool:
     """Return whether a task reads something itself: a module what it defines, a described task all that it has."""
     defined_by = getattr(task, "__name__", type(task).__module__)
     return getattr(read, "__module__", "") == defined_by
-
-
-def _parsers(data: Path | None) -> Iterator[Target]:
-    tweets_of, trec_of = _task_seeds("ct2021-1a", data), _task_seeds("trec", data)
-    every = tuple(seed for sources in DOCUMENTS.values() for seed in sources)
-    yield Target("read_run", (".txt",), trec_of, lambda path, _: _ignore(trec.read_run(path)))
-    yield Target("read_qrels", _TABLES, trec_of, lambda path, _: _ignore(trec.read_qrels(path)))
-    yield Target("read_topics", _TABLES, _seeds(OTHERS["topics"]), lambda path, _: _ignore(topics.read_topics(path)))
-    yield Target("read_tweets", _TABLES, tweets_of, lambda path, _: _ignore(tweets.read_tweets(path)))
-    yield Target("a document by HTTP", (".jsonl",), _seeds(DOCUMENTS["jsonl"]), _by_line)
-    yield Target("config.yaml", (".yaml",), _seeds(OTHERS["config"]), lambda path, _: _ignore(settings.read(path)))
-    yield Target(
-        "a ranker's file", (".model",), cache(ranker), lambda path, _: _ignore(model_file.load(path, RankerManifest))
-    )
-    yield Target("manifest.json", (".json",), cache(manifest), _manifest)
-    yield Target("the looks of a file", _TABLES, _seeds(every), lambda path, _: _ignore(shape_of(path)))
 
 
 def _by_line(path: Path, _: random.Random) -> None:
@@ -204,29 +176,9 @@ def _manifest(path: Path, _: random.Random) -> None:
         named.rename(path)
 
 
-def _ignore(_: object) -> None:
-    """Accept any answer."""
-
-
 def _require(holds: bool, otherwise: str) -> None:
     if not holds:
         raise AssertionError(otherwise)
-
-
-def _task_seeds(name: str, data: Path | None) -> Callable[[], tuple[bytes, ...]]:
-    return _seeds(TASK_FILES.get(name, _ANY), TASKS.get(name, ()), data)
-
-
-def _seeds(
-    written: Sequence[str], patterns: Sequence[str] = (), data: Path | None = None, kind: str = ""
-) -> Callable[[], tuple[bytes, ...]]:
-    """Return a function that returns the inputs written here and the beginnings of real ones."""
-
-    def seeds() -> tuple[bytes, ...]:
-        made = frames() if kind == "cord19" else ()
-        return (*(seed.encode() for seed in written), *made, *real(patterns, data))
-
-    return cache(seeds)
 
 
 class TookTooLongError(Exception):
@@ -269,32 +221,25 @@ def finds(target: Target, first: int, count: int) -> list[dict[str, Any]]:
     return failures
 
 
-def _work(name: str, first: int, count: int) -> dict[str, Any]:
+def _work(name: str, first: int, count: int) -> tuple[list[dict[str, Any]], float]:
     """Return the finds among some inputs, and this process's peak of memory in megabytes."""
     (target,) = (candidate for candidate in targets(_data_folder()) if candidate.name == name)
-    failures = finds(target, first, count)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    return {"finds": failures, "megabytes": round(peak, 1)}
-
-
-def _in_a_process(name: str, first: int, count: int) -> dict[str, Any]:
-    """Return what ``_work`` does in a process of its own, or that the process died."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        try:
-            return process.submit(_work, name, first, count).result()
-        except BrokenProcessPool as error:
-            return {"finds": [{"input": first, "error": f"the process died: {error}"}], "megabytes": 0.0}
+    return finds(target, first, count), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def run(names: Sequence[str], count: int, state: State) -> None:
-    """Feed each target until it has had its inputs, keeping the state after each slice."""
+    """Feed each target until it has had its inputs, each slice in a process; the state is kept after each slice."""
     for name in names:
         known = state.setdefault(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
         while known["done"] < count:
             began, number = time.monotonic(), min(SLICE, count - known["done"])
-            answer = _in_a_process(name, known["done"], number)
-            known["finds"] += answer["finds"]
-            known["megabytes"] = max(known["megabytes"], answer["megabytes"])
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+                try:
+                    found, megabytes = process.submit(_work, name, known["done"], number).result()
+                except BrokenProcessPool as error:
+                    found, megabytes = [{"input": known["done"], "error": f"the process died: {error}"}], 0.0
+            known["finds"] += found
+            known["megabytes"] = max(known["megabytes"], round(megabytes, 1))
             known["seconds"] += time.monotonic() - began
             known["done"] += number
             remember(name, known)
@@ -324,17 +269,21 @@ def table(state: State) -> str:
     for name, known in sorted(state.items()):
         kind, _, rest = name.partition(" ")
         groups[f"`{kind} …`" if rest and kind in KINDS else "other files and parsers"].append(known)
-    lines = [
-        "| fed with broken inputs | targets | inputs | tracebacks, answers of status 500, leftovers | most memory |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    for kind, known in groups.items():
-        inputs, finds = sum(one["done"] for one in known), sum(len(one["finds"]) for one in known)
-        megabytes = max(one["megabytes"] for one in known)
+    rows = []
+    for kind, members in groups.items():
+        inputs, found = (sum(one["done"] for one in members), sum(len(one["finds"]) for one in members))
+        megabytes = max(one["megabytes"] for one in members)
         memory = f"{megabytes:.0f} MB" if megabytes else ""
-        lines.append(f"| {kind} | {len(known)} | {inputs:,} | {finds} | {memory} |")
+        rows.append([kind, str(len(members)), f"{inputs:,}", str(found), memory])
+    header = (
+        "fed with broken inputs",
+        "targets",
+        "inputs",
+        "tracebacks, answers of status 500, leftovers",
+        "most memory",
+    )
     hours = sum(known["seconds"] for known in state.values()) / 3600
-    return "\n".join([*lines, "", f"{hours:.1f} hours, beside other work."])
+    return f"{markdown_table(header, rows)}\n{hours:.1f} hours, beside other work."
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,12 @@ import numpy as np
 
 from factseek.claims.checkworthiness.training import RankerManifest
 from factseek.retrieval.records import model_file
-from factseek.retrieval.records.model_file import State
 from factseek.retrieval.store import manifest as manifests
-from factseek.retrieval.store.manifest import LAYOUT, BM25Info, FileInfo, Manifest, SegmentInfo, SourceInfo
 
 MOST_BYTES = 60_000
 """A seed is cut to so many bytes, so that ten thousand inputs take minutes."""
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 _TOKENS = (
     b"", b"\0", b"\xff", b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xf0\x9f\x92\x89", b'"', b'""',
@@ -99,50 +100,36 @@ def _nested(depth: int) -> Any:
     return value
 
 
-def _stretch(chance: random.Random, content: bytes, most: int = 400) -> tuple[int, int]:
-    begin = chance.randrange(len(content) + 1)
-    return begin, min(len(content), begin + chance.randrange(1, most))
-
-
-def _flip(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    flipped = bytearray(content)
-    for _ in range(min(len(flipped), chance.choice((1, 3, 20)))):
-        flipped[chance.randrange(len(flipped))] = chance.randrange(256)
-    return bytes(flipped)
-
-
-def _cut(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    return content[: chance.randrange(len(content) + 1)]
-
-
-def _drop(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    begin, end = _stretch(chance, content)
-    return content[:begin] + content[end:]
-
-
-def _repeat(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    begin, end = _stretch(chance, content, 60)
-    return content[:end] + content[begin:end] * chance.choice((1, 3, 1_000)) + content[end:]
+def _bytes(chance: random.Random, content: bytes, seeds: Sequence[bytes]) -> bytes:
+    """Flip some bytes, cut, drop or repeat a stretch, go on as another seed, recode, or pack."""
+    at, other = chance.randrange(len(content) + 1), chance.choice(seeds)[:MOST_BYTES]
+    match chance.randrange(7):
+        case 0:
+            flipped = bytearray(content)
+            for _ in range(min(len(flipped), chance.choice((1, 3, 20)))):
+                flipped[chance.randrange(len(flipped))] = chance.randrange(256)
+            content = bytes(flipped)
+        case 1:
+            content = content[:at]
+        case 2:
+            content = content[:at] + content[at + chance.randrange(1, 400) :]
+        case 3:
+            again = content[at : at + chance.randrange(1, 60)] * chance.choice((2, 4, 1_000))
+            content = content[:at] + again + content[at:]
+        case 4:
+            content = content[:at] + other[chance.randrange(len(other) + 1) :]
+        case 5:
+            content = content.decode("utf-8", "replace").encode(chance.choice(_ENCODINGS), "replace")
+        case _:
+            packed = gzip.compress(content, 1, mtime=0)
+            content = packed[: chance.choice((len(packed), chance.randrange(len(packed))))]
+    return content
 
 
 def _insert(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    begin, end = _stretch(chance, content, 20)
-    kept = end if chance.random() < 0.5 else begin
+    begin = chance.randrange(len(content) + 1)
+    kept = begin + chance.choice((0, chance.randrange(20)))
     return content[:begin] + chance.choice(_TOKENS) * chance.choice((1, 1, 1, 2, 500)) + content[kept:]
-
-
-def _splice(chance: random.Random, content: bytes, seeds: Sequence[bytes]) -> bytes:
-    other = chance.choice(seeds)[:MOST_BYTES]
-    return content[: chance.randrange(len(content) + 1)] + other[chance.randrange(len(other) + 1) :]
-
-
-def _recode(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    return content.decode("utf-8", "replace").encode(chance.choice(_ENCODINGS), "replace")
-
-
-def _pack(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    packed = gzip.compress(content, 1, mtime=0)
-    return packed if chance.random() < 0.5 else packed[: chance.randrange(len(packed))]
 
 
 def _lines(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
@@ -193,35 +180,16 @@ def _json(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
     return _insert(chance, content, ())
 
 
-_MUTATIONS: tuple[Mutation, ...] = (
-    _flip, _cut, _drop, _repeat, _insert, _insert, _splice, _recode, _pack, _lines, _lines, _cells, _cells, _json,
-    _json,
-)  # fmt: skip
+_MUTATIONS: tuple[Mutation, ...] = (_bytes, _bytes, _bytes, _bytes, _insert, _lines, _cells, _json)
 
-_REVIEW: dict[str, Any] = {
-    "@context": "https://schema.org",
-    "@type": "ClaimReview",
-    "url": "https://c.org/a",
-    "claimReviewed": "a b",
-    "headline": "H",
-    "datePublished": "2024-07-20T09:00:00+02:00",
-    "inLanguage": "en-GB",
-    "author": {"@type": "Organization", "name": "C", "url": "https://c.org/"},
+_REVIEW = json.dumps({
+    "@type": "ClaimReview", "claimReviewed": "a b", "url": "https://c.org/a", "inLanguage": "en-GB", "headline": "H",
+    "author": {"@type": "Organization", "name": "C"}, "datePublished": "2024-07-20T09:00:00+02:00",
     "reviewRating": {"alternateName": "False", "ratingValue": "1", "bestRating": 5, "worstRating": 1},
-    "itemReviewed": {
-        "@type": "Claim",
-        "author": {"@type": "Person", "name": "D", "jobTitle": "J"},
-        "datePublished": "2024-07-19",
-        "appearance": [{"@type": "CreativeWork", "url": "https://d.org/2"}, "https://d.org/1"],
-    },
-}
-
-_LINE = json.dumps(_REVIEW)
-
-_PAGE = f"""<!doctype html><html lang="en-GB"><head>
-<script type="application/ld+json">{_LINE}</script>
-<script type=application/ld+json>{json.dumps({"@graph": [_REVIEW, {"@type": "WebPage"}]})}</script></head></html>"""
-
+    "itemReviewed": {"author": {"name": "D", "jobTitle": "J"}, "appearance": [{"url": "https://d.org/2"}, "x"]},
+})  # fmt: skip
+_PAGE = f"""<!doctype html><html lang="en-GB"><head><script type="application/ld+json">{_REVIEW}</script>
+<script type=application/ld+json>{{"@graph": [{_REVIEW}, {{"@type": "WebPage"}}]}}</script></head></html>"""
 _MICRODATA = """<html lang=ar><body><div itemscope itemtype="https://schema.org/ClaimReview">
 <h1 itemprop="claimReviewed">a <b>b</b></h1><a itemprop="url" href="https://c.org/a">x</a>
 <time itemprop="datePublished" datetime="2023-10-02">y</time>
@@ -229,153 +197,144 @@ _MICRODATA = """<html lang=ar><body><div itemscope itemtype="https://schema.org/
 <div itemprop="reviewRating" itemscope><meta itemprop="ratingValue" content="1"><b itemprop="alternateName">No</b></div>
 <div itemprop="itemReviewed" itemscope><span itemprop="author" itemscope><span itemprop="name">D</span></span></div>
 </div>"""
+_ARTICLE = """<!DOCTYPE html><html lang=en><head><title>A bridge</title><meta charset=utf-8><link rel=canonical
+href='http://x.org/a'><script type='application/ld+json'>{"@type": "NewsArticle", "datePublished": "2020-01-01"}
+</script></head><body><nav><a href=/>x</a></nav><article><h1>A bridge</h1><p>The ministry said that the new bridge will
+be opened.</p><table><tr><td>a<td>b</table><ul><li>x</ul></article></body></html>"""
+_WARC = tuple(f"warc/warcio/test/data/*.{end}" for end in ("warc", "arc", "gz"))
 
-_FEED = json.dumps(
-    {"@type": "DataFeed", "dataFeedElement": [{"@type": "DataFeedItem", "item": [_REVIEW, {"@type": ["ClaimReview"]}]}]}
-)
-
-_COMMAS = (
-    "claimReviewed,url,datePublished,author.name,reviewRating.alternateName,itemReviewed.author.name\n"
-    '"a, ""b""",https://c.org/a,2024-07-20,C,False,D\n'
-)
-
-_TABS = "id\tclaim\turl\trating\tclaimant\n1\ta\thttps://c.org/a\tFalse\tD\n"
-
-REVIEWS = (_PAGE, _MICRODATA, _FEED, f"{_LINE}\n{_LINE}\n", _COMMAS, _TABS)
-"""A page with JSON-LD, one with microdata, a feed, lines of JSON, and two tables."""
-
-SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "beir": ((".jsonl", ".jsonl.gz"), ("scifact/corpus.jsonl", "nfcorpus/corpus.jsonl", "xquad-r/*/corpus.jsonl")),
-    "claimreview": ((".html", ".json", ".jsonld", ".jsonl", ".csv", ".tsv"), ("html-readability/*/source.html",)),
-    "claims": ((".tsv", ".csv", ".json", ".jsonl", ".parquet"), ("ct2020-task2/verified_claims.docs.tsv",)),
-    "cord19": ((".csv", ".tsv", ".jsonl", ".pkl", ".parquet"), ("cord19/metadata-samples/*.csv",)),
-    "fever": ((".jsonl",), ("fever/wiki-pages-sample-5.jsonl",)),
-    "jsonl": ((".jsonl", ".json", ".ndjson"), ("covid-fact/*.jsonl", "scifact/corpus.jsonl")),
-    "snippets": ((".tsv", ".csv", ".jsonl", ".txt"), ("ct2019-task2-arabic/passages/*.json",)),
-    "trec": ((".sgml", "", ".gz"), ()),
-    "webpages": (
-        (".html", ".txt", ".warc", ".arc", ".warc.gz", ".json"),
+TABLES = ".tsv .csv .jsonl .txt"
+SOURCES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "index beir": (
+        ".jsonl .jsonl.gz",
+        ("scifact/corpus.jsonl", "nfcorpus/corpus.jsonl", "xquad-r/*/corpus.jsonl"),
+        ('{"_id": "1", "title": "T", "text": "a b", "metadata": {"url": "http://x.org", "date": "2020"}}\n' * 2,),
+    ),
+    "index claimreview": (
+        ".html .json .jsonld .jsonl .csv .tsv",
+        ("reviews-ar.json", "html-readability/*/source.html"),
         (
-            "html-readability/*/source.html",
-            "warc/warcio/test/data/*.warc",
-            "warc/warcio/test/data/*.arc",
-            "warc/warcio/test/data/*.gz",
-            "ct2019-task2-arabic/claims/*",
+            *(_PAGE, _MICRODATA, f"{_REVIEW}\n{_REVIEW}\n"),
+            "claimReviewed,url,datePublished,author.name,reviewRating.alternateName,itemReviewed.author.name\n"
+            '"a, ""b""",https://c.org/a,2024-07-20,C,False,D\n',
+            "id\tclaim\turl\trating\tclaimant\n1\ta\thttps://c.org/a\tFalse\tD\n",
+        ),
+    ),
+    "index claims": (
+        ".tsv .csv .json .jsonl .parquet",
+        ("ct2020-task2/verified_claims.docs.tsv",),
+        (
+            '\tvclaim\ttitle\n0\ta claim\tT\n1\t"b, c"\tU\n',
+            '{"vclaim_id": "1", "vclaim": "a", "title": "T"}\n',
+            '[{"id": 1, "claim": "a", "date": "2020-01-01", "author": ["x"]}]',
+        ),
+    ),
+    "index cord19": (
+        ".csv .tsv .jsonl .pkl .parquet",
+        ("cord19/metadata.csv", "cord19/metadata-samples/*.csv"),
+        ('{"cord_uid": "a", "title": "T", "abstract": "b", "publish_time": "2020 Mar"}\n',),
+    ),
+    "index fever": (
+        ".jsonl",
+        ("fever/wiki-pages-sample-5.jsonl",),
+        ('{"id": "Sea_-LRB-x-RRB-", "text": "a b", "lines": "0\\tA sentence .\\tSea\\n1\\t\\n2\\tB ."}\n' * 2,),
+    ),
+    "index jsonl": (
+        ".jsonl .json .ndjson",
+        ("covid-fact/*.jsonl", "scifact/corpus.jsonl"),
+        (
+            '{"docid": "1", "text": "a", "title": "T", "url": "http://x.org", "date": "2020-01", "language": "en", '
+            '"source": "s", "topic": "t", "more": [1, {"a": null}]}\n{"id": 2, "contents": "b"}\n',
+        ),
+    ),
+    "index snippets": (
+        TABLES,
+        ("snippets-*.tsv", "ct2019-task2-arabic/passages/*.json"),
+        (
+            *('id\ttext\n1\ta\n2\t"He said ""no"""\n', "1\tT\ta b\n", 'id,text,date\n1,"a, b",2020\n'),
+            '{"pageID": "p", "paragraphs": [{"parID": "1", "text": "a"}]}\n',
+        ),
+    ),
+    "index trec": (
+        ".sgml .txt .gz",
+        (),
+        (
+            "<DOC>\n<DOCNO> W1 </DOCNO>\n<HL> A headline</HL>\n<DD> 03/24/87</DD>\n"
+            "<TEXT>\n<P>AT&amp;T &hyph; a</P>\n<!-- x -->\n</TEXT>\n</DOC>\n",
+            "<DOC><DOCNO>w</DOCNO><DOCHDR>\nhttp://x.org/a 1.2\n</DOCHDR>"
+            "<html><title>T</title><script>no()</script><p>b<b>ol</b>d</html></DOC>\n",
+            '<DOC id="N_1" type="story"><DATE>March 5, 1990</DATE>all of it</DOC>\n',
+        ),
+    ),
+    "index webpages": (
+        ".html .txt .warc .arc .warc.gz .json",
+        ("pages-ar/*", "html-readability/*/source.html", *_WARC, "ct2019-task2-arabic/claims/*"),
+        (_ARTICLE, "A plain text.\n\nOf two lines.\n"),
+    ),
+    "task ct2020-evidence": (
+        TABLES,
+        ("claims-*.tsv", "evidence-gold-*.tsv"),
+        ("CT20-AR-05\t123\t1\tCT20-AR-05-0003-001\t1.5\trun\n",),
+    ),
+    "task ct2020-verification": (TABLES, ("claims-ar.tsv", "verification-*.tsv"), ("T1\t123\tTRUE\trun\n",)),
+    "task ct2021-1a": (
+        TABLES,
+        ("checkworthy-en-*.tsv", "ct2021-task1/1a-*/*.tsv"),
+        ("t\t12345678901234567\t0.5\trun\n", '{"id_str": "12345678901234567", "full_text": "A tweet"}\n'),
+    ),
+    "task ct2021-1b": (TABLES, ("debate-*.tsv", "ct2021-task1/1b-english/*/*.tsv"), ("1\t0.5\n2\t.25\n",)),
+    "task ct2025-4b": (
+        TABLES,
+        ("papers-en.tsv", "ct2025-4b/*.tsv", "ct2025-4b/runs/*"),
+        ("post_id\tpreds\n1\t['a', 'b', 'c']\n", 'post_id\tpreds\n1\t["a", "b"]\n'),
+    ),
+    "task fever": (
+        TABLES,
+        ("fever-dev.jsonl", "fever/actual.jsonl", "fever/predictions.jsonl", "scifact/claims_train.jsonl"),
+        ('{"id": 1, "predicted_label": "REFUTES", "predicted_evidence": [["Sea", 0]]}\n',),
+    ),
+    "task trec": (
+        TABLES,
+        (
+            *("queries-*.tsv", "qrels-*.txt", "trec_eval/test/qrels*", "trec_eval/test/results*"),
+            *("scifact/queries.jsonl", "scifact/qrels/*.tsv"),
+        ),
+        (
+            *("1 Q0 d1 1 2.5 run\n1 Q0 d2 2 1.5 run\n", "query-id\tcorpus-id\tscore\n1\td1\t1\n"),
+            '{"_id": "1", "text": "a query"}\n',
+        ),
+    ),
+    "read_topics": (
+        TABLES,
+        ("queries-en.tsv",),
+        (
+            *('{"_id": "1", "text": "a query"}\n', 'qid,query\n1,"a, b"\n'),
+            "<top>\n<num> Number: 1\n<title> a b\n<desc> Description:\nc\n</top>\n",
+        ),
+    ),
+    "config.yaml": (
+        ".yaml",
+        (),
+        (
+            "bm25:\n  k1: 0.9\n  b: 0.4\nindex:\n  language: en\nserver:\n  port: 8000\n  keys:\n    a: abc\n"
+            "search:\n  fusion:\n    kind: rrf\n    rrf_k: 10\npassages:\n  split:\n    webpages: true\n",
         ),
     ),
 }
-"""By kind: the endings of its inputs, and real files."""
-
-TASKS: dict[str, tuple[str, ...]] = {
-    "ct2021-1a": ("ct2021-task1/1a-*/*.tsv",),
-    "ct2021-1b": ("ct2021-task1/1b-english/*/*.tsv",),
-    "ct2025-4b": ("ct2025-4b/*.tsv", "ct2025-4b/runs/*"),
-    "fever": ("fever/actual.jsonl", "fever/predictions.jsonl", "scifact/claims_train.jsonl"),
-    "trec": ("trec_eval/test/qrels*", "trec_eval/test/results*", "scifact/queries.jsonl", "scifact/qrels/*.tsv"),
-}
-
-DOCUMENTS: dict[str, tuple[str, ...]] = {
-    "beir": ('{"_id": "1", "title": "T", "text": "a b", "metadata": {"url": "http://x.org", "date": "2020"}}\n' * 2,),
-    "claimreview": REVIEWS,
-    "claims": (
-        '\tvclaim\ttitle\n0\ta claim\tT\n1\t"b, c"\tU\n',
-        '{"vclaim_id": "1", "vclaim": "a", "title": "T"}\n',
-        '[{"id": 1, "claim": "a", "date": "2020-01-01", "author": ["x"]}]',
-    ),
-    "cord19": (
-        "cord_uid,sha,source_x,title,doi,pmcid,license,abstract,publish_time,authors,journal,url,pdf_json_files\n"
-        "ab1,f00,PMC,A title,10.1/x,PMC1,cc-by,An abstract,2020-03-01,A; B,J,http://x.org; http://y.org,d/f00.json\n",
-        '{"cord_uid": "a", "title": "T", "abstract": "b", "publish_time": "2020 Mar"}\n',
-    ),
-    "fever": ('{"id": "Sea_-LRB-x-RRB-", "text": "a b", "lines": "0\\tA sentence .\\tSea\\n1\\t\\n2\\tB ."}\n' * 2,),
-    "jsonl": (
-        '{"docid": "1", "text": "a", "title": "T", "url": "http://x.org", "date": "2020-01", "language": "en", '
-        '"source": "s", "topic": "t", "more": [1, {"a": null}]}\n'
-        '{"id": 2, "contents": "b"}\n',
-    ),
-    "snippets": (
-        'id\ttext\n1\ta\n2\t"He said ""no"""\n',
-        "CT20-AR-05-0003-001\tx\n",
-        "1\tT\ta b\n",
-        'id,text,date\n1,"a, b",2020\n',
-        '{"pageID": "p", "paragraphs": [{"parID": "1", "text": "a"}]}\n',
-    ),
-    "trec": (
-        "<DOC>\n<DOCNO> W1 </DOCNO>\n<HL> A headline</HL>\n<DD> 03/24/87</DD>\n"
-        "<TEXT>\n<P>AT&amp;T &hyph; a</P>\n<!-- x -->\n</TEXT>\n</DOC>\n",
-        "<DOC><DOCNO>w</DOCNO><DOCHDR>\nhttp://x.org/a 1.2\n</DOCHDR>"
-        "<html><title>T</title><script>no()</script><p>b<b>ol</b>d</html></DOC>\n",
-        '<DOC id="N_1" type="story"><DATE>March 5, 1990</DATE>all of it</DOC>\n',
-    ),
-    "webpages": (
-        "<!DOCTYPE html><html lang=en><head><title>A bridge</title><meta charset=utf-8>"
-        "<link rel=canonical href='http://x.org/a'><script type='application/ld+json'>"
-        '{"@type": "NewsArticle", "datePublished": "2020-01-01"}</script></head>'
-        "<body><nav><a href=/>x</a></nav><article><h1>A bridge</h1><p>The ministry said that the new bridge will be "
-        "opened.</p><table><tr><td>a<td>b</table><ul><li>x</ul></article></body></html>",
-        "A plain text.\n\nOf two lines.\n",
-    ),
-}
-"""Small sources by kind, so that every part of them is hit."""
-
-TASK_FILES: dict[str, tuple[str, ...]] = {
-    "ct2020-evidence": (
-        "topic_id\ttweet_id\ttweet_text\nCT20-AR-05\t123\tclaim\n",
-        "CT20-AR-05\t123\t1\tCT20-AR-05-0003-001\t1.5\trun\n",
-        "CT20-AR-05\t123\tCT20-AR-05-0003-001\t1\n",
-    ),
-    "ct2020-verification": (
-        "topic_id\ttweet_id\ttweet_text\nT1\t123\tclaim\n",
-        "T1\t123\tTRUE\trun\n",
-        "T1\t123\tFALSE\n",
-    ),
-    "ct2021-1a": (
-        "topic_id\ttweet_id\ttweet_url\ttweet_text\tclaim\tcheck_worthiness\nt\t12345678901234567\tu\tA tweet\t1\t1\n",
-        "t\t12345678901234567\t0.5\trun\n",
-        '{"id_str": "12345678901234567", "full_text": "A tweet"}\n',
-    ),
-    "ct2021-1b": ("1\tSPEAKER\tA sentence.\t0\n2\tSYSTEM\t(APPLAUSE)\t1\n", "1\t0.5\n2\t.25\n"),
-    "ct2025-4b": (
-        'post_id\ttweet_text\tcord_uid\n1\t"a ""b""\nc"\tab1\n',
-        "post_id\tpreds\n1\t['a', 'b', 'c']\n",
-        'post_id\tpreds\n1\t["a", "b"]\n',
-    ),
-    "fever": (
-        '{"id": 1, "claim": "a", "label": "SUPPORTS", "evidence": [[[1, 2, "Sea", 0]]]}\n',
-        '{"id": 1, "predicted_label": "REFUTES", "predicted_evidence": [["Sea", 0]]}\n',
-    ),
-    "trec": (
-        "1 Q0 d1 1 2.5 run\n1 Q0 d2 2 1.5 run\n",
-        "1 0 d1 1\n1 0 d2 0\n",
-        "query-id\tcorpus-id\tscore\n1\td1\t1\n",
-        "1\ta query\n2\tanother\n",
-        '{"_id": "1", "text": "a query"}\n',
-    ),
-}
-"""Inputs, judgements and submissions by task."""
-
-OTHERS: dict[str, tuple[str, ...]] = {
-    "topics": (
-        "qid\ttext\n1\ta query\n",
-        '{"_id": "1", "text": "a query"}\n',
-        'qid,query\n1,"a, b"\n',
-        "<top>\n<num> Number: 1\n<title> a b\n<desc> Description:\nc\n</top>\n",
-    ),
-    "config": (
-        "bm25:\n  k1: 0.9\n  b: 0.4\nindex:\n  language: en\nserver:\n  port: 8000\n  keys:\n    a: abc\n"
-        "search:\n  fusion:\n    kind: rrf\n    rrf_k: 10\npassages:\n  split:\n    webpages: true\n",
-    ),
-}
-"""Topics and settings."""
+"""By target: the endings of its inputs, examples and public files by their patterns, and small inputs for the rest."""
 
 
-def real(patterns: Sequence[str], data: Path | None) -> tuple[bytes, ...]:
-    """Return the beginnings of real files, a few of each pattern."""
-    beginnings = []
-    for path in (path for pattern in patterns if data for path in islice(sorted(data.glob(pattern)), 6)):
-        with path.open("rb") as file:
-            beginnings.append(file.read(MOST_BYTES))
-    return tuple(beginnings)
+@cache
+def seeds(name: str, data: Path | None) -> tuple[bytes, ...]:
+    """Return the seeds of a target: those written here, and the beginnings of files, a few of each pattern."""
+    _, patterns, written = SOURCES.get(name, ("", (), ("a\tb\n", "{}\n")))
+    found = [seed.encode() for seed in written]
+    for pattern in patterns:
+        for folder in (EXAMPLES, *([data] if data else ())):
+            for path in islice((path for path in sorted(folder.glob(pattern)) if path.is_file()), 6):
+                with path.open("rb") as file:
+                    found.append(file.read(MOST_BYTES if folder == data else 6_000))
+    return (*found, *(frames() if name == "index cord19" else ()))
 
 
 def frames() -> tuple[bytes, ...]:
@@ -389,40 +348,32 @@ def frames() -> tuple[bytes, ...]:
     return packed.getvalue(), parquet.getvalue()
 
 
+@cache
 def manifest() -> tuple[bytes, ...]:
     """Return the manifest of an index."""
-    encoder = {"name": "e", "revision": "1", "dimension": 384, "precision": "int8"}
-    segment = SegmentInfo(
-        name="000000",
-        kind="jsonl",
-        split=False,
-        documents=2,
-        passages=2,
-        sources=(SourceInfo(name="a", bytes=1, sha256="0" * 64),),
-        files={"documents.sqlite": FileInfo(bytes=1, sha256="0" * 64)},
+    segment = manifests.SegmentInfo(
+        **{"name": "000000", "kind": "jsonl", "split": False, "documents": 2, "passages": 2, "sentences": False},
+        sources=(manifests.SourceInfo(name="a", bytes=1, sha256="0" * 64),),
+        files={"documents.sqlite": manifests.FileInfo(bytes=1, sha256="0" * 64)},
         deleted=(1,),
-        sentences=False,
     )
-    whole = Manifest(
-        layout=LAYOUT,
+    whole = manifests.Manifest(
+        **{"language": "en", "analyzer": "english", "fields": "flat", "documents": 1, "passages": 1},
+        layout=manifests.LAYOUT,
         created="2020-01-01T00:00:00Z",
-        language="en",
-        analyzer="english",
-        fields="flat",
-        bm25=BM25Info(k1=0.9, b=0.4),
-        views={"lucene": {}, "vectors": encoder},
+        bm25=manifests.BM25Info(k1=0.9, b=0.4),
+        views={"lucene": {}, "vectors": {"name": "e", "revision": "1", "dimension": 384, "precision": "int8"}},
         versions=manifests.versions(),
-        documents=1,
-        passages=1,
         segments=(segment,),
     )
     return (manifests.encode(whole),)
 
 
+@cache
 def ranker() -> tuple[bytes, ...]:
     """Return a ranker's file."""
     about = RankerManifest(task="ct2021-1a", model="best", languages=("en",), sources=(), settings={}, versions={})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.model")
-        model_file.save(path, about, State({"a": 1}, {"b": np.zeros(3, dtype=np.float32)}))
+        model_file.save(path, about, model_file.State({"a": 1}, {"b": np.zeros(3, dtype=np.float32)}))
         return (path.read_bytes(),)

@@ -10,13 +10,15 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import NamedTuple
 
 from benchmarks.data import REAL, Sampler, claims, data_folder, noisy, real_vectors
 from benchmarks.measuring import program, replace_marked
-from factseek.eval.bench.load import Load, measure
+from factseek.eval.bench.load import Load, Timings, measure
 from factseek.eval.run.batch import SearchQuery
 from factseek.eval.scoring.machine import this_machine
+from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import config
 from factseek.retrieval.search.index import open_index
@@ -63,57 +65,48 @@ METHODS = (
 )
 
 
-class Growth:
-    """Measures every method at every size, in the folder ``work``."""
+def grown_to(passages: int, data: Path, folder: Path, methods: Sequence[Method]) -> Iterator[Grown]:
+    """Build the indexes of a size, measure every method, and remove them."""
+    sampler, queries = Sampler(data), claims(data)[:QUERIES]
+    vectors = real_vectors(sampler, Config(), REAL)
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        work = Path(name)
+        source = sampler.write(work / "documents.jsonl", 0, passages)
+        segments, found = {}, {}
+        for kind in dict.fromkeys(("flat", *(method.type for method in methods))):
+            with noisy(vectors):
+                request = BuildRequest(kind="jsonl", sources=(source,), folder=work / kind)
+                segments[kind] = build(request, _config(kind)).manifest.segments
+            say(f"{passages:,} {kind}: built")
+            with open_index(work / kind, _config(kind)) as index:
+                results = index.search(queries, Search(k=10, retriever="dense"))
+            found[kind] = [{hit.docid for hit in hits} for hits in results]
+        for method in methods:
+            pairs = zip(found["flat"], found[method.type], strict=True)
+            recall = mean(len(hits & best) / len(best) for best, hits in pairs)
+            seconds = sum(
+                segment.text_seconds + (method.retriever != "bm25") * segment.vector_seconds
+                for segment in segments[method.type]
+            )
+            size = _bytes(work / method.type, method) / passages
+            timings = _timed(work / method.type, method, queries)
+            (alone, *_), opened, peak = timings.latencies, timings.first_answer, timings.peak_megabytes
+            yield Grown(passages, method.name, seconds, size, opened, peak, alone.p50, alone.p99, recall)
 
-    def __init__(self, data: Path, work: Path, methods: Sequence[Method] = METHODS) -> None:
-        self._work = work
-        self._methods = methods
-        self._sampler = Sampler(data)
-        self._vectors = real_vectors(self._sampler, Config(), REAL)
-        self._queries = claims(data)[:QUERIES]
 
-    def at(self, passages: int) -> Iterator[Grown]:
-        """Build the indexes of a size, measure every method, and remove them."""
-        with tempfile.TemporaryDirectory(dir=self._work) as folder:
-            work = Path(folder)
-            source = self._sampler.write(work / "documents.jsonl", 0, passages)
-            segments = {}
-            for kind in dict.fromkeys(("flat", *(method.type for method in self._methods))):
-                with noisy(self._vectors):
-                    request = BuildRequest(kind="jsonl", sources=(source,), folder=work / kind)
-                    segments[kind] = build(request, _config(kind)).manifest.segments
-                say(f"{passages:,} {kind}: built")
-            exact = self._dense_hits(work / "flat", "flat")
-            for method in self._methods:
-                found = self._dense_hits(work / method.type, method.type)
-                recalls = [len(hits & best) / len(best) for best, hits in zip(exact, found, strict=True)]
-                seconds = sum(segment.text_seconds for segment in segments[method.type])
-                if method.retriever != "bm25":
-                    seconds += sum(segment.vector_seconds for segment in segments[method.type])
-                yield self._measured(passages, method, work / method.type, seconds, sum(recalls) / len(recalls))
-
-    def _measured(self, passages: int, method: Method, folder: Path, seconds: float, recall: float) -> Grown:
-        asked = tuple(SearchQuery(str(number), query, None) for number, query in enumerate(self._queries))
-        request = Load(
-            index=str(folder),
-            config=config.view(_config(method.type), config.Config),
-            retriever=method.retriever,
-            profile=None,
-            asked=asked,
-            k=10,
-            timed=len(asked),
-            callers=(1,),
-        )
-        timings = measure(request)
-        size, (alone, *_) = _bytes(folder, method) / passages, timings.latencies
-        opened, peak = timings.first_answer, timings.peak_megabytes
-        return Grown(passages, method.name, seconds, size, opened, peak, alone.p50, alone.p99, recall)
-
-    def _dense_hits(self, folder: Path, kind: str) -> list[set[str]]:
-        with open_index(folder, _config(kind)) as index:
-            results = index.search(self._queries, Search(k=10, retriever="dense"))
-        return [{hit.docid for hit in hits} for hits in results]
+def _timed(folder: Path, method: Method, queries: Sequence[str]) -> Timings:
+    asked = tuple(SearchQuery(str(number), query, None) for number, query in enumerate(queries))
+    request = Load(
+        index=str(folder),
+        config=config.view(_config(method.type), config.Config),
+        retriever=method.retriever,
+        profile=None,
+        asked=asked,
+        k=10,
+        timed=len(asked),
+        callers=(1,),
+    )
+    return measure(request)
 
 
 def _config(kind: str) -> Config:
@@ -122,25 +115,22 @@ def _config(kind: str) -> Config:
 
 def _bytes(folder: Path, method: Method) -> int:
     """Count the bytes that a method needs: the documents, and of the rest what it searches."""
-    unneeded = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}[method.retriever]
+    unneeded: dict[str, tuple[str, ...]] = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}
     files = (item for segment in manifests.read(folder).segments for item in segment.files.items())
-    return sum(info.bytes for name, info in files if not name.startswith(tuple(unneeded)))
+    return sum(info.bytes for name, info in files if not name.startswith(unneeded[method.retriever]))
+
+
+COLUMNS = {
+    "passages": ",", "": "", "build s": ",.0f", "bytes a passage": ",.0f", "first answer s": ".2f", "peak MB": ",.0f",
+    "p50 ms": ".2f", "p99 ms": ".2f", "recall@10": ".3f",
+}  # fmt: skip
+"""The columns of the table, each with the form of its figures: the fields of a figure, in their order."""
 
 
 def report(grown: Sequence[Grown]) -> str:
     """Return the measured part of the document, without its plot."""
-    lines = [
-        f"{this_machine()}.",
-        "",
-        "| passages | | build s | bytes a passage | first answer s | peak MB | p50 ms | p99 ms | recall@10 |",
-        "|---:|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for row in grown:
-        times = f"{row.open_seconds:.2f} | {row.peak_mb:,.0f} | {row.p50:.2f} | {row.p99:.2f} | {row.recall:.3f}"
-        lines.append(
-            f"| {row.passages:,} | {row.method} | {row.build_seconds:,.0f} | {row.bytes_a_passage:,.0f} | {times} |"
-        )
-    return "\n".join(lines)
+    rows = [[format(value, form) for value, form in zip(row, COLUMNS.values(), strict=True)] for row in grown]
+    return f"{this_machine()}.\n\n{markdown_table(list(COLUMNS), rows, left=0)}"
 
 
 @program
@@ -156,8 +146,7 @@ def main() -> None:
     methods = [method for method in METHODS if method.name in args.methods]
     grown = []
     with tempfile.TemporaryDirectory(dir=args.work) as work:
-        growth = Growth(data_folder(), Path(work), methods)
-        for row in (row for size in args.sizes for row in growth.at(size)):
+        for row in (row for size in args.sizes for row in grown_to(size, data_folder(), Path(work), methods)):
             say(f"{row.passages:,} {row.method}: p50 {row.p50:.2f} ms, recall {row.recall:.3f}")
             grown.append(row)
     write(report(grown) + "\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
+from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.terminal import say
 
@@ -32,53 +33,36 @@ class Row(NamedTuple):
     """The least and the greatest ratio of a round, where there were several."""
 
 
-class RatioBounds(NamedTuple):
-    """The bounds of a ratio."""
+class Bounds(NamedTuple):
+    """The bounds of what a target is about."""
 
     least: float = -math.inf
     most: float = math.inf
 
-    @property
-    def text(self) -> str:
-        """The bounds as a table says them; nothing if there are none."""
-        least = f"ratio >= {self.least}" if self.least > -math.inf else ""
-        return least or (f"ratio <= {self.most}" if self.most < math.inf else "")
+    def judged(self, value: float, name: str) -> tuple[str, bool]:
+        """Return the target in words, none without bounds, and whether a value meets it."""
+        bound = f">= {self.least}" if self.least > -math.inf else f"<= {self.most}"
+        return f"{name}{bound}" if self != NONE else "", self.least <= value <= self.most
 
 
-NONE = RatioBounds()
+NONE = Bounds()
 
 
-def faster(what: str, unit: str, ours: float, theirs: float, at_least: float) -> Row:
-    """Return a comparison of two rates: ours has to be ``at_least`` times theirs."""
-    ratio = ours / theirs
-    return Row(what, unit, ours, theirs, ratio, f"ratio >= {at_least}", ratio >= at_least)
-
-
-def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: RatioBounds = NONE) -> Row:
+def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: Bounds = NONE) -> Row:
     """Return a comparison of rounds in turns: the medians, and the median of the ratios of the rounds with its scatter.
 
     ``target`` says what the ratio has to be.
     """
     ratios = [own / other for own, other in zip(ours, theirs, strict=True)]
     ratio = statistics.median(ratios)
-    met = target.least <= ratio <= target.most
+    scatter = (min(ratios), max(ratios)) if len(ratios) > 1 else None
     medians = statistics.median(ours), statistics.median(theirs)
-    return Row(what, unit, *medians, ratio, target.text, met, (min(ratios), max(ratios)))
+    return Row(what, unit, *medians, ratio, *target.judged(ratio, "ratio "), scatter)
 
 
-def below(what: str, unit: str, ours: float, at_most: float) -> Row:
-    """Return a figure with its upper limit."""
-    return Row(what, unit, ours, None, ours, f"<= {at_most}", ours <= at_most)
-
-
-def above(what: str, unit: str, ours: float, at_least: float) -> Row:
-    """Return a figure with its lower limit."""
-    return Row(what, unit, ours, None, ours, f">= {at_least}", ours >= at_least)
-
-
-def rates(count: int, runs: Sequence[Callable[[], object]], rounds: int = 5) -> list[float]:
-    """Return the median items a second of each run of ``count`` items; runs take turns after a warm-up round."""
-    return list(map(statistics.median, rates_in_turns(count, runs, rounds)))
+def alone(what: str, unit: str, ours: float, target: Bounds) -> Row:
+    """Return a figure without a peer's."""
+    return Row(what, unit, ours, None, ours, *target.judged(ours, ""))
 
 
 def rates_in_turns(count: int, runs: Sequence[Callable[[], object]], rounds: int = 5) -> list[list[float]]:
@@ -95,14 +79,13 @@ def rates_in_turns(count: int, runs: Sequence[Callable[[], object]], rounds: int
 
 def table(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table."""
-    lines = ["| what | unit | factseek | peer | figure | target | |", "|---|---|---:|---:|---:|---|---|"]
+    cells = []
     for row in rows:
-        theirs = "" if row.theirs is None else _figure(row.theirs)
         met = ("met" if row.met else "MISSED") if row.target else "–"
         scatter = f" [{_figure(row.scatter[0])}–{_figure(row.scatter[1])}]" if row.scatter else ""
-        figures = f"{_figure(row.ours)} | {theirs} | {_figure(row.value)}{scatter}"
-        lines.append(f"| {row.what} | {row.unit} | {figures} | {row.target} | {met} |")
-    return "\n".join(lines)
+        theirs = "" if row.theirs is None else _figure(row.theirs)
+        cells.append([row.what, row.unit, _figure(row.ours), theirs, f"{_figure(row.value)}{scatter}", row.target, met])
+    return markdown_table(("what", "unit", "factseek", "peer", "figure", "target", ""), cells, left=2)
 
 
 def _figure(value: float) -> str:
@@ -126,16 +109,11 @@ def replace_marked(path: Path, name: str, content: str) -> None:
 
 @contextmanager
 def part(name: str) -> Iterator[None]:
-    """Print, at the end of the block, the seconds that passed and the processor seconds used."""
-    began, worked = perf_counter(), _worked()
+    """Print, at the end of the block, the seconds that passed and those of processors, of ended children too."""
+    began = os.times()
     yield
-    say(f"{name}: {perf_counter() - began:.0f} s, {_worked() - worked:.0f} s of processor time")
-
-
-def _worked() -> float:
-    """Return the processor seconds of this process and of its ended children."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    passed = [after - before for before, after in zip(began, os.times(), strict=True)]
+    say(f"{name}: {passed[4]:.0f} s, {sum(passed[:4]):.0f} s of processor time")
 
 
 def program(run: Callable[[], None]) -> Callable[[], int]:

@@ -24,28 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data import Collection, beir, example
-from benchmarks.measuring import (
-    RatioBounds,
-    Row,
-    above,
-    below,
-    faster,
-    in_turns,
-    part,
-    program,
-    rates,
-    rates_in_turns,
-    replace_marked,
-    table,
-)
-from benchmarks.servers import LoadResult, Server, free_port, load, post, resident, running, serve, workers
+from benchmarks.measuring import Bounds, Row, alone, in_turns, part, program, rates_in_turns, replace_marked, table
+from benchmarks.servers import Server, free_port, load, post, resident, running, serve, workers
 from factseek.eval.scoring.machine import this_machine
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.sources import find_model, for_language
 from factseek.retrieval.lucene.jvm import start
-from factseek.retrieval.search.index import Index, open_index
+from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.terminal import say
 from factseek.settings import Config
@@ -103,7 +90,7 @@ def main() -> None:
         for row in _measured(collection, work):
             say(f"{row.what}: {row.value:.4g} ({row.target})")
             rows.append(row)
-    measured = f"{table(rows)}\n\n{this_machine()}."
+    measured = f"{table(rows)}\n{this_machine()}."
     sys.stdout.write(measured + "\n")
     if args.write:
         replace_marked(ROOT / "docs" / "figures.md", "peers", measured)
@@ -133,36 +120,29 @@ def _new_process(retriever: str, at_most: float, rounds: int = 5) -> Row:
         _seconds(lambda: subprocess.run([*command, "--json"], check=True, capture_output=True, cwd=ROOT))
         for _ in range(rounds)
     ]
-    return below(f"factseek search, new process, {retriever}", "s", statistics.median(times), at_most)
+    return alone(f"factseek search, new process, {retriever}", "s", statistics.median(times), Bounds(most=at_most))
 
 
-def searching(collection: Collection, work: Path) -> list[Row]:
+def searching(collection: Collection, work: Path) -> Iterator[Row]:
     """Measure queries a second, warm, docids and scores read in Python, the total order included."""
-    ours, theirs = work / "ours", work / "theirs"
-    our_index(collection, ours)
-    peer_index(collection, theirs)
-    searcher = peer_searcher(theirs)
-    queries = list(collection.queries.values())[:400]
-    rows = []
-    with open_index(ours) as index:
+    our_index(collection, work / "ours")
+    peer_index(collection, work / "theirs")
+    searcher = peer_searcher(work / "theirs")
+    with open_index(work / "ours") as index:
         for k, at_least in DEPTHS.items():
-            some = queries[: 400 if k < 1000 else 150]
-            runs = [partial(_search_ours, index, some, k), partial(_search_theirs, searcher, some, k)]
-            ours_each, theirs_each, limit = rates_in_turns(len(some), [*runs, partial(batch_search(searcher, some), k)])
+            some = list(collection.queries.values())[: 400 if k < 1000 else 150]
+            asked = Search(k=k, retriever="bm25")
+            runs = [
+                lambda some=some, asked=asked: [
+                    [(hit.docid, hit.score) for hit in hits] for hits in index.search(some, asked)
+                ],
+                lambda some=some, k=k: [[(hit.docid, hit.score) for hit in searcher.search(one, k)] for one in some],
+                partial(batch_search(searcher, some), k),
+            ]
+            ours, theirs, limit = rates_in_turns(len(some), runs)
             what = f"BM25 top {k}, {collection.name}"
-            rows.append(in_turns(what, "queries/s", ours_each, theirs_each, RatioBounds(least=at_least)))
-            rows.append(in_turns(f"{what}, beside batch_search left in Java", "queries/s", ours_each, limit))
-    return rows
-
-
-def _search_ours(index: Index, queries: list[str], k: int) -> None:
-    for hits in index.search(queries, Search(k=k, retriever="bm25")):
-        [(hit.docid, hit.score) for hit in hits]
-
-
-def _search_theirs(searcher: Any, queries: list[str], k: int) -> None:
-    for query in queries:
-        [(hit.docid, hit.score) for hit in searcher.search(query, k)]
+            yield in_turns(what, "queries/s", ours, theirs, Bounds(least=at_least))
+            yield in_turns(f"{what}, beside batch_search left in Java", "queries/s", ours, limit)
 
 
 def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], object]:
@@ -183,9 +163,8 @@ def indexing(collection: Collection, work: Path) -> Row:
     """Measure documents a second: our whole build from the file against two-threaded adding from memory."""
     ours, theirs = work / "indexing-ours", work / "indexing-theirs"
     runs = [lambda: our_index(collection, ours), lambda: peer_index(collection, theirs)]
-    return faster(
-        f"BM25 indexing, {collection.name}", "documents/s", *rates(len(collection.documents), runs, rounds=3), 1.0
-    )
+    ours_each, theirs_each = rates_in_turns(len(collection.documents), runs, rounds=3)
+    return in_turns(f"BM25 indexing, {collection.name}", "documents/s", ours_each, theirs_each, Bounds(least=1.0))
 
 
 def our_index(collection: Collection, folder: Path) -> None:
@@ -232,7 +211,7 @@ def _encoding_queries(collection: Collection, peer: Any, a_round: int = 20) -> R
         [1 / statistics.median(times[start : start + a_round]) for start in range(a_round, len(times), a_round)]
         for times in (ours, theirs)
     )
-    return in_turns(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, RatioBounds(least=5.5))
+    return in_turns(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, Bounds(least=5.5))
 
 
 def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
@@ -241,7 +220,8 @@ def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
     rate = report.passages / sum(segment.vector_seconds for segment in report.manifest.segments)
     texts = [text for _, text in collection.documents[::SAMPLED]]
     seconds = _seconds(partial(peer.encode, texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False))
-    return faster(f"documents encoded, {collection.name}", "documents/s", rate, len(texts) / seconds, 2.5)
+    what = f"documents encoded, {collection.name}"
+    return in_turns(what, "documents/s", [rate], [len(texts) / seconds], Bounds(least=2.5))
 
 
 def _serving(collection: Collection, work: Path) -> list[Row]:
@@ -255,9 +235,9 @@ def _serving(collection: Collection, work: Path) -> list[Row]:
         peer = stack.enter_context(running(peer_command, peer_port, "/"))
         rows = _served_bm25(collection, mine, peer, queries) + _served_hybrid(collection, mine, queries)
         rows += [_batch(collection, mine, queries, *what) for what in (("bm25", 2.5), ("hybrid", 1.6))]
-        rows.append(below("served: from start to ready", "s", mine.ready_after, 3.0))
+        rows.append(alone("served: from start to ready", "s", mine.ready_after, Bounds(most=3.0)))
         megabytes = max(resident(pid) for pid in workers(mine))
-        rows.append(below("served: resident a worker, after all this", "MB", megabytes, 300))
+        rows.append(alone("served: resident a worker, after all this", "MB", megabytes, Bounds(most=300)))
     return rows
 
 
@@ -267,31 +247,31 @@ def _served_bm25(collection: Collection, mine: Server, peer: Server, queries: Se
         for query in queries
     ]
     plain, marked = ([_ask("bm25", query, highlight=highlight) for query in queries] for highlight in (False, True))
-    runs = [(mine.port, plain), (mine.port, marked), (peer.port, theirs)]
-    loads: list[list[LoadResult]] = [[] for _ in runs]
-    for turn in range(WARM_UP + ROUNDS):
-        for (port, requests), done in zip(runs, loads, strict=True):
-            result = load(port, requests, CALLERS, SECONDS)
-            if turn >= WARM_UP:
-                done.append(result)
-    rate, marked_rate, their_rate = ([measured.rate for measured in run] for run in loads)
-    p99, _, their_p99 = ([measured.p99 for measured in run] for run in loads)
+    loads = [
+        [
+            load(port, asked, CALLERS, SECONDS)
+            for port, asked in ((mine.port, plain), (mine.port, marked), (peer.port, theirs))
+        ]
+        for _ in range(WARM_UP + ROUNDS)
+    ][WARM_UP:]
+    rate, marked_rate, their_rate = ([load.rate for load in of] for of in zip(*loads, strict=True))
+    p99, _, their_p99 = ([load.p99 for load in of] for of in zip(*loads, strict=True))
     what = f"served BM25 top 10 with text, {CALLERS} connections, {collection.name}"
     return [
-        in_turns(what, "requests/s", rate, their_rate, RatioBounds(least=2.2)),
-        in_turns(what, "ms, p99", p99, their_p99, RatioBounds(most=1.2)),
-        in_turns(f"{what}, with highlights", "requests/s", marked_rate, their_rate, RatioBounds(least=1.6)),
+        in_turns(what, "requests/s", rate, their_rate, Bounds(least=2.2)),
+        in_turns(what, "ms, p99", p99, their_p99, Bounds(most=1.2)),
+        in_turns(f"{what}, with highlights", "requests/s", marked_rate, their_rate, Bounds(least=1.6)),
     ]
 
 
 def _served_hybrid(collection: Collection, mine: Server, queries: Sequence[str]) -> list[Row]:
     asked = [_ask("hybrid", query, highlight=False) for query in queries]
     load(mine.port, asked, CALLERS, SECONDS)
-    alone, many = load(mine.port, asked, 1, SECONDS), load(mine.port, asked, CALLERS, SECONDS)
+    single, many = load(mine.port, asked, 1, SECONDS), load(mine.port, asked, CALLERS, SECONDS)
     what = f"served hybrid top 10 with text, {collection.name}"
     return [
-        below(f"{what}, 1 connection", "ms, p50", alone.p50, 12.0),
-        above(f"{what}, {CALLERS} connections", "requests/s", many.rate, 100.0),
+        alone(f"{what}, 1 connection", "ms, p50", single.p50, Bounds(most=12.0)),
+        alone(f"{what}, {CALLERS} connections", "requests/s", many.rate, Bounds(least=100.0)),
     ]
 
 
@@ -310,9 +290,9 @@ def _batch(collection: Collection, mine: Server, queries: Sequence[str], retriev
         together.append(time.perf_counter() - began)
         single.append(sum(load(mine.port, asked, 1, float("inf"), most=len(asked)).latencies) / 1000)
     connection.close()
-    batched, alone = (len(some) / statistics.median(taken[2:]) for taken in (together, single))
+    rates = ([len(some) / statistics.median(taken[2:])] for taken in (together, single))
     what = f"served {retriever}, a batch of {len(some)} beside as many requests, {collection.name}"
-    return faster(what, "queries/s", batched, alone, at_least)
+    return in_turns(what, "queries/s", *rates, Bounds(least=at_least))
 
 
 def _ask(retriever: str, query: str, *, highlight: bool) -> bytes:

@@ -70,7 +70,11 @@ def main() -> None:
     sys.stdout.write(summary(benches))
     content = json.dumps([result.as_json() for result in benches], ensure_ascii=False, indent=2) + "\n"
     write_atomically(args.work / "bench.json", content.encode())
-    _document(benches, args.docs)
+    write_atomically(args.docs / "benchmark.png", plot(benches))
+    sections = "".join(f"\n## {result.name}\n\n{as_markdown(result)}" for result in benches)
+    picture = "![quality against latency](benchmark.png)\n"
+    text = f"{benches[0].machine}.\n\n{summary(benches)}\n{picture}{sections}"
+    replace_marked(args.docs / "benchmark.md", "measured", text)
     replace_marked(args.docs / "figures.md", "measured", brief(benches))
 
 
@@ -105,24 +109,23 @@ def public(data: Path) -> list[BenchCollection]:
 def brief(benches: Sequence[Bench]) -> str:
     """Return the short table of all collections, for ``docs/figures.md``."""
     header = ("collection", "retriever", "nDCG@10 (95 % interval)", "p50 ms", "queries/s")
-    return markdown_table(header, [[*row[:3], row[6], row[8]] for result in benches for row in _rows(result)], left=2)
+    return markdown_table(header, [[*row[:3], row[6], row[8]] for row in _rows(benches)], left=2)
 
 
 def summary(benches: Sequence[Bench]) -> str:
     """Return the one table of all collections."""
     header = ("collection", "retriever", *MEASURES, "p50 ms", "p99 ms", "queries/s", "queries/s, 8 callers")
-    rows = [row for result in benches for row in _rows(result)]
-    return markdown_table(header, rows, left=2)
+    return markdown_table(header, _rows(benches), left=2)
 
 
-def _rows(result: Bench) -> list[list[str]]:
+def _rows(benches: Sequence[Bench]) -> list[list[str]]:
     rows = []
-    for measured in result.measured:
+    for of, measured in ((one, measured) for one in benches for measured in one.measured):
         alone, eight = measured.timings.latencies
-        values = [result.quality.means[measure][measured.retriever] for measure in MEASURES]
+        values = [of.quality.means[measure][measured.retriever] for measure in MEASURES]
         figures = [f"{value.mean:.3f} ({value.low:.3f}–{value.high:.3f})" for value in values]
         speed = [f"{alone.p50:.2f}", f"{alone.p99:.2f}", f"{alone.per_second:,.0f}", f"{eight.per_second:,.0f}"]
-        rows.append([result.name, measured.retriever, *figures, *speed])
+        rows.append([of.name, measured.retriever, *figures, *speed])
     return rows
 
 
@@ -141,46 +144,19 @@ def indexed(collection: BenchCollection, work: Path) -> Path:
     """Return the folder of the collection's index in ``work``, built if its sources have changed."""
     name = " ".join((collection.name, *(collection.encoders and ("by", *collection.encoders))))
     folder = work / name.replace(" ", "-").replace(",", "").replace("!", "").lower()
-    if not _current(folder, collection):
-        say(f"{collection.name}: indexing")
-        _build(folder, collection)
-    return folder
-
-
-def _build(folder: Path, collection: BenchCollection) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    verb: Verb = "overwrite"
-    for kind, source in collection.steps:
-        request = BuildRequest(
-            kind=kind,
-            sources=(source,),
-            folder=folder,
-            verb=verb,
-            language=collection.language,
-            encoders=collection.encoders,
-        )
-        build(request, Config())
-        verb = "append"
-
-
-def _current(folder: Path, collection: BenchCollection) -> bool:
-    """Return whether the index exists and was built from the present content of the sources."""
     try:
-        manifest = manifests.read(folder)
+        built = {(segment.kind, segment.sources) for segment in manifests.read(folder).segments}
     except IndexStateError:
-        return False
-    built = {(segment.kind, segment.sources) for segment in manifest.segments}
-    return built == {(kind, describe([source])) for kind, source in collection.steps}
-
-
-def _document(benches: Sequence[Bench], docs: Path) -> None:
-    """Write tables and plot into the document."""
-    write_atomically(docs / "benchmark.png", plot(benches))
-    sections = "".join(f"\n## {result.name}\n\n{as_markdown(result)}" for result in benches)
-    picture = "![quality against latency](benchmark.png)\n"
-    replace_marked(
-        docs / "benchmark.md", "measured", f"{benches[0].machine}.\n\n{summary(benches)}\n{picture}{sections}"
-    )
+        built = set()
+    if built != {(kind, describe([source])) for kind, source in collection.steps}:
+        say(f"{collection.name}: indexing")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        about = {"folder": folder, "language": collection.language, "encoders": collection.encoders}
+        verb: Verb = "overwrite"
+        for kind, source in collection.steps:
+            build(BuildRequest(kind=kind, sources=(source,), verb=verb, **about), Config())
+            verb = "append"
+    return folder
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import selectors
 import signal
 import socket
@@ -12,12 +13,14 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.I)
 
 
 class LoadResult(NamedTuple):
@@ -43,14 +46,10 @@ class _Caller:
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._answer = b""
-        self._length = 0
-        self._began = 0.0
 
     def ask(self, request: bytes) -> None:
         """Send a request."""
-        self._answer, self._length = b"", 0
-        self._began = perf_counter()
+        self._answer, self._length, self._began = b"", 0, perf_counter()
         self.socket.sendall(request)
 
     def heard(self) -> float | None:
@@ -59,8 +58,11 @@ class _Caller:
         if not piece:
             raise ConnectionError("the server closed the connection")
         self._answer += piece
-        if not self._length:
-            self._length = _length(self._answer)
+        if not self._length and (end := self._answer.find(b"\r\n\r\n")) >= 0:
+            length = _LENGTH.search(self._answer, 0, end + 2)
+            if not length:
+                raise ConnectionError("the answer says no Content-Length")
+            self._length = end + 4 + int(length[1])
         if not self._length or len(self._answer) < self._length:
             return None
         if not self._answer.startswith(b"HTTP/1.1 200"):
@@ -77,48 +79,25 @@ def post(address: str, body: bytes) -> bytes:
 def load(port: int, requests: Sequence[bytes], connections: int, seconds: float, most: float = math.inf) -> LoadResult:
     """Send requests, one after the other again and again, over ``connections`` connections.
 
-    It ends after ``seconds``, or when ``most`` have been answered.
-
-    Raises ConnectionError if an answer is not 200.
+    It ends after ``seconds``, or when ``most`` have been answered. Raises ConnectionError if an answer is not 200.
     """
-    endless = itertools.cycle(requests)
-    callers = [_Caller(port) for _ in range(connections)]
-    try:
-        return _load(callers, endless, seconds, most)
-    finally:
+    endless, taken, waiting = itertools.cycle(requests), list[float](), selectors.DefaultSelector()
+    with ExitStack() as stack:
+        callers = [_Caller(port) for _ in range(connections)]
         for caller in callers:
-            caller.socket.close()
-
-
-def _load(callers: Sequence[_Caller], requests: Iterable[bytes], seconds: float, most: float) -> LoadResult:
-    waiting = selectors.DefaultSelector()
-    endless = iter(requests)
-    for caller in callers:
-        waiting.register(caller.socket, selectors.EVENT_READ, caller)
-    began = perf_counter()
-    for caller in callers:
-        caller.ask(next(endless))
-    taken: list[float] = []
-    while (now := perf_counter()) < began + seconds and len(taken) < most:
-        for key, _ in waiting.select(60):
-            latency = key.data.heard()
-            if latency is not None:
-                taken.append(latency)
-                key.data.ask(next(endless))
-    waiting.close()
+            stack.enter_context(caller.socket)
+            waiting.register(caller.socket, selectors.EVENT_READ, caller)
+        began = perf_counter()
+        for caller in callers:
+            caller.ask(next(endless))
+        while (now := perf_counter()) < began + seconds and len(taken) < most:
+            for key, _ in waiting.select(60):
+                latency = key.data.heard()
+                if latency is not None:
+                    taken.append(latency)
+                    key.data.ask(next(endless))
+        waiting.close()
     return LoadResult(len(taken) / (now - began), sorted(taken))
-
-
-def _length(answer: bytes) -> int:
-    """Return the bytes of an answer, head and body, or 0 if they cannot be told yet."""
-    head, separator, _ = answer.partition(b"\r\n\r\n")
-    if not separator:
-        return 0
-    for line in head.split(b"\r\n"):
-        name, _, value = line.partition(b":")
-        if name.lower() == b"content-length":
-            return len(head) + 4 + int(value)
-    raise ConnectionError("the answer says no Content-Length")
 
 
 class Server(NamedTuple):
@@ -144,14 +123,14 @@ def serve(index: Path, work: Path, settings: str = "workers: 2", **more: Path) -
 @contextmanager
 def running(command: Sequence[str], port: int, ready: str) -> Iterator[Server]:
     """Run a server until it answers at the address ``ready``, yield it, and end it."""
-    began = time.perf_counter()
+    began = perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
     try:
         while not _answers(port, ready):
-            if process.poll() is not None or time.perf_counter() - began > 120:
+            if process.poll() is not None or perf_counter() - began > 120:
                 raise SystemExit(f"{command[:4]} does not start")
             time.sleep(0.02)
-        yield Server(process, port, time.perf_counter() - began)
+        yield Server(process, port, perf_counter() - began)
     finally:
         process.send_signal(signal.SIGTERM)
         try:

@@ -16,9 +16,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from http.client import HTTPConnection, HTTPException
+from itertools import count
 from pathlib import Path
 from statistics import median_high
 from typing import NamedTuple
@@ -30,7 +31,7 @@ from benchmarks.measuring import replace_marked
 from benchmarks.servers import Server, resident, serve, workers
 from factseek.eval.files.topics import read_topics
 from factseek.eval.scoring.machine import this_machine
-from factseek.retrieval.search.index import Index, open_index
+from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
 from factseek.server.auth import digest
 
@@ -72,12 +73,10 @@ class Size(NamedTuple):
 
 
 class Soaked(NamedTuple):
-    """The result of a soak."""
+    """The result of a soak: what was answered, changed and told to come back, and the size at first and at last."""
 
     seconds: float
-    answers: int
-    changes: int
-    told_to_come_back: int
+    answers: Counter[str]
     faults: Counter[str]
     first: Size
     last: Size
@@ -87,6 +86,17 @@ class Soaked(NamedTuple):
     def growth(self) -> float:
         """The growth of the largest worker until the end, as a share."""
         return self.last.megabytes / self.first.megabytes - 1
+
+    def __str__(self) -> str:
+        answers, changes, told = (self.answers[name] for name in ("answers", "changes", "told to come back"))
+        changed = f", {changes:,} changes" if changes else ""
+        changed += f" ({told} told to come back, and took then)" if told else ""
+        return (
+            f"{self.seconds / 60:.0f} minutes, {answers:,} answers{changed}, {answers / self.seconds:.0f} a second; "
+            f"faults: {dict(self.faults) or 'none'}; largest worker {self.first.megabytes:.0f} MB, "
+            f"{self.last.megabytes:.0f} MB at the end ({self.growth:+.1%}); files open at the median "
+            f"{self.first.files}, {self.last.files} at the end, {self.most_files} at most"
+        )
 
 
 def main() -> int:
@@ -102,25 +112,11 @@ def main() -> int:
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     soaked = soak(args.minutes * 60, args.work, args.index, changes=args.changes)
-    line = summary(soaked)
-    sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"{soaked}\n")
     if args.write:
-        replace_marked(ROOT / "docs" / "serving.md", "soak", f"{line}, on {this_machine()}.")
+        replace_marked(ROOT / "docs" / "serving.md", "soak", f"{soaked}, on {this_machine()}.")
     more_files = soaked.last.files - soaked.first.files
     return 0 if not soaked.faults and soaked.growth <= args.most_growth and more_files <= args.most_more_files else 1
-
-
-def summary(soaked: Soaked) -> str:
-    """Return what came of it as a line."""
-    changes = f", {soaked.changes:,} changes" if soaked.changes else ""
-    changes += f" ({soaked.told_to_come_back} told to come back, and took then)" if soaked.told_to_come_back else ""
-    return (
-        f"{soaked.seconds / 60:.0f} minutes, {soaked.answers:,} answers{changes}, "
-        f"{soaked.answers / soaked.seconds:.0f} a second; faults: {dict(soaked.faults) or 'none'}; "
-        f"largest worker {soaked.first.megabytes:.0f} MB, {soaked.last.megabytes:.0f} MB at the end "
-        f"({soaked.growth:+.1%}); files open at the median {soaked.first.files}, {soaked.last.files} at the end, "
-        f"{soaked.most_files} at most"
-    )
 
 
 def soak(seconds: float, work: Path, folder: Path, *, changes: bool = False) -> Soaked:
@@ -133,29 +129,34 @@ def soak(seconds: float, work: Path, folder: Path, *, changes: bool = False) -> 
             more["changing"] = Path(shutil.copytree(folder, copy))
             settings += f", writes: true, keys: {{soak: {digest(KEY)}}}"
         server = stack.enter_context(serve(folder, work, settings, **more))
-        seen = _Seen(threading.Event(), Counter(), Counter())
-        callers = [threading.Thread(target=_call, args=(server.port, asked, seed, seen)) for seed in range(CALLERS)]
-        if changes:
-            callers.append(threading.Thread(target=_change, args=(server.port, seen)))
+        stop, answers, faults = threading.Event(), Counter[str](), Counter[str]()
+
+        def beside(call: Callable[[HTTPConnection], None]) -> None:
+            """Repeat a call, on a connection of its own, until the end; what fails is a fault."""
+            connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
+            while not stop.is_set():
+                try:
+                    call(connection)
+                except (OSError, HTTPException) as error:
+                    faults[type(error).__name__] += 1
+                    connection.close()
+            connection.close()
+
+        calls = [_caller(asked, seed, answers, faults) for seed in range(CALLERS)]
+        calls += [_changer(stop, answers, faults)] * changes
+        callers = [threading.Thread(target=beside, args=(call,)) for call in calls]
         began = time.perf_counter()
         for caller in callers:
             caller.start()
         sizes = _sizes(server, began + seconds)
-        seen.stop.set()
+        stop.set()
         for caller in callers:
             caller.join()
     settled = sizes[len(sizes) // 10 :]
     window = max(1, len(settled) // 10)
-    return Soaked(
-        seconds=time.perf_counter() - began,
-        answers=seen.answers["answers"],
-        changes=seen.answers["changes"],
-        told_to_come_back=seen.answers["told to come back"],
-        faults=seen.faults,
-        first=_typical(settled[:window]),
-        last=_typical(settled[-window:]),
-        most_files=max(size.files for size in sizes),
-    )
+    ended = time.perf_counter() - began
+    first, last = _typical(settled[:window]), _typical(settled[-window:])
+    return Soaked(ended, answers, faults, first, last, max(size.files for size in sizes))
 
 
 def requests(folder: Path) -> list[Asked]:
@@ -166,7 +167,10 @@ def requests(folder: Path) -> list[Asked]:
         docid = index.search(topics[:1])[0][0].docid
         asked.append(Asked("GET", f"/v1/bench/documents/{docid}"))
         for retriever in ("bm25", "dense", "hybrid"):
-            hits = [command_line(index, text, retriever) for text in topics]
+            # As ``factseek search --json`` writes them, before it indents them.
+            search = Search(retriever=retriever)
+            found = zip(topics, index.search(topics, search), strict=True)
+            hits = [msgspec.json.encode(index.evidence(text, of_text, search)) for text, of_text in found]
             for text, of_text in zip(topics, hits, strict=True):
                 question = {"query": text, "retriever": retriever}
                 asked.append(Asked("POST", "/v1/bench/search", json.dumps(question).encode(), (of_text,)))
@@ -177,67 +181,48 @@ def requests(folder: Path) -> list[Asked]:
     return asked
 
 
-def command_line(index: Index, text: str, retriever: str) -> bytes:
-    """Return the hits as ``factseek search --json`` writes them, before it indents them."""
-    search = Search(retriever=retriever)
-    return msgspec.json.encode(index.evidence(text, index.search([text], search)[0], search))
-
-
-class _Seen(NamedTuple):
-    stop: threading.Event
-    answers: Counter[str]
-    faults: Counter[str]
-
-
-def _call(port: int, asked: Sequence[Asked], seed: int, seen: _Seen) -> None:
-    stop, answers, faults = seen
+def _caller(
+    asked: Sequence[Asked], seed: int, answers: Counter[str], faults: Counter[str]
+) -> Callable[[HTTPConnection], None]:
+    """Return a call that sends one of the requests and looks at its answer."""
     choose = random.Random(seed)  # noqa: S311  no secret
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    while not stop.is_set():
+
+    def call(connection: HTTPConnection) -> None:
         request = choose.choice(asked)
-        try:
-            connection.request(request.method, request.address, request.body, HEADERS)
-            response = connection.getresponse()
-            answer = response.read()
-        except (OSError, HTTPException) as error:
-            faults[type(error).__name__] += 1
-            connection.close()
-            continue
+        connection.request(request.method, request.address, request.body, HEADERS)
+        response = connection.getresponse()
+        answer = response.read()
         answers["answers"] += 1
         if response.status != 200:
             faults[f"status {response.status}"] += 1
         elif not request.answered(answer):
             faults["other hits than the command line's"] += 1
-    connection.close()
+
+    return call
 
 
-def _change(port: int, seen: _Seen) -> None:
-    """Put and delete documents of the second index, and look each up; come back once when told to."""
-    stop, answers, faults = seen
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    number = 0
-    while not stop.is_set():
-        number += 1
+def _changer(stop: threading.Event, answers: Counter[str], faults: Counter[str]) -> Callable[[HTTPConnection], None]:
+    """Return a call that puts, looks up and deletes a document of the second index; it comes back once when told to."""
+    numbers = count(1)
+
+    def call(connection: HTTPConnection) -> None:
+        number = next(numbers)
         address = f"/v1/changing/documents/soak-{number % 50}"
         body = json.dumps({"text": f"Note {number} of a long evening."}).encode()
         for method, text, expected in (("PUT", body, (200, 201)), ("GET", None, (200, 404)), ("DELETE", None, (204,))):
             if method == "DELETE" and number % 3:
                 continue
-            try:
-                status, again_after = _asked(connection, method, address, text)
-                if status == 503 and again_after:
-                    answers["told to come back"] += 1
-                    stop.wait(again_after)
-                    status, _ = _asked(connection, method, address, text)
-            except (OSError, HTTPException) as error:
-                faults[f"{method} {type(error).__name__}"] += 1
-                connection.close()
-                continue
+            status, again_after = _asked(connection, method, address, text)
+            if status == 503 and again_after:
+                answers["told to come back"] += 1
+                stop.wait(again_after)
+                status, _ = _asked(connection, method, address, text)
             answers["changes"] += method != "GET"
             # What was deleted late, after the answer that told to come back, is not there to be deleted again.
             if status not in expected and not (method == "DELETE" and status == 404 and again_after):
                 faults[f"{method} {status}"] += 1
-    connection.close()
+
+    return call
 
 
 def _asked(connection: HTTPConnection, method: str, address: str, body: bytes | None) -> tuple[int, float]:
@@ -258,13 +243,9 @@ def _sizes(server: Server, until: float) -> list[Size]:
     while time.perf_counter() < until:
         time.sleep(_LOOK_EVERY)
         pids = workers(server)
-        sizes.append(Size(max(map(resident, pids)), max(map(open_files, pids))))
+        files = (sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()) for pid in pids)
+        sizes.append(Size(max(map(resident, pids)), max(files)))
     return sizes
-
-
-def open_files(pid: int) -> int:
-    """Return how many file descriptors a process has."""
-    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import io
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +48,6 @@ from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.files import write_atomically
-from factseek.retrieval.progress import bar
 from factseek.retrieval.records.claim_review import groups
 from factseek.retrieval.search.index import open_index
 from factseek.settings import Config
@@ -77,72 +76,63 @@ class LabelledCollection(NamedTuple):
     choose: Callable[[Claim, Sequence[Place]], list[Place]]
 
 
-def collections(folder: Path, work: Path) -> list[LabelledCollection]:
-    """Put SciFact's training claims and COVID-Fact into FEVER's form, in files below ``work``, and read these."""
-    return [_scifact(folder / "scifact", work), _covid_fact(folder / "covid-fact", work)]
-
-
 def _scifact(folder: Path, work: Path) -> LabelledCollection:
-    pages = [(str(row["doc_id"]), row["abstract"]) for row in objects(folder / "abstracts.jsonl")]
-    rows, cited = [], {}
+    """Put SciFact's training claims into FEVER's form, in files below ``work``, and read these."""
+    pages = {str(row["doc_id"]): row["abstract"] for row in objects(folder / "abstracts.jsonl")}
+    rows, cited = [], []
     for row in objects(folder / "claims_train.jsonl"):
         evidence = [(docid, group) for docid, groups in row["evidence"].items() for group in groups]
         label = _SCIFACT[evidence[0][1]["label"]] if evidence else NEI
-        groups = [[(docid, line) for line in group["sentences"]] for docid, group in evidence]
-        rows.append((str(row["id"]), row["claim"], label, groups))
-        cited[str(row["id"])] = {str(docid) for docid in row["cited_doc_ids"]}
+        groups_of = [[(docid, line) for line in group["sentences"]] for docid, group in evidence]
+        rows.append((row["claim"], label, groups_of))
+        cited.append({str(docid) for docid in row["cited_doc_ids"]})
 
     def choose(claim: Claim, places: Sequence[Place]) -> list[Place]:
         # A claim without evidence is given what the search found in the abstracts that it cites.
         if claim.groups:
             return list(claim.groups[0])[:5]
-        return [place for place in places if place[0] in cited[claim.qid]] or list(places[:1])
+        return [place for place in places if place[0] in cited[int(claim.qid)]] or list(places[:1])
 
-    claims = _written(work, "scifact", pages, rows)
-    return LabelledCollection(
-        "SciFact", ("SUPPORTS", "REFUTES", NEI), work / "scifact" / "wiki-001.jsonl", claims, choose
-    )
+    written = _written(work / "scifact", pages, rows)
+    return LabelledCollection("SciFact", ("SUPPORTS", "REFUTES", NEI), *written, choose)
 
 
 def _covid_fact(folder: Path, work: Path) -> LabelledCollection:
+    """Put COVID-Fact into FEVER's form, in files below ``work``, and read these."""
     pages: dict[tuple[str, ...], str] = {}
     rows = []
-    for number, row in enumerate(objects(folder / "COVIDFACT_dataset.jsonl")):
-        sentences = tuple(row["evidence"])
-        docid = pages.setdefault(sentences, f"evidence-{len(pages):04d}")
-        group = [(docid, line) for line in range(len(sentences))]
-        rows.append((str(number), row["claim"], _COVID[row["label"]], [group]))
-    claims = _written(work, "covid-fact", [(docid, list(texts)) for texts, docid in pages.items()], rows)
-    written = work / "covid-fact" / "wiki-001.jsonl"
+    for row in objects(folder / "COVIDFACT_dataset.jsonl"):
+        docid = pages.setdefault(tuple(row["evidence"]), f"evidence-{len(pages):04d}")
+        rows.append((row["claim"], _COVID[row["label"]], [[(docid, line) for line in range(len(row["evidence"]))]]))
+    texts = {docid: list(sentences) for sentences, docid in pages.items()}
+    written = _written(work / "covid-fact", texts, rows)
     return LabelledCollection(
-        "COVID-Fact", ("SUPPORTS", "REFUTES"), written, claims, lambda claim, _: list(claim.groups[0])[:5]
+        "COVID-Fact", ("SUPPORTS", "REFUTES"), *written, lambda claim, _: list(claim.groups[0])[:5]
     )
 
 
 def _written(
-    work: Path,
-    name: str,
-    pages: Iterable[tuple[str, list[str]]],
-    rows: Iterable[tuple[str, str, str, list[list[Place]]]],
-) -> list[Claim]:
-    """Write pages and claims as FEVER has them, and read the claims as any such file is read."""
-    folder = work / name
+    folder: Path, pages: Mapping[str, list[str]], rows: Iterable[tuple[str, str, list[list[Place]]]]
+) -> tuple[Path, list[Claim]]:
+    """Write pages and claims as FEVER has them, the claims numbered, and read these as any such file is read."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "wiki-001.jsonl", "".join(_page(docid, texts) for docid, texts in pages).encode())
-    lines = "".join(_claim(*row) for row in rows)
-    write_atomically(folder / "claims.jsonl", lines.encode())
-    return VERDICTS.load("fever").read_claims(folder / "claims.jsonl", labelled=True)
+    claims = []
+    for number, (text, label, of_claim) in enumerate(rows):
+        named = [[[0, 0, *place] for place in group] for group in of_claim] or [[[0, None, None, None]]]
+        claims.append({"id": number, "claim": text, "label": label, "evidence": named})
+    _lines(folder / "wiki-001.jsonl", (_page(*page) for page in pages.items()))
+    _lines(folder / "claims.jsonl", claims)
+    return folder / "wiki-001.jsonl", VERDICTS.load("fever").read_claims(folder / "claims.jsonl", labelled=True)
 
 
-def _page(docid: str, sentences: Sequence[str]) -> str:
+def _lines(path: Path, objects: Iterable[object]) -> None:
+    write_atomically(path, "".join(f"{json.dumps(one)}\n" for one in objects).encode())
+
+
+def _page(docid: str, sentences: Sequence[str]) -> dict[str, str]:
     texts = [" ".join(sentence.split()) for sentence in sentences]
     lines = "\n".join(f"{number}\t{text}" for number, text in enumerate(texts))
-    return json.dumps({"id": docid, "text": " ".join(texts), "lines": lines}) + "\n"
-
-
-def _claim(qid: str, text: str, label: str, groups: Sequence[Sequence[Place]]) -> str:
-    named = [[[0, 0, docid, line] for docid, line in group] for group in groups] or [[[0, None, None, None]]]
-    return json.dumps({"id": int(qid), "claim": text, "label": label, "evidence": named}) + "\n"
+    return {"id": docid, "text": " ".join(texts), "lines": lines}
 
 
 class JudgedCollection(NamedTuple):
@@ -166,15 +156,11 @@ def section(collection: JudgedCollection) -> str:
         ("evidence", "given", _runs("evidence", collection, annotated=True)),
     ]
     counts = ", ".join(f"{int((collection.classes == n).sum()):,} {label}" for n, label in enumerate(collection.labels))
-    head = f"\n### {collection.name}\n\n{len(collection.classes):,} claims: {counts}.\n"
-    return "\n".join([head, _results(rows, collection.labels), _risk_curve(collection)])
-
-
-def _results(rows: Sequence[tuple[str, str, Sequence[VerdictFigures]]], labels: Sequence[str]) -> str:
-    """Return the table of models, the evidence they had, and their figures in one or more cross-validations."""
-    each = [f"F1 {label}" for label in labels]
+    each = [f"F1 {label}" for label in collection.labels]
     header = ("model", "evidence", "macro-F1", "accuracy", *each, "calibration error")
-    return markdown_table(header, [_row(*row, labels) for row in rows], left=2)
+    cells = [_row(*row, collection.labels) for row in rows]
+    head = f"\n### {collection.name}\n\n{len(collection.classes):,} claims: {counts}.\n"
+    return "\n".join([head, markdown_table(header, cells, left=2), _risk_curve(collection)])
 
 
 def probabilities(
@@ -287,29 +273,23 @@ def pairs_section(
     lacking = np.array([bool(unstated(quantities(pair.claim), quantities(pair.evidence))) for pair in pairs])
     probability[lacking & (probability.argmax(axis=1) == 0)] = np.eye(len(collection.labels))[-1]
     labels = np.array([collection.labels.index(pair.label) for pair in pairs])
-    rows = [[f"{least:.2f}", *counted(probability, labels, least)] for least in THRESHOLDS]
+    verdicts, rows = probability.argmax(axis=1), []
+    for least in THRESHOLDS:
+        decided = (verdicts < 2) & (probability.max(axis=1) >= least)
+        right = f"{(verdicts == labels)[decided].mean():.0%}" if decided.any() else ""
+        rows.append([f"{least:.2f}", f"{decided.sum()}", right, f"{decided[labels < 2].mean():.0%}"])
     header = ("`min_confidence`", "verdicts", "right of these", "decisive pairs decided")
     return f"\n{len(pairs)} pairs, judged by what {collection.name}'s claims teach:\n\n{markdown_table(header, rows)}"
 
 
-def counted(probability: NDArray[np.float64], labels: NDArray[np.int64], least: float) -> list[str]:
-    """Return how many pairs got a verdict, the share of these that are right, and that of the decisive ones decided."""
-    verdicts = probability.argmax(axis=1)
-    decided = (verdicts < 2) & (probability.max(axis=1) >= least)
-    right = f"{(verdicts == labels)[decided].mean():.0%}" if decided.any() else ""
-    return [f"{decided.sum()}", right, f"{decided[labels < 2].mean():.0%}"]
-
-
 def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: FeatureExtractors) -> Cases:
     """Return the pairs as cases, each with its own sentence, out of an index of all sentences."""
-    pages, config = work / "wiki-001.jsonl", Config()
-    lines = [{"id": pair.id, "text": pair.evidence, "lines": f"0\t{pair.evidence}"} for pair in pairs]
-    write_atomically(pages, "".join(json.dumps(line) + "\n" for line in lines).encode())
-    build(BuildRequest(kind="fever", sources=(pages,), folder=work / "pairs-index"), config)
+    _lines(work / "wiki-001.jsonl", (_page(pair.id, [pair.evidence]) for pair in pairs))
+    build(BuildRequest(kind="fever", sources=(work / "wiki-001.jsonl",), folder=work / "pairs-index"), CONFIG)
     claims = [Claim(pair.id, pair.claim) for pair in pairs]
     texts = [pair.claim for pair in pairs]
-    with open_index(work / "pairs-index", config, encoders=lambda made_by, place: encoder) as index:
-        finder = Finder(index, config.verdict)
+    with open_index(work / "pairs-index", CONFIG, encoders=lambda made_by, place: encoder) as index:
+        finder = Finder(index, CONFIG.verdict)
         places = [[(pair.id, 0)] for pair in pairs]
         return cases_of(claims, finder.with_annotated(texts, places, finder.find(texts)), finder, readers)
 
@@ -335,9 +315,9 @@ def main() -> None:
 
 def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
     encoder = RememberingEncoder(open_encoder(CONFIG.encoder))
-    readers = _readers()
+    readers = FeatureExtractors(open_contrast(CONFIG, "en"))
     measured, sections = [], []
-    for collection in collections(folder, work):
+    for collection in (_scifact(folder / "scifact", work), _covid_fact(folder / "covid-fact", work)):
         measured.append(_judged(collection, work, encoder, readers))
         with part(f"{collection.name}: judging"):
             sections.append(section(measured[-1]))
@@ -360,7 +340,9 @@ def _judged(
         open_index(folder, CONFIG, encoders=lambda made_by, place: encoder) as index,
     ):
         finder = Finder(index, CONFIG.verdict)
-        retrieved = _evidence_of(collection.name, texts, finder)
+        retrieved: list[ClaimEvidence] = []
+        for start in range(0, len(texts), AT_ONCE):
+            retrieved += finder.find(texts[start : start + AT_ONCE])
         chosen = [
             collection.choose(claim, [(sentence.docid, sentence.number) for sentence in evidence.sentences])
             for claim, evidence in zip(collection.claims, retrieved, strict=True)
@@ -375,20 +357,6 @@ def _judged(
             cases_of(collection.claims, annotated, finder, readers),
             CONFIG.verdict,
         )
-
-
-def _readers() -> FeatureExtractors:
-    return FeatureExtractors(open_contrast(CONFIG, "en"))
-
-
-def _evidence_of(name: str, texts: Sequence[str], finder: Finder) -> list[ClaimEvidence]:
-    running = bar(f"{name}: finding evidence", "claims", len(texts))
-    retrieved: list[ClaimEvidence] = []
-    for start in range(0, len(texts), AT_ONCE):
-        retrieved += finder.find(texts[start : start + AT_ONCE])
-        running.update(len(texts[start : start + AT_ONCE]))
-    running.close()
-    return retrieved
 
 
 if __name__ == "__main__":

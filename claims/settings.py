@@ -15,7 +15,8 @@ JOINT = "joint_"
 """What the name of a member begins with that learns from all languages at once."""
 CHARACTERS = "characters"
 """The name of the encoder of ``multilingual`` that is trained from nothing, with its heads."""
-MemberName = Annotated[str, NameOf("claims.checkworthiness.members", "member", begins=JOINT)]
+MEMBERS = ("days", "lexical", "neighbours", "signs", "vectors")
+MemberName = Annotated[str, NameOf("", "member", also=MEMBERS, begins=JOINT)]
 RankerName = Annotated[str, NameOf("claims.checkworthiness.rankers", "model")]
 
 

@@ -361,7 +361,7 @@ def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders:
     ]
     beside = ThreadPoolExecutor(THREADS, thread_name_prefix="shards")
     gathering = Gathering(beside, require_all=cluster.require_all)
-    return ShardedState(folder, shards, states, config, encoders, gather=gathering)
+    return cast(IndexState, ShardedState(folder, shards, states, config, encoders, gather=gathering))
 
 
 def check_opens(folder: Path, config: Config, cluster: ClusterSettings) -> None:

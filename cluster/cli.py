@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -31,57 +32,60 @@ from .layout import encode, is_sharded, read
 from .settings import ClusterSettings, Config
 
 if TYPE_CHECKING:
-    from .build import Resharded, Run
+    from .build import Run
+
+_DIVIDING = (
+    (
+        "shard",
+        "--into N",
+        "divide an index into shards",
+        "an index into shards, with their vectors; nothing is encoded again",
+    ),
+    (
+        "reshard",
+        "--shards M",
+        "divide a sharded index into another number of shards",
+        "a sharded index into another number of shards, with their vectors",
+    ),
+    (
+        "unshard",
+        "",
+        "make a sharded index one without shards",
+        "a sharded index into one without shards, with their vectors",
+    ),
+)
+"""Each command that divides an index: its option for the number of shards, its help, and what it copies into what."""
 
 
 def register(commands: Subparsers) -> None:
     """Add the commands of this package to the command line."""
-    shard = commands.add_parser(
-        "shard",
-        help="divide an index into shards",
-        description="Copy the documents of an index into shards, with their vectors; nothing is encoded again.",
-    )
-    shard.add_argument("index", type=Path, metavar="DIR", help="the index directory")
-    shard.add_argument("--into", type=int, required=True, metavar="N", help="how many shards")
-    add_config(shard)
-    shard.set_defaults(command=shard_index)
-    reshard = commands.add_parser(
-        "reshard",
-        help="divide a sharded index into another number of shards",
-        description="Copy the documents of a sharded index into another number of shards, with their vectors.",
-    )
-    reshard.add_argument("--shards", type=int, required=True, metavar="M", help="how many shards")
-    add_index(reshard)
-    reshard.set_defaults(command=reshard_index)
-    unshard = commands.add_parser(
-        "unshard",
-        help="make a sharded index one without shards",
-        description="Copy the documents of a sharded index into one without shards, with their vectors.",
-    )
-    unshard.add_argument("index", type=Path, metavar="DIR", help="the index directory")
-    add_config(unshard)
-    unshard.set_defaults(command=unshard_index)
-    for parser in (shard, reshard, unshard):
+    for name, option, noun, copied in _DIVIDING:
+        parser = commands.add_parser(name, help=noun, description=f"Copy the documents of {copied}.")
+        flag, _, metavar = option.partition(" ")
+        if name != "reshard":
+            parser.add_argument("index", type=Path, metavar="DIR", help="the index directory")
+        if option:
+            parser.add_argument(flag, dest="shards", type=int, required=True, metavar=metavar, help="how many shards")
+        if name == "reshard":
+            add_index(parser)
+        else:
+            add_config(parser)
         add_wait(parser)
         add_json(parser)
-        parser.set_defaults(interrupted=STAYS_WHOLE)
+        parser.set_defaults(command=partial(divide, how=name), interrupted=STAYS_WHOLE)
     cluster = commands.add_parser(
         "cluster",
         help="show what a Ray cluster holds of a sharded index, or end it",
         description="Show what a Ray cluster holds of a sharded index, or end it.",
     )
     verbs = cluster.add_subparsers(required=True, metavar="VERB")
-    status = verbs.add_parser(
-        "status",
-        help="show the replicas of its shards",
-        description="Show the replicas of the shards of an index: nodes, published states, processes.",
-    )
-    stop = verbs.add_parser(
-        "stop",
-        help="end the processes that hold its shards",
-        description="End the processes that hold the shards of an index; a server on the cluster starts them again.",
-    )
-    for verb, command in ((status, show_status), (stop, stop_replicas)):
+    shown = "Show the replicas of the shards of an index: nodes, published states, processes."
+    ended = "End the processes that hold the shards of an index; a server on the cluster starts them again."
+    for name, command, noun, description in (
+        ("status", show_status, "show the replicas of its shards", shown),
+        ("stop", stop_replicas, "end the processes that hold its shards", ended),
+    ):
+        verb = verbs.add_parser(name, help=noun, description=description)
         add_index(verb)
         verb.add_argument("--ray", metavar="ADDRESS", help="HOST:PORT of the cluster (default: cluster.address)")
         add_json(verb)
@@ -94,11 +98,10 @@ def extend(name: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--shards", type=int, metavar="N", help="divide a new index into so many shards")
         parser.add_argument("--ray", metavar="ADDRESS", help="build the shards on the Ray cluster at HOST:PORT")
     command = parser.get_default("command")
-    on_shards = _ON_SHARDS[name]
 
     def run(args: argparse.Namespace) -> int:
         asked = name == "index" and (args.shards is not None or args.ray is not None)
-        return (on_shards if asked or is_sharded(args.index) else command)(args)
+        return (_ON_SHARDS[name] if asked or is_sharded(args.index) else command)(args)
 
     parser.set_defaults(command=run)
 
@@ -116,29 +119,21 @@ def _make_index(args: argparse.Namespace) -> int:
     if args.ray is not None:
         from .actors import builder
 
-        run = builder(cluster_of(args))
+        run = builder(_cluster_of(args))
     began = perf_counter()
     built = build_shards(indexer_cli.request_of(args), args.shards or 0, indexer_cli.settings_of(args), run)
     indexer_cli.tell_build(args, built, perf_counter() - began)
     return DONE
 
 
-def _delete(args: argparse.Namespace) -> int:
-    from .build import delete
+def _change(args: argparse.Namespace, what: str) -> int:
+    from . import build
 
-    return indexer_cli.delete_documents(args, delete)
-
-
-def _compact(args: argparse.Namespace) -> int:
-    from .build import compact
-
-    return upkeep_cli.compact_index(args, compact)
-
-
-def _verify(args: argparse.Namespace) -> int:
-    from .build import repair, verify
-
-    return upkeep_cli.verify_index(args, verify, repair)
+    if what == "delete":
+        return indexer_cli.delete_documents(args, build.delete)
+    if what == "compact":
+        return upkeep_cli.compact_index(args, build.compact)
+    return upkeep_cli.verify_index(args, build.verify, build.repair)
 
 
 def _show_info(args: argparse.Namespace) -> int:
@@ -156,42 +151,23 @@ def _show_info(args: argparse.Namespace) -> int:
 
 _ON_SHARDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "index": _make_index,
-    "delete": _delete,
     "info": _show_info,
-    "compact": _compact,
-    "verify-index": _verify,
+    "delete": partial(_change, what="delete"),
+    "compact": partial(_change, what="compact"),
+    "verify-index": partial(_change, what="verify"),
 }
 
 
-def shard_index(args: argparse.Namespace) -> int:
-    """Divide an index into shards and print what it is now."""
-    from .build import shard
+def divide(args: argparse.Namespace, how: str) -> int:
+    """Bring an index into a number of shards, or into none, and print what it is now."""
+    from .build import reshard, shard, unshard
 
-    began = perf_counter()
-    return _tell(args, args.into, shard(args.index, args.into, _settings(args), wait=args.wait), began)
-
-
-def reshard_index(args: argparse.Namespace) -> int:
-    """Divide a sharded index into another number of shards and print what it is now."""
-    from .build import reshard
-
-    began = perf_counter()
-    return _tell(args, args.shards, reshard(args.index, args.shards, _settings(args), wait=args.wait), began)
-
-
-def unshard_index(args: argparse.Namespace) -> int:
-    """Make a sharded index one without shards and print what it is now."""
-    from .build import unshard
-
-    began = perf_counter()
-    return _tell(args, 0, unshard(args.index, _settings(args), wait=args.wait), began)
-
-
-def _settings(args: argparse.Namespace) -> indexer_settings.Config:
-    return config_of(args, indexer_settings.Config)
-
-
-def _tell(args: argparse.Namespace, shards: int, done: Resharded, began: float) -> int:
+    began, shards = perf_counter(), 0 if how == "unshard" else args.shards
+    config = config_of(args, indexer_settings.Config)
+    if how == "unshard":
+        done = unshard(args.index, config, wait=args.wait)
+    else:
+        done = (shard if how == "shard" else reshard)(args.index, shards, config, wait=args.wait)
     seconds = perf_counter() - began
     facts = {
         "index": str(args.index),
@@ -208,8 +184,7 @@ def _tell(args: argparse.Namespace, shards: int, done: Resharded, began: float) 
     return DONE
 
 
-def cluster_of(args: argparse.Namespace) -> ClusterSettings:
-    """Return the settings of the cluster that is meant."""
+def _cluster_of(args: argparse.Namespace) -> ClusterSettings:
     cluster = config_of(args, Config).cluster
     return msgspec.structs.replace(cluster, address=args.ray) if args.ray else cluster
 
@@ -218,7 +193,7 @@ def show_status(args: argparse.Namespace) -> int:
     """Print the replicas of the shards of an index."""
     from .actors import replicas_of
 
-    replicas = replicas_of(args.index, cluster_of(args))
+    replicas = replicas_of(args.index, _cluster_of(args))
     lines = []
     for replica in replicas:
         where = f"{replica.shard} replica {replica.replica}"
@@ -235,6 +210,6 @@ def stop_replicas(args: argparse.Namespace) -> int:
     """End the replicas of the shards of an index."""
     from .actors import stop
 
-    ended = stop(args.index, cluster_of(args))
+    ended = stop(args.index, _cluster_of(args))
     report(args, {"ended": ended}, f"{counted(ended, 'replica')} ended")
     return DONE

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -25,12 +25,11 @@ from ..retrieval.caching import OpenedOnce
 from ..retrieval.config import Config
 from ..retrieval.dense.encoder import Encoder
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.domain import Document, FacetCounts, Filter, Passage, Total
+from ..retrieval.domain import Document, FacetCounts, Filter, Total
 from ..retrieval.errors import PartMissingError
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.index import Weights
 from ..retrieval.lucene.jvm import start
-from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
 from ..retrieval.search.index_state import CountQuery, IndexState, ReadNote, ShardState
 from ..retrieval.search.retriever import Rankings, Retriever
@@ -41,9 +40,8 @@ from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import WORDS, Signatures
 from . import layout
 from .layout import Shards, owner
-from .rankings import ShardedRanking, ShardedRankings
+from .rankings import AskShards, CollectionTerms, ShardedRanking, ShardedRankings
 from .settings import ClusterSettings
-from .statistics import AskShards, CollectionTerms
 
 T = TypeVar("T")
 EVERY_VALUE = sys.maxsize
@@ -75,7 +73,7 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
             states.append(state)
             opened.callback(state.close)
         opened.pop_all()
-    return ShardedState(folder, shards, states, config, encoders, gather=Gathering())
+    return cast(IndexState, ShardedState(folder, shards, states, config, encoders, gather=Gathering()))
 
 
 def published(folder: Path) -> Manifest:
@@ -137,6 +135,19 @@ class Gathering:
             self._beside.shutdown(wait=False)
 
 
+_MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
+    "count": lambda totals: Total(sum(each.hits for each in totals), any(each.matching for each in totals)),
+    "undated": sum,
+    "has_word": any,
+    "words_near": lambda parts: list(chain.from_iterable(parts)),
+    "unwritten": lambda parts: [word for word in parts[0] if all(word in part for part in parts)],
+    "near_copies": lambda parts: [set().union(*near) for near in zip(*parts, strict=True)],
+}
+"""How the answers of all shards become one, by the method of a state that is asked of each."""
+_OF_OWNER = ("document", "passages", "document_vector")
+"""Methods of a state that concern the document that is their first argument."""
+
+
 class ShardedState:
     """A :class:`factseek.retrieval.search.index_state.IndexState` over those of shards, which it closes."""
 
@@ -163,6 +174,14 @@ class ShardedState:
         self._analyzer: Callable[[], Analyzer] = analyzer
         self.collection = CollectionTerms(self.manifest.id, len(states), analyzer, self.ask)
 
+    def __getattr__(self, method: str) -> Any:
+        """Return a method of a state that asks all shards, or the owner of a document, and does nothing else."""
+        if method in _MERGED:
+            return lambda *asked: _MERGED[method](self.ask(lambda state: getattr(state, method)(*asked)))
+        if method in _OF_OWNER:
+            return lambda docid, *asked: getattr(self._states[self._owner(docid)], method)(docid, *asked)
+        raise AttributeError(method)
+
     @property
     def terms(self) -> Analyzer:
         """The analyzer, opened when it is first needed."""
@@ -183,18 +202,14 @@ class ShardedState:
         fusing = retrievers.fusing(name)
         if fusing is None:
             return ShardedRanking(name, config, self)
-        return fusing.fused(self.rankings(fusing.rankings(name, config), config), config, group=config.search.group)
+        ranked = self.rankings(fusing.rankings(name, config), config)
+        return fusing.fused(ranked, config, self.manifest.language, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of several names, made together with these settings."""
         if self._gather.remote and not any(map(retrievers.fusing, names)):
             return ShardedRankings(names, config, self)
         return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
-
-    def count(self, question: CountQuery) -> Total:
-        """Return how many documents, or passages where these are ranked, can be found."""
-        totals = self.ask(lambda state: state.count(question))
-        return Total(sum(total.hits for total in totals), any(total.matching for total in totals))
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents by the values of each field."""
@@ -206,24 +221,10 @@ class ShardedState:
             for field, most in fields.items()
         }
 
-    def undated(self, where: Filter) -> int:
-        """Return how many documents a date bound leaves out because they have no date."""
-        return sum(self.ask(lambda state: state.undated(where)))
-
     def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by document and number."""
-        stored: dict[Place, Stored] = {}
-        for of_shard in self._ask_owners(list(places), lambda state, some: state.stored(some, note)).values():
-            stored.update(of_shard)
-        return stored
-
-    def document(self, docid: str) -> Document:
-        """Return the document of this id."""
-        return self._owner(docid).document(docid)
-
-    def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this id, in order."""
-        return self._owner(docid).passages(docid)
+        of_shards = self._ask_owners(list(places), lambda state, some: state.stored(some, note))
+        return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Yield the documents that can be found, or pass a filter, shard by shard."""
@@ -246,37 +247,15 @@ class ShardedState:
         query = self.collection.query(text)
         return self._in_order(places, lambda state, some: state.term_weights(query, some, weights))
 
-    def unwritten(self, words: Sequence[str]) -> list[str]:
-        """Return those of some words that are nowhere in the index, nor a form of them."""
-        missing = [set(of_shard) for of_shard in self.ask(lambda state: state.unwritten(words))]
-        return [word for word in words if all(word in of_shard for of_shard in missing)]
-
-    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
-        """Return the words of the index that are at most so many edits away, from each shard that has them."""
-        return list(chain.from_iterable(self.ask(lambda state: state.words_near(word, edits))))
-
-    def has_word(self, word: str, where: Filter | None) -> bool:
-        """Return whether a passage under a filter of documents holds a word."""
-        return any(self.ask(lambda state: state.has_word(word, where)))
-
     def signatures(self, places: Sequence[Place]) -> Signatures:
         """Return the signatures of passages, in their order."""
         rows = self._in_order(places, lambda state, some: list(state.signatures(some)))
         return np.stack(rows) if rows else np.empty((0, WORDS), dtype="<u8")
 
-    def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
-        """Return, of each signature, the documents under a filter that disagree with it in few orders."""
-        of_shards = self.ask(lambda state: state.near_copies(signatures, most, where))
-        return [set().union(*near) for near in zip(*of_shards, strict=True)]
-
     def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
         """Return the vectors of passages in a view, in their order."""
         rows = self._in_order(places, lambda state, some: list(state.passage_vectors(some, view)))
         return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
-
-    def document_vector(self, docid: str, view: str) -> Vectors:
-        """Return the mean direction of a document's vectors in a view."""
-        return self._owner(docid).document_vector(docid, view)
 
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
@@ -293,21 +272,21 @@ class ShardedState:
             state.close()
         self._gather.close()
 
+    def _owner(self, docid: str) -> int:
+        return owner(docid, len(self._states))
+
     def _ask_owners(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], T]) -> dict[int, T]:
         """Return by its number what each shard answers that owns some of the documents, about these."""
         owned: dict[int, list[Place]] = defaultdict(list)
         for place in places:
-            owned[owner(place[0], len(self._states))].append(place)
+            owned[self._owner(place[0])].append(place)
         calls = [partial(ask, self._states[number], some) for number, some in owned.items()]
         return dict(zip(owned, self._gather(calls, every=True), strict=True))
 
     def _in_order(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], Sequence[T]]) -> list[T]:
         """Return what the shards answer of passages that they own, one answer each, in the order of the passages."""
         answers = {number: iter(some) for number, some in self._ask_owners(places, ask).items()}
-        return [next(answers[owner(docid, len(self._states))]) for docid, _ in places]
-
-    def _owner(self, docid: str) -> IndexState:
-        return self._states[owner(docid, len(self._states))]
+        return [next(answers[self._owner(docid)]) for docid, _ in places]
 
 
 class _Asking:

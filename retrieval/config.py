@@ -138,7 +138,7 @@ class FusionSettings(Settings, frozen=True, kw_only=True):
     ``weights`` names them; without any, the retrievers say themselves which of them vote, and with what weight.
     """
 
-    kind: FusionKind = "zscore"
+    kind: FusionKind = "auto"
     rrf_k: RrfK = 10
     weights: dict[RankingName, Weight] = msgspec.field(default_factory=dict)
     depth: Hits = 100

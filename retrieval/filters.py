@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
@@ -13,6 +14,8 @@ from urllib.parse import quote
 
 from .domain import Document, Filter
 from .errors import QueryError
+from .folding import folded
+from .languages import language_code
 from .lucene.analysis import words_of
 from .text import refuse_text
 
@@ -52,7 +55,12 @@ def metadata_values(value: object) -> list[str]:
 def _text_of(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, (str, int)) else ""
+    return composed(str(value)) if isinstance(value, (str, int)) else ""
+
+
+def composed(value: str) -> str:
+    """Return a value of a field with each letter and its accents as one character (NFC), as values are compared."""
+    return value if value.isascii() else unicodedata.normalize("NFC", value)
 
 
 def refuse_texts(where: Filter) -> None:
@@ -68,8 +76,8 @@ def parse_filter(
 ) -> Filter | None:
     """Return the filter of ``field=value`` pairs and date bounds; None if nothing is asked.
 
-    The values of one field are alternatives, fields narrow each other. ``declared`` names the fields of the metadata
-    that the index was declared with.
+    The values of one field are alternatives, fields narrow each other. A language may be named as in a document:
+    ``fra`` and ``French`` are ``fr``. ``declared`` names the fields of the metadata that the index was declared with.
     Raises QueryError if a field is unknown, a value is missing, a date is not a date, or no day is admitted.
     """
     refuse_text("pairs", pairs)
@@ -87,7 +95,9 @@ def parse_filter(
             )
         if _SURROGATE.search(value):
             raise QueryError(f"filter {pair!r} is not UTF-8 text")
-        values.setdefault(name, []).append(value)
+        if name == "language":
+            value = language_code(value) or value
+        values.setdefault(name, []).append(composed(value))
     admitted = {name: tuple(sorted(set(several))) for name, several in values.items()}
     where = Filter(
         **{name: several for name, several in admitted.items() if name in FIELDS},
@@ -191,7 +201,7 @@ def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] 
 
 def title_tokens(title: str) -> list[str]:
     """Return what is indexed of the words of a title, or looked for, without regard to case and order."""
-    return list(map(_title_token, sorted(set(words_of(title.casefold())))))
+    return list(map(_title_token, sorted(set(words_of(folded(title).casefold())))))
 
 
 @lru_cache(maxsize=20_000)

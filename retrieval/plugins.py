@@ -17,8 +17,8 @@ Offered = TypeVar("Offered")
 class NameOf(NamedTuple):
     """What the names in a setting name, said in its annotation: plug-ins of ``package``, such as ``retrieval.stages``.
 
-    ``also`` are names with a meaning of their own; a name may begin with ``begins``, and what follows ``ends`` in it is
-    the plug-in's to understand.
+    ``also`` are names with a meaning of their own, or all that there are if ``package`` is empty; a name may begin with
+    ``begins``, and what follows ``ends`` in it is the plug-in's to understand.
     """
 
     package: str
@@ -29,7 +29,7 @@ class NameOf(NamedTuple):
 
     def fault(self, name: str) -> str:
         """Return what is wrong with a name, with the names that there are; ``""`` if nothing is."""
-        there = [*self.also, *names(f"{_ROOT}.{self.package}")]
+        there = [*self.also, *(names(f"{_ROOT}.{self.package}") if self.package else ())]
         own = name.removeprefix(self.begins)
         if (own.partition(self.ends)[0] if self.ends else own) in there:
             return ""

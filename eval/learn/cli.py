@@ -6,7 +6,7 @@ import argparse
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...retrieval.config import Config
 from ...retrieval.errors import QueryError
@@ -14,13 +14,12 @@ from ...retrieval.files import writable
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, full_config_of, say, write
 from ...retrieval.text import PROFILES
-from ..run.judged import JudgedFiles, read_judged
+from ..run.judged import Judged, JudgedFiles, read_judged
 from ..tasks import RANKING
 from .request import ModelTraining, TrainingRequest
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
-    from .examples import TrainingJudged
 
 _TUNE_EPILOG = """\
 tried in turn: k1 and b of BM25 alone; the weight of the title, in an index of fields title_text; either ranking alone,
@@ -35,112 +34,86 @@ One tenth of the judged queries says when to stop and two tenths judge the resul
 document stay together. README.md in the folder says what the model learned from and what it is worth."""
 INTERRUPTED = "interrupted; unless the model is there, the same command goes on from what is trained so far"
 _LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1, "seed": 0, "sample": 10}
+_MODELS = {
+    "encoder": "a sentence encoder: what encoder.model takes",
+    "reranker": "a re-ranker that reads query and passage together: what rerank.model takes",
+}
+_MODEL_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
+    ("epochs", int, "N", "how often everything is learned from, at most"),
+    ("batch", int, "N", "how much is learned from at once"),
+    ("rate", float, "X", "the highest learning rate"),
+    ("negatives", int, "N", "hits that are not relevant, for each passage that is"),
+    ("depth", int, "N", "hits that are looked at"),
+    ("max-tokens", int, "N", "tokens of a text that are learned from; a re-ranker reads so many of query and text"),
+    ("looks", int, "N", "how often in an epoch it is looked at whether to stop"),
+    ("seed", int, "N", "of everything that is drawn"),
+)
 
 
 def register(commands: Subparsers) -> None:
     """Add ``tune`` and ``train`` to the command line."""
     register_tune(commands)
-    register_train(commands)
+    train = commands.add_parser(
+        "train",
+        help="learn to rank from your own judgements",
+        description="Train on judged queries what ranks, and measure what it gains.",
+    )
+    kinds = train.add_subparsers(dest="what", metavar="WHAT", required=True)
+    combiner = _parser(
+        kinds,
+        "combiner",
+        "a learned combination of what each ranking says of a hit",
+        "Learn a combination of what each ranking says of a hit and of the words, numbers and names that query and hit "
+        "have in common.",
+        _COMBINER_EPILOG,
+    )
+    combiner.add_argument("--output", type=Path, required=True, metavar="MODEL", help="where the model is written")
+    _add_folds(combiner, "what to judge by")
+    combiner.add_argument(
+        "--remember",
+        action="store_true",
+        help="weigh, too, for which judged queries a document was relevant, and how like them a query is; folds are "
+        "then drawn query by query",
+    )
+    _add_sample(combiner, "learn from at most N judged queries", 2000, "folds, sample and trees")
+    combiner.set_defaults(command=train_combiner, interrupted="interrupted; the model is written whole or not at all")
+    for what, noun in _MODELS.items():
+        model = _parser(kinds, what, noun, f"Train {noun}.", _MODEL_EPILOG, judged=False)
+        _add_model_options(model)
+        if what == "encoder":
+            model.add_argument(
+                "--teacher", default="", metavar="MODEL", help="a re-ranker whose margins are learned, too"
+            )
+        model.set_defaults(command=partial(train_model, what=what), interrupted=INTERRUPTED)
 
 
 def register_tune(commands: Subparsers) -> None:
     """Add ``tune``."""
-    parser = commands.add_parser(
+    parser = _parser(
+        commands,
         "tune",
-        help="choose the settings of a search by cross-validation",
-        description="Choose BM25's parameters, the fusion and the stages on judged queries, and write a configuration.",
-        epilog=_TUNE_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "choose the settings of a search by cross-validation",
+        "Choose BM25's parameters, the fusion and the stages on judged queries, and write a configuration.",
+        _TUNE_EPILOG,
     )
-    add_index(parser)
-    add_judged(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="CONFIG", help="the configuration to write")
     _add_folds(parser, "what to tune for")
     _add_sample(parser, "tune on at most N judged queries", 1000, "folds, sample and tests")
     parser.set_defaults(command=tune)
 
 
-def register_train(commands: Subparsers) -> None:
-    """Add ``train``."""
-    parser = commands.add_parser(
-        "train",
-        help="learn to rank from your own judgements",
-        description="Train on judged queries what ranks, and measure what it gains.",
-    )
-    kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    _register_combiner(kinds)
-    encoder = _register_model(kinds, "encoder", "a sentence encoder: what encoder.model takes")
-    encoder.add_argument("--teacher", default="", metavar="MODEL", help="a re-ranker whose margins are learned, too")
-    _register_model(kinds, "reranker", "a re-ranker that reads query and passage together: what rerank.model takes")
-
-
-def _register_combiner(kinds: Subparsers) -> None:
-    parser = kinds.add_parser(
-        "combiner",
-        help="a learned combination of what each ranking says of a hit",
-        description="Learn a combination of what each ranking says of a hit and of the words, numbers and names that "
-        "query and hit have in common.",
-        epilog=_COMBINER_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_index(parser)
-    add_judged(parser)
-    parser.add_argument("--output", type=Path, required=True, metavar="MODEL", help="where the model is written")
-    _add_folds(parser, "what to judge by")
-    parser.add_argument(
-        "--remember",
-        action="store_true",
-        help="weigh, too, for which judged queries a document was relevant, and how like them a query is; folds are "
-        "then drawn query by query",
-    )
-    _add_sample(parser, "learn from at most N judged queries", 2000, "folds, sample and trees")
-    parser.set_defaults(command=train_combiner, interrupted="interrupted; the model is written whole or not at all")
-
-
-def _register_model(kinds: Subparsers, what: str, noun: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = kinds.add_parser(
-        what,
+def _parser(
+    commands: Subparsers, name: str, noun: str, description: str, epilog: str, *, judged: bool = True
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
         help=noun,
-        description=f"Train {noun}.",
-        epilog=_MODEL_EPILOG,
+        description=description,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_index(parser)
-    add_judged(parser, required=False)
-    parser.add_argument(
-        "--from-documents",
-        action="store_true",
-        help="learn from titles and sentences of the documents, without judgements",
-    )
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the model")
-    parser.add_argument(
-        "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
-    )
-    defaults = ModelTraining(base="")
-    for name, kind, unit, text in (
-        ("epochs", int, "N", "how often everything is learned from, at most"),
-        ("batch", int, "N", "how much is learned from at once"),
-        ("rate", float, "X", "the highest learning rate"),
-        ("negatives", int, "N", "hits that are not relevant, for each passage that is"),
-        ("depth", int, "N", "hits that are looked at"),
-        (
-            *("max-tokens", int, "N"),
-            "tokens of a text that are learned from; a re-ranker reads so many of query and text",
-        ),
-        ("looks", int, "N", "how often in an epoch it is looked at whether to stop"),
-        ("seed", int, "N", "of everything that is drawn"),
-    ):
-        default = getattr(defaults, name.replace("-", "_"))
-        parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
-    parser.add_argument(
-        "--measure", default=defaults.measure, metavar="NAME", help="what to judge by (default: nDCG@10)"
-    )
-    sample = 20_000
-    parser.add_argument(
-        "--sample", type=int, default=sample, metavar="N", help=f"learn from at most N queries (default: {sample:,})"
-    )
-    add_json(parser)
-    parser.set_defaults(command=partial(train_model, what=what), interrupted=INTERRUPTED)
+    add_judged(parser, required=judged)
     return parser
 
 
@@ -164,6 +137,41 @@ def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> Non
     )
 
 
+def _add_folds(parser: argparse.ArgumentParser, measure: str) -> None:
+    parser.add_argument("--measure", default="nDCG@10", metavar="NAME", help=f"{measure} (default: nDCG@10)")
+    parser.add_argument("--folds", type=int, default=5, metavar="N", help="of the cross-validation (default: 5)")
+
+
+def _add_sample(parser: argparse.ArgumentParser, sample: str, default: int, seeded: str) -> None:
+    parser.add_argument("--sample", type=int, default=default, metavar="N", help=f"{sample} (default: {default})")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"of {seeded} (default: 0)")
+    add_json(parser)
+
+
+def _add_model_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from-documents",
+        action="store_true",
+        help="learn from titles and sentences of the documents, without judgements",
+    )
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the model")
+    parser.add_argument(
+        "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
+    )
+    defaults = ModelTraining(base="")
+    for name, kind, unit, text in _MODEL_OPTIONS:
+        default = getattr(defaults, name.replace("-", "_"))
+        parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
+    parser.add_argument(
+        "--measure", default=defaults.measure, metavar="NAME", help="what to judge by (default: nDCG@10)"
+    )
+    sample = 20_000
+    parser.add_argument(
+        "--sample", type=int, default=sample, metavar="N", help=f"learn from at most N queries (default: {sample:,})"
+    )
+    add_json(parser)
+
+
 def judged_files(args: argparse.Namespace) -> JudgedFiles:
     """Return what the options of :func:`add_judged` name."""
     return JudgedFiles(
@@ -175,15 +183,12 @@ def judged_files(args: argparse.Namespace) -> JudgedFiles:
     )
 
 
-def _add_folds(parser: argparse.ArgumentParser, measure: str) -> None:
-    parser.add_argument("--measure", default="nDCG@10", metavar="NAME", help=f"{measure} (default: nDCG@10)")
-    parser.add_argument("--folds", type=int, default=5, metavar="N", help="of the cross-validation (default: 5)")
-
-
-def _add_sample(parser: argparse.ArgumentParser, sample: str, default: int, seeded: str) -> None:
-    parser.add_argument("--sample", type=int, default=default, metavar="N", help=f"{sample} (default: {default})")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"of {seeded} (default: 0)")
-    add_json(parser)
+def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
+    """Read a sample of the judged queries, and say what a reader should know of them."""
+    judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
+    for note in judged.notes:
+        say(f"note: {note}")
+    return judged
 
 
 def tune(args: argparse.Namespace) -> int:
@@ -216,7 +221,7 @@ def train_combiner(args: argparse.Namespace) -> int:
     """Train, write the model, print what it is worth."""
     from ...retrieval.progress import bar
     from ...retrieval.search.combiner import save
-    from .combiner import CombinerRequest, as_json, as_text
+    from .combiner import CombinerRequest
     from .combiner import train as train_on
 
     measure = _checked_measure(args)
@@ -224,71 +229,66 @@ def train_combiner(args: argparse.Namespace) -> int:
         files=(args.queries, args.qrels), measure=measure, folds=args.folds, seed=args.seed, remembers=args.remember
     )
     with open_index(args.index, config_of(args, Config)) as index:
-        judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
-        for note in judged.notes:
-            say(f"note: {note}")
-        trained = train_on(index, judged, request, bar)
+        trained = train_on(index, _read_judged(args, index), request, bar)
     if not trained.grouped and not args.remember:
         say("note: so many queries share relevant documents that folds share them too: the figures may flatter")
     save(args.output, trained.combiner)
-    write(json.dumps(as_json(trained), indent=2) + "\n" if args.json else as_text(trained))
+    write(json.dumps(trained.as_json(), indent=2) + "\n" if args.json else trained.text)
     say(f"{args.output}: the combination; set combine.model to it, and search.stages to [combine]")
     return DONE
 
 
 def _checked_measure(args: argparse.Namespace) -> str:
     """Return the measure that is named; raise QueryError if an option makes no sense."""
-    from ..scoring.measures import named
-
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give a number from 0")
     if args.sample < 2:
         raise QueryError(f"--sample {args.sample}: give a number of queries, 2 or more")
     writable(args.output, [args.queries, args.qrels])
-    measures = named(args.measure)
+    return _one_measure(args.measure)
+
+
+def _one_measure(text: str) -> str:
+    from ..scoring.measures import named
+
+    measures = named(text)
     if len(measures) > 1:
-        raise QueryError(f"--measure {args.measure}: give one measure")
+        raise QueryError(f"--measure {text}: give one measure")
     return measures[0]
 
 
 def train_model(args: argparse.Namespace, what: str) -> int:
     """Train an encoder or a re-ranker, write the model, print what it is worth."""
     from ...retrieval.progress import bar
-    from .trainer import SETTINGS, as_json, as_text, check_target
+    from .examples import TrainingJudged, of_documents
+    from .trainer import SETTINGS, check_target
     from .trainer import train as train_on
 
     _check_model(args)
     check_target(args.output)
     with open_index(args.index, config_of(args, Config)) as index:
-        judged = _training_judged(args, index)
+        if args.from_documents:
+            judged = of_documents(index, args.sample, args.seed)
+        else:
+            read = _read_judged(args, index)
+            judged = TrainingJudged(asked=read.asked, qrels=read.qrels, search=read.search)
         names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
-        base = args.base or _encoder_of(index)
         request = TrainingRequest(
             what=what,
-            settings=ModelTraining(base=base, **{name: getattr(args, name) for name in names}),
+            settings=ModelTraining(
+                base=args.base or _encoder_of(index), **{name: getattr(args, name) for name in names}
+            ),
             files=tuple(path for path in (args.queries, args.qrels) if path is not None),
             index=index.info.id,
             target=args.output,
         )
         trained = train_on(index, judged, request, bar)
-    if not trained.grouped:
+    if not trained.card["grouped"]:
         say("note: so many queries share relevant documents that the parts share them too: the figures may flatter")
-    write(json.dumps(as_json(trained), indent=2) + "\n" if args.json else as_text(trained))
-    beside = "".join(f", and {name} to {value:g}" for name, value in trained.beside.items())
+    write(json.dumps(trained.card, indent=2) + "\n" if args.json else trained.text)
+    beside = "".join(f", and {name} to {value:g}" for name, value in trained.card["beside"].items())
     say(f"{args.output}: the model; set {SETTINGS[what]} to it{beside}")
     return DONE
-
-
-def _training_judged(args: argparse.Namespace, index: Index) -> TrainingJudged:
-    """Read what is learned from, and say what a reader should know of it."""
-    from .examples import TrainingJudged, of_documents
-
-    if args.from_documents:
-        return of_documents(index, args.sample, args.seed)
-    judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
-    for note in judged.notes:
-        say(f"note: {note}")
-    return TrainingJudged(asked=judged.asked, qrels=judged.qrels, search=judged.search)
 
 
 def _encoder_of(index: Index) -> str:
@@ -303,15 +303,12 @@ def _encoder_of(index: Index) -> str:
 
 def _check_model(args: argparse.Namespace) -> None:
     """Raise QueryError if an option makes no sense."""
-    from ..scoring.measures import named
-
     for name, least in _LEAST.items():
         if getattr(args, name) < least:
             raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give a number from {least}")
     if not 0 < args.rate < 1:
         raise QueryError(f"--rate {args.rate}: give a number between 0 and 1")
-    if len(named(args.measure)) > 1:
-        raise QueryError(f"--measure {args.measure}: give one measure")
+    _one_measure(args.measure)
     judged = [args.queries, args.qrels]
     if args.from_documents:
         if any(judged):

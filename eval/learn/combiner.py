@@ -6,7 +6,7 @@ can hardly be told within the training folds, and where that was tried it chose 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,8 +37,8 @@ from ...retrieval.search.likeness import views_of
 from ..run.batch import with_evidence
 from ..run.judged import Judged
 from ..scoring.measures import evaluate
-from ..scoring.statistics import SURE, Interval, PairedTest, Values, difference_in_words, intervals, paired
-from ..scoring.tables import figure, table
+from ..scoring.statistics import Values, intervals, paired
+from ..scoring.tables import figure, span, table
 from . import learners
 from .learners import Pool, averaged
 from .splits import folds_of, grouped_folds
@@ -76,25 +76,21 @@ class LearnedModel(NamedTuple):
     remembered: JudgedQueries | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainedCombiner:
-    """A combination trained on all queries, and the figures of its training, each query judged when held out.
+class TrainedCombiner(NamedTuple):
+    """A combination trained on all queries, with the figures of its training as a table with its verdict.
 
-    ``grouped`` says whether no fold shared a relevant document with another.
+    Each query was judged when held out; ``sure`` says whether that is better than what it reorders beyond chance,
+    ``grouped`` whether no fold shared a relevant document with another.
     """
 
     combiner: Combiner
-    measure: str
-    before: Interval
-    after: Interval
-    test: PairedTest
-    kinds: Mapping[str, Interval]
+    sure: bool
     grouped: bool
+    text: str
 
-    @property
-    def sure(self) -> bool:
-        """Whether it is better than what it reorders beyond chance."""
-        return self.test.difference.mean > 0 and self.test.p_randomisation < SURE
+    def as_json(self) -> dict[str, Any]:
+        """Return the manifest of what was trained, with its figures, and whether it is better."""
+        return {"better": self.sure, **msgspec.to_builtins(self.combiner.manifest)}
 
 
 def train(index: Index, judged: Judged, request: CombinerRequest, progress: Progress = silent) -> TrainedCombiner:
@@ -102,7 +98,7 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
 
     Raises QueryError if there are fewer judged queries than folds, or nothing to learn from.
     """
-    queries, seed = len(judged.asked), request.seed
+    queries, seed, measure = len(judged.asked), request.seed, request.measure
     if not 2 <= request.folds <= queries:
         raise QueryError(f"--folds {request.folds}: give a number from 2 to that of the judged queries, {queries:,}")
     read = pools(index, judged, request.depth, progress)
@@ -116,29 +112,26 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
             learned = learn([read[row] for row in others.tolist()], judged.qrels, request, bar)
             held_out = [read[row] for row in part.tolist()]
             for kind, of_kind in values.items():
-                of_kind[part] = measured(held_out, judged.qrels, request.measure, learned.get(kind))
+                of_kind[part] = measured(held_out, judged.qrels, measure, learned.get(kind))
         model = learn(read, judged.qrels, request, bar).get(Averaged.KIND)
-    plain, best = measured(read, judged.qrels, request.measure, None), values[Averaged.KIND]
+    plain, best = measured(read, judged.qrels, measure, None), values[Averaged.KIND]
     before, after, *each = intervals(np.stack([plain, best, *values.values()], axis=1), seed)
     test, kinds = paired(plain, best, seed), dict(zip(values, each, strict=True))
     figures = {
         "grouped": grouped,
-        "measure": request.measure,
+        "measure": measure,
         "before": before._asdict(),
         "cross_validated": after._asdict(),
-        "test": test._asdict() | {"difference": test.difference._asdict()},
+        "test": test.as_json(),
         "kinds": {kind: interval._asdict() for kind, interval in kinds.items()},
     }
     combiner = combination(index, judged, request, model)
-    return TrainedCombiner(
-        combiner=combiner._replace(manifest=msgspec.structs.replace(combiner.manifest, figures=figures)),
-        measure=request.measure,
-        before=before,
-        after=after,
-        test=test,
-        kinds=kinds,
-        grouped=grouped,
-    )
+    combiner = combiner._replace(manifest=msgspec.structs.replace(combiner.manifest, figures=figures))
+    alone = [(f"{kind} alone", of) for kind, of in kinds.items() if kind != Averaged.KIND]
+    rows = [("before", before), *alone, (f"trained ({Averaged.KIND})", after)]
+    lines = [(name, figure(of.mean), span(of.low, of.high)) for name, of in rows]
+    text = f"{table(('', measure, '95 % interval'), lines)}\n{test.verdict(f'cross-validated {measure}')}\n"
+    return TrainedCombiner(combiner, test.sure, grouped, text)
 
 
 def learn(
@@ -239,24 +232,3 @@ def pools(index: Index, judged: Judged, depth: int, progress: Progress) -> list[
             "there is nothing to learn from"
         )
     return made
-
-
-def as_text(trained: TrainedCombiner) -> str:
-    """Return a training as a table with its verdict."""
-    learned = trained.combiner.model.KIND
-    rows = [
-        ("before", trained.before),
-        *((f"{kind} alone", interval) for kind, interval in trained.kinds.items() if kind != learned),
-        (f"trained ({learned})", trained.after),
-    ]
-    lines = [
-        (name, figure(interval.mean), f"{figure(interval.low)} to {figure(interval.high)}") for name, interval in rows
-    ]
-    verdict = difference_in_words(trained.test, trained.sure, f"cross-validated {trained.measure}")
-    return f"{table(('', trained.measure, '95 % interval'), lines)}\n{verdict}\n"
-
-
-def as_json(trained: TrainedCombiner) -> dict[str, Any]:
-    """Return the manifest of what was trained, with its figures, and whether it is better."""
-    manifest: dict[str, Any] = msgspec.to_builtins(trained.combiner.manifest)
-    return {"better": trained.sure, **manifest}

@@ -55,6 +55,7 @@ class EncoderTraining:
 
     def __init__(self, request: TrainingRequest) -> None:
         self._request = request
+        self.beside: dict[str, float] = {}
         settings = request.settings
         trainer.prepare(settings.seed)
         from sentence_transformers import SentenceTransformer
@@ -76,19 +77,12 @@ class EncoderTraining:
         """Return in words what is ranked."""
         return f"{len(evaluator.texts):,} documents ranked by the encoder alone"
 
-    def before(self, evaluator: EncoderEvaluator) -> Values:
-        """Return the measure of each query with the model as it came."""
-        return self.values(evaluator)
-
     def values(self, evaluator: EncoderEvaluator) -> Values:
         """Return the measure of each query with the model as it is now."""
         documents = self._vectors(evaluator.texts, self._document_prompt)
         return evaluator.values(self._vectors(evaluator.queries, self._query_prompt) @ documents.T)
 
-    @property
-    def beside(self) -> dict[str, float]:
-        """The settings that are to stand beside the model's: none."""
-        return {}
+    before = values
 
     def learn(self, learned: Sequence[Candidates], stopping: EncoderEvaluator, progress: Progress) -> None:
         """Train on some queries, looking at others now and then; keep the best model that was seen."""

@@ -12,13 +12,12 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -30,8 +29,8 @@ from ...retrieval.errors import FactseekError, MachineError, QueryError
 from ...retrieval.files import saving_reported, sync_tree, write_atomically
 from ...retrieval.progress import Progress, silent
 from ...retrieval.terminal import say
-from ..scoring.statistics import SURE, Interval, PairedTest, Values, difference_in_words, intervals, paired
-from ..scoring.tables import figure, table
+from ..scoring.statistics import Values, intervals, paired
+from ..scoring.tables import figure, span, table
 from .examples import TrainingJudged, read_candidates
 from .request import TrainingRequest
 from .splits import split
@@ -53,28 +52,14 @@ _LONGEST = 200
 """Characters of what the libraries say that are handed on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainedModel:
-    """What was trained, and the figures of the judging queries, which it has never seen: before and after.
+class TrainedModel(NamedTuple):
+    """The card of a model, ``training.json`` in its folder, and its figures as a table with a sentence.
 
-    ``ranked`` says in words what the figures are of; ``beside`` names the settings that they were measured with;
-    ``counts`` holds the number of queries of each part; ``grouped`` says whether no two parts share a relevant
-    document.
+    The figures are of judging queries, which it has never seen, before and after.
     """
 
-    request: TrainingRequest
-    ranked: str
-    beside: Mapping[str, float]
-    counts: Mapping[str, int]
-    grouped: bool
-    before: Interval
-    after: Interval
-    test: PairedTest
-
-    @property
-    def sure(self) -> bool:
-        """Whether it is better than before, beyond chance."""
-        return self.test.difference.mean > 0 and self.test.p_randomisation < SURE
+    card: dict[str, Any]
+    text: str
 
 
 def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent) -> TrainedModel:
@@ -100,34 +85,53 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
     if not any(candidate.negatives() for candidate in parts.learned):
         raise QueryError(f"all of the first {settings.depth} hits are relevant: there are no negatives to learn from")
     training: Any = (EncoderTraining if request.what == "encoder" else RerankerTraining)(request)
-    stopping = training.evaluator(parts.stopping, judged.qrels)
-    judging = training.evaluator(parts.judging, judged.qrels)
+    stopping, judging = (training.evaluator(part, judged.qrels) for part in (parts.stopping, parts.judging))
     before = training.before(judging)
     with _checkpoints_kept(request):
         training.learn(parts.learned, stopping, progress)
         after = training.values(judging)
         of_before, of_after = intervals(np.stack([before, after], axis=1), settings.seed)
-        trained = TrainedModel(
-            request=request,
-            ranked=training.ranked(judging),
-            beside=training.beside,
-            counts={"learned": len(parts.learned), "stopping": len(parts.stopping), "judging": len(parts.judging)},
-            grouped=parts.grouped,
-            before=of_before,
-            after=of_after,
-            test=paired(before, after, settings.seed),
-        )
+        test = paired(before, after, settings.seed)
+        ranked = training.ranked(judging)
+        card = {
+            "what": request.what,
+            "better": test.sure,
+            "index": request.index,
+            "sources": request.sources(),
+            "settings": msgspec.to_builtins(settings),
+            "beside": training.beside,
+            "queries": {
+                "learned": len(parts.learned),
+                "stopping": len(parts.stopping),
+                "judging": len(parts.judging),
+            },
+            "grouped": parts.grouped,
+            "figures": {
+                "of": ranked,
+                "measure": settings.measure,
+                "before": of_before._asdict(),
+                "after": of_after._asdict(),
+                "test": test.as_json(),
+            },
+            "versions": {"factseek": __version__, **{name: metadata.version(name) for name in _LIBRARIES}},
+        }
+        rows = [
+            (name, figure(of.mean), span(of.low, of.high))
+            for name, of in (("before", of_before), ("trained", of_after))
+        ]
+        unseen = f"{len(parts.judging):,} queries that it has not seen: {ranked}"
+        sentence = test.verdict(f"held-out {settings.measure}")
+        text = f"{table(('', settings.measure, '95 % interval'), rows)}\n{unseen}\n{sentence}\n"
         # Beside the target, and renamed when it is whole.
         with tempfile.TemporaryDirectory(prefix=".train-", dir=request.target.parent) as scratch:
             made = Path(scratch) / "model"
             training.save(str(made))
-            facts = as_json(trained)
-            (made / "training.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
-            (made / "README.md").write_text(_readme(trained, facts), "utf-8")
+            (made / "training.json").write_text(json.dumps(card, indent=2) + "\n", "utf-8")
+            (made / "README.md").write_text(_readme(request, card, text), "utf-8")
             sync_tree(made)
             made.rename(request.target)
     shutil.rmtree(request.checkpoints, ignore_errors=True)
-    return trained
+    return TrainedModel(card, text)
 
 
 def check_target(target: Path) -> None:
@@ -182,14 +186,11 @@ def load_base(name: str, load: Callable[[str], Any]) -> Any:
 
 
 def look(values: Callable[[], Values]) -> Any:
-    """Return what a trainer asks for the mean measure of the stopping queries."""
+    """Return what a trainer asks for the mean measure of the stopping queries, whatever model it hands over."""
     from sentence_transformers.base.evaluation import BaseEvaluator
 
     class Look(BaseEvaluator):  # type: ignore[misc]
-        """The model that is measured is the one whose values are asked for."""
-
-        def __call__(self, model: Any, *_: Any, **__: Any) -> dict[str, float]:
-            """Return the mean."""
+        def __call__(self, *_: Any, **__: Any) -> dict[str, float]:
             return {LOOKED_AT: float(values().mean())}
 
     return Look()
@@ -276,82 +277,38 @@ def _drop_cut(folder: Path) -> list[Path]:
 
 
 def _steps_shown(progress: Progress) -> Any:
+    """Return what shows the steps, and after the first ones how long the others will take where there is no GPU."""
     from transformers import TrainerCallback
 
     class StepsShown(TrainerCallback):
-        """Shows the steps, and after the first ones how long the others will take where there is no GPU."""
-
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            """Start the bar."""
             self._bar = progress("training", "steps", state.max_steps)
             self._bar.update(state.global_step)
             self._began, self._first = monotonic(), state.global_step
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            """Count a step."""
             self._bar.update(1)
             left = state.max_steps - state.global_step
             if args.use_cpu and left and state.global_step - self._first == _TIMED_STEPS:
                 seconds = (monotonic() - self._began) / _TIMED_STEPS
                 steps = f"{state.max_steps:,} steps of {seconds:.1f} s each"
-                say(f"note: there is no GPU; {steps}: about {_duration(left * seconds)}")
+                whole = left * seconds
+                about = f"{whole:.0f} seconds" if whole < 120 else f"{whole / 60:.0f} minutes"
+                about = about if whole < 2 * 3600 else f"{whole / 3600:.1f} hours"
+                say(f"note: there is no GPU; {steps}: about {about}")
 
         def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            """End the bar."""
-            with closing(self._bar):
-                pass
+            self._bar.close()
 
     return StepsShown()
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} hours"
-
-
-def as_json(trained: TrainedModel) -> dict[str, Any]:
-    """Return the card of a model, ``training.json`` in its folder."""
-    request = trained.request
-    return {
-        "what": request.what,
-        "better": trained.sure,
-        "index": request.index,
-        "sources": request.sources(),
-        "settings": msgspec.to_builtins(request.settings),
-        "beside": dict(trained.beside),
-        "queries": dict(trained.counts),
-        "grouped": trained.grouped,
-        "figures": {
-            "of": trained.ranked,
-            "measure": request.settings.measure,
-            "before": trained.before._asdict(),
-            "after": trained.after._asdict(),
-            "test": trained.test._asdict() | {"difference": trained.test.difference._asdict()},
-        },
-        "versions": {"factseek": __version__, **{name: metadata.version(name) for name in _LIBRARIES}},
-    }
-
-
-def as_text(trained: TrainedModel) -> str:
-    """Return the figures as a table with a sentence on what training gained."""
-    rows = [
-        (name, figure(interval.mean), f"{figure(interval.low)} to {figure(interval.high)}")
-        for name, interval in (("before", trained.before), ("trained", trained.after))
-    ]
-    measure = trained.request.settings.measure
-    of = f"{trained.counts['judging']:,} queries that it has not seen: {trained.ranked}"
-    sentence = difference_in_words(trained.test, trained.sure, f"held-out {measure}")
-    return f"{table(('', measure, '95 % interval'), rows)}\n{of}\n{sentence}\n"
-
-
-def _readme(trained: TrainedModel, facts: Mapping[str, Any]) -> str:
+def _readme(request: TrainingRequest, card: dict[str, Any], text: str) -> str:
     """Return the card for people."""
-    request = trained.request
-    sources = [f"- {source['name']}, SHA-256 {source['sha256']}" for source in facts["sources"]]
-    settings = "\n".join(f"- {name}: {value}" for name, value in facts["settings"].items() if value != "")
-    versions = "\n".join(f"- {name} {version}" for name, version in facts["versions"].items())
-    beside = "".join(f", with `{name}` {value:g}" for name, value in trained.beside.items())
+    sources = [f"- {source['name']}, SHA-256 {source['sha256']}" for source in card["sources"]]
+    settings = "\n".join(f"- {name}: {value}" for name, value in card["settings"].items() if value != "")
+    versions = "\n".join(f"- {name} {version}" for name, version in card["versions"].items())
+    beside = "".join(f", with `{name}` {value:g}" for name, value in card["beside"].items())
     learned = "\n".join(sources or ["- titles and sentences of the documents of the index, without judgements"])
     return f"""# {request.target.name}
 
@@ -361,13 +318,13 @@ for the index {request.index}. `{SETTINGS[request.what]}` takes this folder{besi
 ## What it is worth
 
 ```
-{as_text(trained).rstrip()}
+{text.rstrip()}
 ```
 
 ## What it learned from
 
 {learned}
-- queries: {", ".join(f"{count} {name}" for name, count in trained.counts.items())}
+- queries: {", ".join(f"{count} {name}" for name, count in card["queries"].items())}
 
 ## Settings
 

@@ -7,7 +7,7 @@ a setting picked on the queries that it is praised on.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +29,8 @@ from ...retrieval.search.options import Search
 from ..run.batch import SearchQuery, search_all
 from ..run.judged import Judged, depth_of
 from ..scoring.measures import evaluate
-from ..scoring.statistics import SURE, Interval, PairedTest, Values, intervals, paired
-from ..scoring.tables import figure, table
+from ..scoring.statistics import Interval, PairedTest, Values, intervals, paired
+from ..scoring.tables import figure, span, table
 from .fused import FusedEvaluator
 from .grid import COLUMNS, DEPTHS, Setting, depths, fusions, parameters, stages, title_weights
 from .splits import Rows, folds_of
@@ -75,14 +75,9 @@ class Tuning:
     tried: tuple[tuple[Setting, float], ...]
 
     @property
-    def sure(self) -> bool:
-        """Whether tuning is better than the default beyond chance."""
-        return self.test.difference.mean > 0 and self.test.p_randomisation < SURE
-
-    @property
     def chosen(self) -> Setting:
         """The best setting where it is surely better, else the default, which is simpler."""
-        return self.best if self.sure else self.default
+        return self.best if self.test.sure else self.default
 
 
 def tune(
@@ -101,10 +96,10 @@ def tune(
         index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure]))
     )
     with closing(progress("tuning", "settings", 0)) as bar:
-        chooser = _Chooser(evaluator, default, index, bar)
+        choose = _chooser(evaluator, default, index, bar)
         parts = folds_of(queries, folds, seed)
-        chosen = [chooser.choose(np.setdiff1d(np.arange(queries), part)) for part in parts]
-        best = chooser.choose(np.arange(queries))
+        chosen = [choose(np.setdiff1d(np.arange(queries), part)) for part in parts]
+        best = choose(np.arange(queries))
     plain = evaluator.values(default)
     held_out: Values = np.empty_like(plain)
     held_folds = []
@@ -129,38 +124,36 @@ def tune(
     )
 
 
-class _Chooser:
-    """Chooses a setting, one group of settings after the other; of equals, the earlier and so the simpler."""
+def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: Bar) -> Callable[[Rows], Setting]:
+    """Return what chooses the setting that is best on the queries of some rows.
 
-    def __init__(self, evaluator: SettingEvaluator, default: Setting, index: Index, bar: Bar) -> None:
-        self._evaluator = evaluator
-        self._default = default
-        self._fusible = any(retrievers.kind(name).FUSES for name in index.info.retrievers)
-        self._alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
-        self._titles = index.info.weighs_titles
-        self._ranking = [name for name in stage_kinds.ranking() if _answers(index, name)]
-        self._bar = bar
+    It chooses one group of settings after the other; of equals, the earlier and so the simpler.
+    """
+    fusible = any(retrievers.kind(name).FUSES for name in index.info.retrievers)
+    alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
+    ranking = [name for name in stage_kinds.ranking() if _answers(index, name)]
 
-    def choose(self, rows: Rows) -> Setting:
-        """Return the setting that is best on the queries of ``rows``."""
-        default = self._default._replace(stages=())
-        best = self._best(parameters(default), rows)
-        if self._titles:
-            best = self._best(title_weights(best), rows)
-        if self._fusible:
-            best = self._best(fusions(default._replace(bm25=best.bm25), self._alone), rows)
-            if best.fuses:
-                best = self._best(depths(best), rows)
-        return self._best(stages(best._replace(stages=self._default.stages), self._ranking), rows)
-
-    def _best(self, settings: Sequence[Setting], rows: Rows) -> Setting:
+    def best_of(settings: Sequence[Setting], rows: Rows) -> Setting:
         means = []
         for setting in settings:
-            before = len(self._evaluator.tried)
-            means.append(float(self._evaluator.values(setting)[rows].mean()))
-            self._bar.update(len(self._evaluator.tried) - before)
+            before = len(evaluator.tried)
+            means.append(float(evaluator.values(setting)[rows].mean()))
+            bar.update(len(evaluator.tried) - before)
         highest = max(means)
         return next(setting for setting, mean in zip(settings, means, strict=True) if mean > highest - 1e-12)
+
+    def choose(rows: Rows) -> Setting:
+        plain = default._replace(stages=())
+        best = best_of(parameters(plain), rows)
+        if index.info.weighs_titles:
+            best = best_of(title_weights(best), rows)
+        if fusible:
+            best = best_of(fusions(plain._replace(bm25=best.bm25), alone), rows)
+            if best.fuses:
+                best = best_of(depths(best), rows)
+        return best_of(stages(best._replace(stages=default.stages), ranking), rows)
+
+    return choose
 
 
 def _answers(index: Index, stage: str) -> bool:
@@ -189,6 +182,9 @@ class SettingEvaluator:
         self._asked = asked
         self._qrels = qrels
         self._search = search._replace(group=True, stages=())
+        self._language = index.info.language
+        resolved = index.resolve(self._search)
+        self._texts = [(query.qid, resolved.text(query.text)) for query in asked]
         self._values: dict[Setting, Values] = {}
         # A ranking of many queries is large: only the latest are kept.
         self._ranking = remembered(4, self._ranked)
@@ -212,17 +208,18 @@ class SettingEvaluator:
             # Every k1 and b is asked for once: not to be kept.
             return _scores(self._ranked(setting.retriever, setting.bm25, self.k), self.k)
         if not setting.fuses:
-            return _scores(self._ranking(setting.retriever, None, self._deepest(setting)), self.k)
-        names = tuple(sorted(setting.fusion.weights))
-        return self._pool(names, setting.bm25, setting.fusion.depth).fused(setting.fusion, self.k)
+            return _scores(self._ranking(setting.retriever, None, self._deepest(setting.fusion.depth)), self.k)
+        names, fusion = tuple(sorted(setting.fusion.weights)), setting.fusion
+        pool, fusing = self._pool(names, setting.bm25, fusion.depth), retrievers.fusing(setting.retriever)
+        chosen = {qid: fusing.fusion_of(text, fusion, self._language) for qid, text in self._texts} if fusing else {}
+        return pool.fused_by_query(chosen, self.k)
 
-    def _deepest(self, setting: Setting) -> int:
-        return max(self.k, setting.fusion.depth, DEPTHS[-1])
+    def _deepest(self, depth: int) -> int:
+        return max(self.k, depth, DEPTHS[-1])
 
     def _pooled(self, names: tuple[str, ...], bm25: BM25Settings, depth: int) -> FusedEvaluator:
-        deepest = max(self.k, depth, DEPTHS[-1])
         weighs = {name: retrievers.kind(name).WEIGHS_WORDS for name in names}
-        rankings = {name: self._ranking(name, bm25 if weighs[name] else None, deepest) for name in names}
+        rankings = {name: self._ranking(name, bm25 if weighs[name] else None, self._deepest(depth)) for name in names}
         return FusedEvaluator(rankings, depth)
 
     def _ranked(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
@@ -239,11 +236,10 @@ def _scores(hits: Hits, k: int) -> ScoreTable:
 def as_text(tuning: Tuning) -> str:
     """Return a tuning as tables for the terminal."""
     default, held_out = tuning.default_mean, tuning.cross_validated
-    between = [f"{figure(of.low)} to {figure(of.high)}" for of in (default, held_out)]
     summary = [
-        ("default", figure(default.mean), between[0], *tuning.default.row()),
+        ("default", figure(default.mean), span(default.low, default.high), *tuning.default.row()),
         ("best on all queries", figure(tuning.best_mean), "", *tuning.best.row()),
-        ("cross-validated", figure(held_out.mean), between[1], *[""] * len(COLUMNS)),
+        ("cross-validated", figure(held_out.mean), span(held_out.low, held_out.high), *[""] * len(COLUMNS)),
     ]
     top = tuning.tried[:_SHOWN]
     rows = [(figure(mean), *setting.row()) for setting, mean in top]
@@ -265,13 +261,8 @@ def as_text(tuning: Tuning) -> str:
 
 def verdict(tuning: Tuning) -> str:
     """Return a sentence on what was chosen and why."""
-    test = tuning.test
-    low, high = f"{test.difference.low:+.4f}", f"{test.difference.high:+.4f}"
-    evidence = (
-        f"cross-validated {tuning.measure} {test.difference.mean:+.4f} against the default "
-        f"(95 % interval {low} to {high}, randomisation test p = {test.p_randomisation:.4f})"
-    )
-    if tuning.sure:
+    evidence = f"cross-validated {tuning.measure} {tuning.test.evidence(' against the default')}"
+    if tuning.test.sure:
         return f"tuned settings are chosen: {evidence}"
     return f"the default is kept: no better beyond chance, {evidence}"
 
@@ -282,12 +273,12 @@ def as_json(tuning: Tuning) -> dict[str, Any]:
         "measure": tuning.measure,
         "queries": tuning.queries,
         "seed": tuning.seed,
-        "tuned": tuning.sure,
+        "tuned": tuning.test.sure,
         "chosen": _setting(tuning.chosen),
         "default": {"setting": _setting(tuning.default), **tuning.default_mean._asdict()},
         "best": {"setting": _setting(tuning.best), "mean": tuning.best_mean},
         "cross_validated": tuning.cross_validated._asdict(),
-        "test": tuning.test._asdict() | {"difference": tuning.test.difference._asdict()},
+        "test": tuning.test.as_json(),
         "folds": [
             {"queries": fold.queries, "mean": fold.mean, "default": fold.default, "setting": _setting(fold.setting)}
             for fold in tuning.folds
@@ -305,11 +296,6 @@ def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
     comments = [line if line.startswith("#") else f"# {line}".rstrip() for line in evidence]
     while comments[-1] == "#":
         comments.pop()
-    return "\n".join(comments) + "\n\n" + yaml.safe_dump(settings(tuning, config, folder), sort_keys=False)
-
-
-def settings(tuning: Tuning, config: Config, folder: Path) -> dict[str, Any]:
-    """Return the settings of the configuration file, as mappings."""
     changed = _changed(msgspec.to_builtins(config), msgspec.to_builtins(type(config)()))
     indexes = changed.get("server", {}).get("indexes", {})
     for name, path in indexes.items():
@@ -322,7 +308,7 @@ def settings(tuning: Tuning, config: Config, folder: Path) -> dict[str, Any]:
         search["stages"] = list(chosen.stages)
     search["fusion"] = msgspec.to_builtins(chosen.fusion)
     changed["bm25"] = msgspec.to_builtins(chosen.bm25)
-    return dict(sorted(changed.items()))
+    return "\n".join(comments) + "\n\n" + yaml.safe_dump(dict(sorted(changed.items())), sort_keys=False)
 
 
 def _setting(setting: Setting) -> dict[str, Any]:

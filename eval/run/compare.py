@@ -22,7 +22,7 @@ from ...retrieval.records.trec import ranked
 from ..scoring import ranking, ties
 from ..scoring.measures import Figures, evaluate
 from ..scoring.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired
-from ..scoring.tables import figure, html_table, page, table
+from ..scoring.tables import figure, html_table, page, span, table
 from ..tasks import RANKING, RankingTask, task
 
 MOVED = 5
@@ -42,9 +42,9 @@ class Pair:
 
     def as_json(self) -> dict[str, Any]:
         """Return the pair with its tests in one mapping."""
-        test = self.test._asdict() | {"difference": self.test.difference._asdict()}
         corrected = {"holm_randomisation": self.holm_randomisation, "holm_t": self.holm_t}
-        return {"measure": self.measure, "first": self.first, "second": self.second, **test, **corrected}
+        named = {"measure": self.measure, "first": self.first, "second": self.second}
+        return {**named, **self.test.as_json(), **corrected}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +235,7 @@ def _how(comparison: Comparison) -> str:
 
 def _mean_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     return [
-        (measure, name, figure(value.mean), f"{figure(value.low)} to {figure(value.high)}")
+        (measure, name, figure(value.mean), span(value.low, value.high))
         for measure, by_run in comparison.means.items()
         for name, value in by_run.items()
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,25 @@ class PairedTest(NamedTuple):
     wins: int
     ties: int
     losses: int
+
+    @property
+    def sure(self) -> bool:
+        """Whether the second is better than the first beyond chance."""
+        return self.difference.mean > 0 and self.p_randomisation < SURE
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the tests as a mapping."""
+        return self._asdict() | {"difference": self.difference._asdict()}
+
+    def evidence(self, beside: str = "") -> str:
+        """Return the difference in words, with what it is measured ``beside``."""
+        mean, low, high = self.difference
+        interval = f"95 % interval {low:+.4f} to {high:+.4f}"
+        return f"{mean:+.4f}{beside} ({interval}, randomisation test p = {self.p_randomisation:.4f})"
+
+    def verdict(self, measure: str) -> str:
+        """Return whether something is better than before, with the evidence for that."""
+        return f"{'' if self.sure else 'no '}better than before: {measure} {self.evidence()}"
 
 
 def intervals(values: Values, seed: int) -> list[Interval]:
@@ -90,16 +109,6 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
         least = max(least, min(1.0, p * (len(defined) - done)))
         corrected[at] = least
     return corrected
-
-
-def difference_in_words(test: PairedTest, sure: bool, measure: str) -> str:
-    """Return whether something is better than before, with the evidence for that."""
-    difference = test.difference
-    evidence = (
-        f"{measure} {difference.mean:+.4f} (95 % interval {difference.low:+.4f} to "
-        f"{difference.high:+.4f}, randomisation test p = {test.p_randomisation:.4f})"
-    )
-    return f"better than before: {evidence}" if sure else f"no better than before: {evidence}"
 
 
 def _randomisation(changed: Values, seed: int) -> float:

@@ -27,6 +27,11 @@ def figure(value: float | None, digits: int = 4) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def span(low: float, high: float) -> str:
+    """Return an interval as text."""
+    return f"{figure(low)} to {figure(high)}"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
     """Return rows under a header for the terminal; the first ``left`` columns to the left, the others to the right."""
     lines = [list(header), *map(list, rows)]

@@ -7,7 +7,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 
+from .. import languages
 from ..errors import ConfigError
+from ..folding import folded, folded_with_places
+from ..store.signatures import UNSPACED
+from ..text import marks
 from .jvm import java, pack, unpack
 
 _LUCENE = "org.apache.lucene.analysis"
@@ -17,7 +21,7 @@ _PACKAGES = dict(
         "arabic=ar armenian=hy basque=eu bengali=bn brazilian=br bulgarian=bg catalan=ca czech=cz danish=da dutch=nl "
         "estonian=et finnish=fi french=fr galician=gl german=de greek=el hindi=hi hungarian=hu indonesian=id irish=ga "
         "italian=it japanese=ja latvian=lv lithuanian=lt nepali=ne norwegian=no persian=fa portuguese=pt romanian=ro "
-        "russian=ru serbian=sr sorani=ckb spanish=es swedish=sv tamil=ta telugu=te thai=th turkish=tr"
+        "russian=ru serbian=sr sorani=ckb spanish=es swedish=sv tamil=ta telugu=te turkish=tr"
     ).split()
 )
 ANALYZERS: dict[str, str] = {
@@ -26,34 +30,17 @@ ANALYZERS: dict[str, str] = {
     "english": "io.anserini.analysis.DefaultEnglishAnalyzer",
     "simple": f"{_LUCENE}.core.SimpleAnalyzer",
     "standard": f"{_LUCENE}.standard.StandardAnalyzer",
+    "thai": "factseek.ClusterAnalyzer",
     "whitespace": f"{_LUCENE}.core.WhitespaceAnalyzer",
 }
-"""Java class of each analyzer; ``english`` is Anserini's, whose scores are the published ones."""
+"""Java class of each analyzer; ``english`` is Anserini's, whose scores are the published ones, ``thai`` is ours."""
 
 LANGUAGES: dict[str, str] = {
     **{"cs": "czech", "en": "english", "ko": "cjk", "zh": "cjk", "nb": "norwegian", "nn": "norwegian"},
+    **dict.fromkeys(("th", "lo", "km", "my"), "thai"),
     **{package: name for name, package in _PACKAGES.items() if name not in ("brazilian", "czech")},
 }
 """The analyzer of each language, by ISO 639 code."""
-
-
-_ISO_639_1 = frozenset(
-    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo "
-    "es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka "
-    "kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng "
-    "nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su "
-    "sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu".split()
-)
-_THREE_LETTERS = dict(
-    pair.split("=")
-    for pair in (
-        "ara=ar ben=bn bul=bg cat=ca ces=cs cze=cs dan=da deu=de ger=de ell=el gre=el eng=en est=et eus=eu baq=eu "
-        "fas=fa per=fa fin=fi fra=fr fre=fr gle=ga glg=gl hin=hi hun=hu hye=hy arm=hy ind=id ita=it jpn=ja kor=ko "
-        "lav=lv lit=lt nep=ne nld=nl dut=nl nor=no por=pt ron=ro rum=ro rus=ru spa=es srp=sr swe=sv tam=ta tel=te "
-        "tha=th tur=tr zho=zh chi=zh"
-    ).split()
-)
-"""Codes of ISO 639-2 for languages that have an analyzer under a code of two letters."""
 
 
 def language_code(written: str) -> str:
@@ -61,12 +48,10 @@ def language_code(written: str) -> str:
 
     Raises ConfigError if it is none.
     """
-    code = re.split(r"[-_]", written.strip().lower(), maxsplit=1)[0]
-    code = _THREE_LETTERS.get(code, code)
-    if code in _ISO_639_1 or re.fullmatch(r"[a-z]{3}", code):
+    code = languages.language_code(written)
+    if code and re.fullmatch(r"\s*[A-Za-z]{2,3}\s*([-_].*)?", written, re.DOTALL):
         return code
-    meant = {name: code for code, name in LANGUAGES.items()}.get(code)
-    remedy = f"say {meant}" if meant else "give one such as en or ar; for an analyzer by name there is --analyzer"
+    remedy = f"say {code}" if code else "give one such as en or ar; for an analyzer by name there is --analyzer"
     raise ConfigError(f"language {written!r} is not a code of ISO 639", remedy=remedy)
 
 
@@ -92,8 +77,15 @@ PIECE = 50_000
 """Characters of a long text that are highlighted at once: new words are analysed in a few tenths of a second."""
 _FEW_CHUNKS = 32  # that are looked for one by one: for more, the text is read once
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
-_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")  # the same, faster
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
+_READ_JOINERS = ("persian", "sorani")
+"""The analyzers to which a joiner of no width means something."""
+_JOINS = re.compile(r"(?<=\w)[:._](?=\w)|(?<=\d)[',. ](?=\d\d\d)")
+_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[',. ]\d{3})+(?![.,]?\w)")
+_JOINED = re.compile(rf"{_NUMBER.pattern}|\w+(?:[:.]\w+)*")
+_LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
+_THOUSANDS = re.compile("[',. ]")
+_PART = re.compile(r"[^\W_]+")
 
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]
 """From words to the terms of each."""
@@ -105,14 +97,45 @@ Highlighter = Callable[[str], list[Stretch]]
 """From a text to the stretches of it that match a query, in order."""
 
 
-def word_pattern(text: str) -> re.Pattern[str]:
-    """Return the pattern of a word of ``text``."""
-    return _ASCII_WORD if text.isascii() else _WORD
+@cache
+def _word() -> re.Pattern[str]:
+    """Return the pattern of a word in any script, whose vowels may be marks, or parted by a joiner of no width."""
+    letters = rf"[^\W_](?:[^\W_]|[{marks()}\u200c])*"
+    return re.compile(rf"{letters}(?:['.]{letters})*")
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of ``text``, in order."""
-    return word_pattern(text).findall(text)
+    """Return the words of ``text``, folded, in order."""
+    return _ASCII_WORD.findall(text) if text.isascii() else _word().findall(folded(text))
+
+
+def parts_of(text: str) -> str:
+    """Return the words that stand in a folded text inside what Lucene takes for one word, with blanks between them.
+
+    These are ``Measles`` in ``BREAKING:Measles``, ``polio`` and ``vaccine`` in ``polio_vaccine``; of a number such as
+    ``657,461`` it is the number without what parts its thousands.
+    """
+    if not _JOINS.search(text):
+        return ""
+    parts: list[str] = []
+    for joined in _JOINED.findall(text):
+        if _NUMBER.fullmatch(joined):
+            parts.append(_THOUSANDS.sub("", joined))
+        elif not joined.isalnum() and any(map(str.isalpha, joined)):
+            several = _PART.findall(joined)
+            parts += several if len(several) > 1 else []
+    return " ".join(parts)
+
+
+def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
+    """Return the words of a folded text with their places, then what may be meant by parts of words and by numbers."""
+    words = [(*match.span(), match[0]) for match in (_ASCII_WORD if form.isascii() else _word()).finditer(form)]
+    if not _JOINS.search(form):
+        return words
+    dotted = [(start, part) for start, _, word in words if "." in word for part in _PART.finditer(word)]
+    parts = [(start + part.start(), start + part.end(), part[0]) for start, part in dotted]
+    numbers = [(*number.span(), _THOUSANDS.sub("", number[0])) for number in _NUMBER.finditer(form)]
+    return words + parts + numbers
 
 
 @cache
@@ -122,9 +145,16 @@ def open_analyzer(name: str) -> int:
     return opened
 
 
+def analysable(analyzer: str, text: str) -> str:
+    """Return a text in the form in which an analyzer reads it, whether of a document or of a query."""
+    form = folded(text)
+    return form if analyzer in _READ_JOINERS else form.replace("\u200c", "")
+
+
 def terms_of(analyzer: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the terms of each text as they stand in it, in one crossing."""
-    made = unpack(java("Analysis").terms(open_analyzer(analyzer), pack(texts)))
+    forms = [analysable(analyzer, text) for text in texts]
+    made = unpack(java("Analysis").terms(open_analyzer(analyzer), pack(forms)))
     return [tuple(terms.split("\0")) if terms else () for terms in made]
 
 
@@ -180,13 +210,17 @@ class TermCache:
         def marks(chunk: str) -> list[Stretch]:
             known = marks_of.get(chunk)
             if known is None:
-                words = [(match.start(), match[0]) for match in word_pattern(chunk).finditer(chunk)]
-                terms = self._learned({chunk: [word for _, word in words]})
-                known = [
-                    (start + first, start + last)
-                    for start, word in words
-                    for first, last in _inside(word, terms[word], wanted)
-                ]
+                form, starts, ends = folded_with_places(chunk)
+                words = _words_and_parts(form)
+                terms = self._learned({chunk: [word for _, _, word in words]})
+                known = []
+                for start, end, word in words:
+                    for first, last in _inside(word, terms[word], wanted):
+                        place = (start, end) if last - first == len(word) else (start + first, start + last)
+                        mark = starts[place[0]], ends[place[1] - 1]
+                        if all(mark[1] <= begin or stop <= mark[0] for begin, stop in known):
+                            known.append(mark)
+                known.sort()
                 marks_of[chunk] = known
             return known
 
@@ -204,6 +238,7 @@ class TermCache:
         """Return a function from a text to those of its chunks that hold a wanted term, or are too long to be known."""
         known: set[str] = set()
         of: tuple[_Memory, int] | None = None
+        letters = list(filter(_LETTER.search, wanted))
 
         def holding(text: str) -> set[str]:
             nonlocal known, of
@@ -211,12 +246,16 @@ class TermCache:
             if not memory.chunks.issuperset(chunks):
                 unknown = chunks - memory.chunks
                 held = {chunk for chunk in unknown if len(chunk) > LONGEST_REMEMBERED}
-                new = {chunk: words_of(chunk) for chunk in sorted(unknown - held)}
+                new = {
+                    chunk: [word for _, _, word in _words_and_parts(folded(chunk))] for chunk in sorted(unknown - held)
+                }
                 terms = self._learned(new)
                 held.update(c for c, words in new.items() if any(not wanted.isdisjoint(terms[word]) for word in words))
             if of != (memory, memory.size):
                 of = memory, memory.size
                 known = set().union(*(memory.chunks_of.get(term, ()) for term in wanted))
+            if letters and not text.isascii():
+                held.update(chunk for chunk in chunks if any(letter in folded(chunk) for letter in letters))
             return held | (chunks & known)
 
         return holding
@@ -254,10 +293,12 @@ class TermCache:
 def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[Stretch]:
     """Return what matches within a word: all of it, or, where a script has no blanks, the terms found in it."""
     matching = wanted.intersection(terms)
+    if matching and len(terms) == 1:
+        return [(0, len(word))]
+    if not word.isascii():
+        matching |= {term for term in wanted if _LETTER.search(term) and term in word}
     if not matching:
         return []
-    if len(terms) == 1:
-        return [(0, len(word))]
     pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
     return [part.span() for part in re.finditer(pattern, word, re.IGNORECASE)] or [(0, len(word))]
 

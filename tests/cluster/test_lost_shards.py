@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from factseek.cluster.build import build_shards
 from factseek.cluster.coordinator import ShardedState
-from factseek.cluster.statistics import CollectionTerms
+from factseek.cluster.rankings import CollectionTerms
 from factseek.indexer.build import BuildRequest
 from factseek.retrieval.domain import DocumentQuery, VectorQuery
 from factseek.retrieval.errors import IndexStateError

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from factseek.cluster.coordinator import ShardedState
-from factseek.cluster.rankings import ShardedRankings
-from factseek.cluster.statistics import CollectionTerms
+from factseek.cluster.rankings import CollectionTerms, ShardedRankings
 from factseek.retrieval.config import Config
 from factseek.retrieval.deadline import CutOffError, Deadline
 from factseek.retrieval.domain import Filter

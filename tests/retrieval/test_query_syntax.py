@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from factseek import parse_query
@@ -132,6 +132,8 @@ def test_dates_named_may_keep_what_has_no_date(index: Index) -> None:
     assert parse_query("measles", undated=True).search.where is None
     beside = parse_query("measles before:2020", Search(where=Filter(topic=("t",))), undated=True).search
     assert beside.where == Filter(topic=("t",), as_of="2019-12-31", undated=True)
+    bounded = parse_query("measles", Search(where=Filter(language=("en",), since="2019-01-01")), undated=True).search
+    assert bounded.where == Filter(language=("en",), since="2019-01-01", undated=True)
 
 
 def test_facets_are_counted_within_what_the_query_itself_asks_for(index: Index) -> None:
@@ -164,6 +166,10 @@ def test_each_condition_can_be_taken_back(query: str, parts: list[tuple[str, str
 
 @settings(max_examples=300)
 @given(st.text('ab2 "-:\\\u201c', max_size=30))
+@example('-"2"-a')
+@example('"2 ""2"')
+@example('-"2""b c"')
+@example('-"2"title:a -b')
 def test_a_condition_taken_back_leaves_the_others(text: str) -> None:
     parts = query_parts(text)
     for at, part in enumerate(parts):

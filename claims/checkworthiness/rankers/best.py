@@ -6,24 +6,26 @@ count, and how much, is decided on scores that each gave to statements it had no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
+from ....retrieval.encoders.runtime import available_cores
 from ....retrieval.errors import QueryError
 from ....retrieval.progress import Progress
 from ....retrieval.records.model_file import State, number
 from ...learning import stacking
-from ...learning.folds import check_enough, folds, sampled
+from ...learning.folds import average_precision, check_enough, folds, forwards, sampled
 from ...learning.stacking import Stack
 from ...settings import JOINT, Config
-from ..members import MemberReader, applies, restored
+from ..members import Member, MemberReader, Model, applies, restored
 from ..members import kind as member_kind
-from ..members._trials import Population, Trial, fitted, population, trial
 from . import Trained
 
 SUMMARY = "the strongest that needs no download: words, characters, signs, neighbours and vectors, weighed"
@@ -100,7 +102,9 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     for key in sorted({_key(language, name) for language, stack in stacks.items() for name in stack.weights}):
         where, _, name = key.partition("/")
         best = tried[where][name]
-        readers[key] = MemberReader(best.member, fitted(best, among[where], config.claims.seed))
+        own = among[where]
+        model = best.member.fit(best.rows, own.labels, own.weights, best.strength, config.claims.seed)
+        readers[key] = MemberReader(best.member, model)
     return Trained(BestRanker(readers, stacks), figures)
 
 
@@ -137,33 +141,65 @@ def _part(state: State, key: str, part: str, settings: dict[str, Any]) -> State:
     return State(settings, named)
 
 
-def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, Population], dict[str, float]]:
+class _Population(NamedTuple):
+    """Statements that a member learns from: those of one language, or of all.
+
+    ``folds`` numbers the fold of each, ``blocks`` its place in time, ``weights`` says how much it counts.
+    """
+
+    statements: list[Statement]
+    labels: NDArray[np.int64]
+    folds: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+class _Trial(NamedTuple):
+    """A member, its rows, the strength that served best, and its scores of held-out statements."""
+
+    member: Member
+    rows: Any
+    strength: float
+    scores: NDArray[np.float64]
+
+
+def _population(statements: Sequence[Statement], of_folds: NDArray[np.int64]) -> _Population:
+    """Return the statements with weights by which every language, and in it either class, counts alike."""
+    labels = np.array([statement.label for statement in statements], dtype=np.int64)
+    languages = np.array([statement.language for statement in statements])
+    weights = np.ones(len(statements))
+    for language in sorted(set(languages.tolist())):
+        for label in (0, 1):
+            rows = (languages == language) & (labels == label)
+            weights[rows] = (languages == language).sum() / (2 * max(1, rows.sum()))
+    return _Population(list(statements), labels, of_folds, forwards(statements, int(of_folds.max()) + 1), weights)
+
+
+def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, _Population], dict[str, float]]:
     """Return the statements of each language, and of all if there are several, with what sampling did to the odds."""
     settings, seed = config.claims, config.claims.seed
-    among: dict[str, Population] = {}
+    among: dict[str, _Population] = {}
     shifts: dict[str, float] = {}
     for language in sorted({statement.language for statement in statements}):
         own = [statement for statement in statements if statement.language == language]
         check_enough(own, language)
         kept, shifts[language] = sampled(own, settings.best.most_negatives, seed)
-        among[language] = population(kept, folds(kept, settings.folds, seed))
+        among[language] = _population(kept, folds(kept, settings.folds, seed))
     if len(among) > 1:
         every = [statement for own in among.values() for statement in own.statements]
-        among[_ALL] = population(every, np.concatenate([own.folds for own in among.values()]))
+        among[_ALL] = _population(every, np.concatenate([own.folds for own in among.values()]))
     return among, shifts
 
 
-def _tried(among: Mapping[str, Population], config: Config, progress: Progress) -> dict[str, dict[str, Trial]]:
+def _tried(among: Mapping[str, _Population], config: Config, progress: Progress) -> dict[str, dict[str, _Trial]]:
     """Try the members on each population; the joint ones stand with each language too, with its part of the scores."""
-    seed = config.claims.seed
     names = config.claims.best.members
     asked = {where: [name for name in names if applies(name, own.statements, config)] for where, own in among.items()}
-    tried: dict[str, dict[str, Trial]] = {where: {} for where in among}
+    tried: dict[str, dict[str, _Trial]] = {where: {} for where in among}
     with closing(progress("learning", "members", sum(map(len, asked.values())))) as bar:
         for where, own in among.items():
             for name in asked[where]:
-                plugin = member_kind(name)
-                tried[where][name] = trial(plugin.make(own.statements, config), own, seed, later=plugin.FORWARDS)
+                tried[where][name] = _trial(name, own, config)
                 bar.update(1)
     start = 0
     for where, own in among.items():
@@ -172,6 +208,42 @@ def _tried(among: Mapping[str, Population], config: Config, progress: Progress) 
             tried[where][joint] = whole._replace(scores=whole.scores[start:end])
         start = end
     return tried
+
+
+def _trial(name: str, among: _Population, config: Config) -> _Trial:
+    """Return the trial of a member with the first of its strengths whose held-out scores rank best.
+
+    Each model learns on one thread, from what is not of the fold or, of a member whose knowledge ages, from what is
+    earlier than the block. What is in no such part has the log-odds of all.
+    """
+    member, labels = member_kind(name).make(among.statements, config), among.labels
+    rows = member.features(among.statements)
+    if member_kind(name).forwards:
+        dated = among.blocks >= 0
+        blocks = [
+            (dated & (among.blocks < block), among.blocks == block) for block in range(1, int(among.blocks.max()) + 1)
+        ]
+        parts = [part for part in blocks if len(set(labels[part[0]].tolist())) == 2]
+    else:
+        parts = [(among.folds != fold, among.folds == fold) for fold in sorted(set(among.folds.tolist()))]
+    mean = float(labels.mean())
+
+    def held_out(strength: float) -> NDArray[np.float64]:
+        def score(part: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> NDArray[np.float64]:
+            learned, tested = part
+            weights = among.weights[learned]
+            model: Model = member.fit(rows[learned], labels[learned], weights, strength, config.claims.seed)
+            return model.score(rows[tested])
+
+        scores = np.full(len(labels), math.log(mean / (1 - mean)))
+        with ThreadPoolExecutor(max(1, min(available_cores(), len(parts)))) as pool:
+            for (_, tested), of_part in zip(parts, pool.map(score, parts), strict=True):
+                scores[tested] = of_part
+        return scores
+
+    tried = [(strength, held_out(strength)) for strength in member.strengths]
+    strength, scores = max(tried, key=lambda attempt: average_precision(labels, attempt[1]))
+    return _Trial(member, rows, strength, scores)
 
 
 def _key(language: str, name: str) -> str:

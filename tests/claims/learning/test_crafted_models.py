@@ -15,9 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from factseek.claims.checkworthiness import training as ranking
-from factseek.claims.checkworthiness.members import Model
-from factseek.claims.checkworthiness.members.days import Days
-from factseek.claims.checkworthiness.members.signs import Signs
+from factseek.claims.checkworthiness.members import KINDS, Model
 from factseek.claims.checkworthiness.rankers import names as rankers
 from factseek.claims.evidence.features import NAMES
 from factseek.claims.settings import Config, VerdictSettings
@@ -54,11 +52,9 @@ def saved(train: list[Statement], config: Config) -> dict[str, tuple[msgspec.Str
     for name in rankers():
         learned = ranking.train("ct2021-1a", name, [(EXAMPLE, train)], config, silent)
         models_of[name] = learned.manifest, learned.ranker.state()
-    _add(
-        models_of["best"][1], "days", Days().fit(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 1]), np.ones(3), 2.0, 0)
-    )
+    days, signs = (KINDS[name].make([], config) for name in ("days", "signs"))
+    _add(models_of["best"][1], "days", days.fit(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 1]), np.ones(3), 2.0, 0))
     labels = np.array([statement.label for statement in train])
-    signs = Signs(10, 1)
     _add(models_of["best"][1], "signs", signs.fit(signs.features(train), labels, np.ones(len(train)), 1.0, 0))
     drawn = np.random.default_rng(0)
     cases = Cases([statement.text for statement in train], drawn.normal(size=(len(train), len(NAMES))))

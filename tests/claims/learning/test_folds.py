@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from factseek.claims.learning.folds import average_precision, folds, forwards, sampled
+from factseek.claims.learning.folds import average_precision, folds
 from factseek.claims.text.words import groups, repeated
 from factseek.retrieval.domain import Statement
 
@@ -44,13 +42,6 @@ def test_folds_keep_groups_together_and_share_out_what_is_worth_checking() -> No
     assert [abs(labels[found == fold].mean() - 0.25) < 0.05 for fold in range(5)] == [True] * 5
 
 
-def test_a_debate_is_in_one_fold() -> None:
-    statements = _statements([int(n % 3 == 0) for n in range(140)], speaker="A")
-    found = folds(statements, 3, seed=0)
-    for topic in {one.topic for one in statements}:
-        assert len({fold for fold, one in zip(found, statements, strict=True) if one.topic == topic}) == 1
-
-
 def test_tweets_of_a_topic_are_in_one_fold_where_there_are_enough_topics() -> None:
     statements = _statements([int(n % 3 == 0) for n in range(140)])
     apart, mixed = folds(statements, 5, seed=0), folds([one._replace(topic="covid") for one in statements], 5, seed=0)
@@ -60,28 +51,8 @@ def test_tweets_of_a_topic_are_in_one_fold_where_there_are_enough_topics() -> No
         assert len(set(mixed[rows].tolist())) > 1
 
 
-def test_blocks_follow_the_time_of_tweets() -> None:
-    tweets = [Statement(f"{1230 + (7 * n) % 20}{n:015}", "text") for n in range(20)]
-    blocks = forwards([*tweets, Statement("no time", "text")], 4)
-    assert blocks[-1] == -1
-    assert sorted(blocks[:-1].tolist()) == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5
-    numbers = [[int(tweet.qid) for tweet, of in zip(tweets, blocks, strict=False) if of == block] for block in range(4)]
-    assert all(max(earlier) < min(later) for earlier, later in pairwise(numbers))
-    assert forwards([Statement("no time", "text")], 4).tolist() == [-1]
-
-
 def test_average_precision_is_scikit_learns_where_nothing_ties() -> None:
     drawn = np.random.default_rng(0)
     labels, scores = drawn.integers(0, 2, 50), drawn.permutation(50).astype(float)
     assert average_precision(labels, scores) == pytest.approx(average_precision_score(labels, scores))
     assert average_precision(np.zeros(3, dtype=np.int64), np.zeros(3)) == 0.0
-
-
-def test_a_sample_keeps_all_that_is_worth_checking_and_corrects_the_odds() -> None:
-    statements = _statements([1] * 3 + [0] * 97)
-    kept, shift = sampled(statements, 10, seed=0)
-    assert [one.label for one in kept].count(1) == 3
-    assert len(kept) == 33
-    assert shift == pytest.approx(np.log(30 / 97))
-    assert sampled(statements, 0, seed=0) == (statements, 0.0)
-    assert sampled(statements, 33, seed=0) == (statements, 0.0)

@@ -33,15 +33,6 @@ def test_the_sum_is_the_log_odds(share: float) -> None:
     assert probabilities[high].mean() == pytest.approx(labels[high].mean(), abs=0.12)
 
 
-def test_a_member_that_counts_against_itself_is_left_out() -> None:
-    labels = _labels()
-    scores = {"good": _member(labels, 1.0, 2), "against": -_member(labels, 1.0, 3)}
-    assert stacking.learn(scores, labels).weights.keys() == {"good"}
-    ignorant = stacking.learn({"against": scores["against"]}, labels)
-    assert ignorant.weights == {"against": 0.0}
-    assert ignorant.bias == pytest.approx(np.log(labels.mean() / (1 - labels.mean())))
-
-
 def test_two_members_rank_better_than_either_and_what_is_of_no_use_is_left_out() -> None:
     labels = _labels()
     folds = np.arange(SIZE) % 5

@@ -50,15 +50,3 @@ def test_twins_teach_nothing_of_each_other() -> None:
 
     assert right([row // 2 for row in range(120)]) < 0.65
     assert right(list(range(120))) > 0.75
-
-
-def test_other_evidence_may_be_judged_than_was_learned_from() -> None:
-    classes = np.arange(40) % 2
-    learned = np.zeros((40, len(NAMES)))
-    learned[:, 0] = classes
-    parted = split(TWO, classes, range(40), SETTINGS)
-    texts = ["x"] * 40
-    same = out_of_fold("evidence", parted, SETTINGS, Cases(texts, learned))
-    turned = out_of_fold("evidence", parted, SETTINGS, Cases(texts, learned), Cases(texts, 1 - learned))
-    assert (same.argmax(axis=1) == classes).all()
-    assert (turned.argmax(axis=1) != classes).all()

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.learning.figures import needed_confidence
 from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import models, training
-from factseek.claims.verdicts.training import Lesson, VerdictManifest
-from factseek.claims.verdicts.verdict import json_line, record
+from factseek.claims.verdicts.training import Lesson
+from factseek.claims.verdicts.verdict import json_line
 from factseek.eval.tasks import VERDICTS
 from factseek.retrieval.domain import Claim
-from factseek.retrieval.errors import QueryError, SourceError
+from factseek.retrieval.errors import QueryError
 from factseek.retrieval.progress import silent
 from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index
@@ -184,37 +183,9 @@ def test_people_get_the_verdicts_of_which_few_are_wrong(
     assert all(verdict.probabilities[verdict.label] >= least for verdict in trusting.verify(dev[:3]))
 
 
-def test_a_curve_that_is_none_is_another_version(learned: training.TrainedVerdicts, tmp_path: Path) -> None:
-    manifest = msgspec.structs.replace(learned.manifest, figures={**learned.manifest.figures, "risk": [["high", 1]]})
-    path = tmp_path / "odd.model"
-    model_file.save(path, manifest, learned.model.state())
-    with pytest.raises(SourceError, match="is a model of another version of factseek"):
-        training.load(path, Config())
-
-
-def test_a_record_shows_the_sentences(learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]) -> None:
-    (found,) = learned.verifier(finder, SETTINGS).verify(dev[:1])
-    shown = record(found)
-    assert shown["id"] == dev[0].qid and shown["claim"] == dev[0].text and shown["label"] == found.label
-    assert [one["text"] for one in shown["evidence"]] == [one.text for one in found.evidence.sentences]
-    assert set(shown["evidence"][0]) == {
-        "docid", "passage", "start", "end", "text", "similarity", "title", "url", "date", "source",
-    }  # fmt: skip
-
-
 def test_half_a_character_in_a_claim_is_written_as_an_escape(learned: training.TrainedVerdicts, finder: Finder) -> None:
     (verdict,) = learned.verifier(finder, SETTINGS).verify([Claim("1", "\ud83d vaccines")])
     assert json.loads(json_line(verdict))["claim"] == "\\ud83d vaccines"
-
-
-def test_one_label_alone_teaches_nothing(lesson: Lesson, finder: Finder, examples: Path) -> None:
-    path = examples / "fever-train.jsonl"
-    only = [claim for claim in lesson.sources[0][1] if claim.label == "REFUTES"]
-    with pytest.raises(SourceError) as refused:
-        training.train("evidence", Lesson("fever", lesson.labels, [(path, only)]), finder, SETTINGS, silent)
-    assert refused.value.line == (
-        f"{path}: every label is REFUTES; a model learns from at least two of SUPPORTS, REFUTES, NOT ENOUGH INFO"
-    )
 
 
 def test_too_few_claims_are_not_cross_validated(lesson: Lesson, finder: Finder, examples: Path) -> None:
@@ -231,54 +202,3 @@ def test_a_model_is_refused_where_it_did_not_learn(learned: training.TrainedVerd
         f"the model learned with language en, {arabic} has ar; use an index like the one it learned with, or train "
         "another model"
     )
-
-
-def test_a_model_for_another_task_or_of_another_kind_is_refused(
-    learned: training.TrainedVerdicts, tmp_path: Path
-) -> None:
-    path = tmp_path / "model"
-    model_file.save(path, learned.manifest, learned.model.state())
-    with pytest.raises(QueryError, match="was trained for fever, not for ct2020-verification; load"):
-        training.load(path, Config(), "ct2020-verification")
-
-    class Other(msgspec.Struct):
-        task: str = "tasting"
-
-    model_file.save(path, Other(), model_file.State({}, {"x": np.zeros(1)}))
-    with pytest.raises(SourceError, match="is a model for tasting, not of the kind that is needed here"):
-        training.load(path, Config(), "fever")
-
-
-def test_a_model_of_another_version_is_refused(learned: training.TrainedVerdicts, tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    state = learned.model.state()
-    fewer = model_file.State({"features": state.settings["features"][:-1]}, state.tensors)
-    for manifest, other, reason in (
-        (learned.manifest, fewer, "is a model of another version of factseek; train it again"),
-        (learned.manifest, model_file.State({}, {}), "is a model of another version of factseek; train it again"),
-        (
-            msgspec.structs.replace(learned.manifest, model="oracle"),
-            state,
-            "is a model named oracle, which this factseek does not have; train it again",
-        ),
-    ):
-        model_file.save(path, manifest, other)
-        with pytest.raises(SourceError) as refused:
-            training.load(path, Config(), "fever")
-        assert refused.value.line == f"{path}: {reason}"
-
-
-def test_what_was_tampered_with_is_refused(learned: training.TrainedVerdicts, tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    model_file.save(path, learned.manifest, learned.model.state())
-    content = path.read_bytes()
-    for offset in (len(content) - 1, len(content) // 2, 100):
-        path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
-        with pytest.raises(SourceError):
-            model_file.load(path, VerdictManifest)
-    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(SourceError, match="was changed after it was written: its checksum does not agree; train"):
-        model_file.load(path, VerdictManifest)
-    path.write_bytes(content.replace(b'\\"layout\\":1', b'\\"layout\\":9', 1))
-    with pytest.raises(SourceError, match="is a model of layout 9, this factseek reads layout 1; train it again"):
-        model_file.load(path, VerdictManifest)

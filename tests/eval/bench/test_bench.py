@@ -20,7 +20,6 @@ from factseek.eval.bench.load import Load, measure
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.run.judge import score_files as score
 from factseek.eval.run.judged import JudgedFiles, read_judged
-from factseek.eval.scoring.machine import peak_megabytes, this_machine
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.tables import html_table, markdown_table
 from factseek.indexer.build import BuildRequest, build
@@ -105,21 +104,6 @@ def test_sizes_are_of_what_a_retriever_needs(example) -> None:
     assert by_name["hybrid"].build_seconds == segment.text_seconds + segment.vector_seconds
 
 
-def test_a_query_without_words_is_timed_for_no_one(example, files, tmp_path) -> None:
-    queries = tmp_path / "queries.tsv"
-    queries.write_text("1000000000000000101\t!!!\n1000000000000000102\tmeasles\n")
-    given = JudgedFiles(task="trec", queries=queries, qrels=files.qrels)
-    request = BenchRequest(name="x", retrievers=("bm25",), measures=("AP",), timed=3)
-    with Index(example) as index:
-        judged = read_judged(given, index)
-        measured = bench(index, judged, request)
-    assert measured.quality.queries == 2
-    assert judged.notes == (
-        "20 of 22 judged queries are not in queries.tsv",
-        "2 of 6 relevant documents are not in the index: 'en-vaccines-autism', 'en-vaccines-measles'",
-    )
-
-
 class Links(HTMLParser):
     """Collect what a page would fetch."""
 
@@ -164,16 +148,6 @@ def test_the_command_writes_its_reports(usual, command, tmp_path) -> None:
     assert list(report["quality"]["means"]) == ["RR@10", "AP"]
     assert report["machine"]["cores"] >= 1
     assert sorted(path.name for path in folder.iterdir()) == ["bench.html", "bench.json", "bench.md", "bench.png"]
-
-
-def test_this_machine_is_described() -> None:
-    machine = this_machine()
-    assert str(machine).startswith(f"{machine.cores} core")
-    assert machine.processor
-    before = peak_megabytes()
-    held = bytearray(200_000_000)
-    assert peak_megabytes() >= before
-    assert peak_megabytes() >= len(held) / 1e6
 
 
 def test_a_load_that_fails_is_said_in_one_line(tmp_path) -> None:
@@ -265,18 +239,3 @@ def test_the_quality_of_a_re_ranked_search_is_that_of_its_run(usual, files, comm
         assert code == 0, err
         scores = score("trec", [files.qrels], [run], ScoreOptions())
         assert means[name]["mean"] == pytest.approx(scores.values["nDCG@10"], abs=1e-12)
-
-
-def test_dense_needs_vectors(root, files, command, tmp_path) -> None:
-    folder = tmp_path / "index"
-    build(
-        BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False),
-        Config(),
-    )
-    usual = ["--index", folder, "--queries", files.queries, "--qrels", files.qrels, "--output", tmp_path / "out"]
-    code, _, err = command("bench", *usual, "--retrievers", "bm25,dense")
-    assert code == 2
-    assert (
-        err
-        == f"factseek: {folder}: was built without vectors: it answers bm25, not dense; rebuild it without --no-dense\n"
-    )

@@ -160,19 +160,6 @@ def test_what_cannot_be_learned_is_told_in_one_line(
     assert not (tmp_path / "model").exists()
 
 
-def test_judgements_that_the_index_lacks_are_counted_and_named(
-    asked: list[object], examples: Path, tmp_path: Path, command: Command
-) -> None:
-    lines = (examples / "qrels-en.txt").read_text("utf-8")
-    known = lines.split()[0]
-    extra = "".join(f"{known} 0 aa-gone-{number} 1\n" for number in range(4))
-    (tmp_path / "qrels").write_text(lines + extra, "utf-8")
-    asked[asked.index("--qrels") + 1] = tmp_path / "qrels"
-    code, _, said = command(*asked)
-    assert code == 0
-    assert "are not in the index: 'aa-gone-0', 'aa-gone-1', 'aa-gone-2', ...\n" in said.replace('"', "'")
-
-
 def test_a_full_disk_leaves_nothing(
     asked: list[object], tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,18 +170,5 @@ def test_a_full_disk_leaves_nothing(
     code, printed, said = command(*asked)
     assert (code, printed) == (2, "")
     assert said.splitlines()[-1].startswith(f"factseek: {tmp_path}")
-    assert "Traceback" not in said
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_interruption_leaves_nothing(
-    asked: list[object], tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(training, "combination", interrupted)
-    code, printed, said = command(*asked)
-    assert (code, printed) == (130, "")
     assert "Traceback" not in said
     assert list(tmp_path.iterdir()) == []

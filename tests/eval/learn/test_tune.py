@@ -35,7 +35,7 @@ from factseek.settings import Config, convert, read
 from tests.conftest import ROOT, overriding
 from tests.small_models import small_cross_encoder
 
-DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings(weights={"bm25": 0.4, "dense": 0.6}))
+DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings(weights={"bm25": 0.5, "dense": 0.5}))
 OTHER = Setting(
     "hybrid", BM25Settings(k1=1.6, b=0.75), FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6})
 )
@@ -154,7 +154,7 @@ def planted(monkeypatch, example, files, where) -> Tuning:
 
 def test_what_is_better_everywhere_is_chosen(monkeypatch, example, files) -> None:
     tuning = planted(monkeypatch, example, files, list(range(22)))
-    assert tuning.sure
+    assert tuning.test.sure
     assert tuning.chosen.fusion.kind == "minmax"
     assert tuning.cross_validated.mean == 0.75
     assert verdict(tuning).startswith("tuned settings are chosen: cross-validated nDCG@10 +0.5000 against the default")
@@ -165,7 +165,7 @@ def test_what_is_better_on_one_query_is_not(monkeypatch, example, files) -> None
     assert tuning.best.fusion.kind == "minmax"
     assert tuning.best_mean > tuning.default_mean.mean
     assert tuning.cross_validated.mean == tuning.default_mean.mean == 0.25
-    assert not tuning.sure
+    assert not tuning.test.sure
     assert tuning.chosen == DEFAULT
     assert verdict(tuning).startswith("the default is kept: no better beyond chance, ")
 
@@ -285,6 +285,9 @@ BAD = [
     (["--seed", "-1"], "--seed -1: give a number from 0"),
     (["--sample", "1"], "--sample 1: give a number of queries, 2 or more"),
     (["--measure", "AP,RR"], "--measure AP,RR: give one measure"),
+    (["--measure", "AP(rel=0)"], "measure 'AP(rel=0)': rel is not between 1 and 1,000"),
+    (["--output", "/dev/null"], "/dev/null: is not a regular file; name one that is, or a new one"),
+    (["--output", "{root}/examples/qrels-en.txt"], "{root}/examples/qrels-en.txt: is read by this command and would be written over; name another file"),
     (["--measure", "beauty"], "unknown measure 'beauty'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
     (["--task", "fever"], "fever: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
     (["--output", "{folder}/no/x.yaml"], "{folder}/no/x.yaml: there is no folder {folder}/no; make it first"),
@@ -298,7 +301,7 @@ def test_bad_input(arguments, message, usual, command, tmp_path) -> None:
     (tmp_path / "mine.yaml").write_text("search: {k: 3}\n")
     (tmp_path / "other.tsv").write_text("q1\tmeasles\n")
     root = ROOT
-    more = [part.format(folder=tmp_path) for part in arguments]
+    more = [part.format(folder=tmp_path, root=root) for part in arguments]
     code, out, err = command("tune", *overriding([*usual, "--output", tmp_path / "x.yaml"], more))
     assert (code, out) == (2, "")
     assert err == f"factseek: {message.format(folder=tmp_path, root=root)}\n"

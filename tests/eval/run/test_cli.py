@@ -39,6 +39,7 @@ def files(tmp_path):
         "run2": "q1 Q0 d2 1 2 t\nq2 Q0 d2 1 2 t\n",
         "bad": "q1 Q0 d1 1 nan t\nq1 Q0\n",
         "odd": "q1 Q0 d1 0 2 t\n",
+        "other": "Q1 Q0 d1 1 2 t\n",
         "queries": "q1\tone\nq2\ttwo\n",
     }
     for name, content in contents.items():
@@ -138,6 +139,9 @@ def test_score_says_by_how_much_ties_change_each_figure(files, command):
         (["score", "tracks", "--gold", "qrels", "--run", "run"], 2, "unknown task 'tracks'; the tasks are ct2020-claims, ct2020-evidence, ct2020-verification, ct2021-1a, ct2021-1b, ct2025-4b, fever, source-retrieval, trec, or the path of a .yaml that describes one"),
         (["score", "fever", "--gold", "qrels", "--run", "run", "--measures", "AP"], 2, "--measures AP: fever has measures of its own alone; it is for ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
         (["score", "trec", "--gold", "qrels", "--run", "run", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
+        (["compare", "--qrels", "qrels", "run"], 2, "compare: give two runs or more"),
+        (["compare", "--qrels", "qrels", "run", "run"], 2, "compare: a run is given twice"),
+        (["compare", "--qrels", "qrels", "run", "other"], 1, "{f}/other: no query in common with the judgements: the judgements have 'q1', the run 'Q1'; 'q1' and 'Q1' differ by case alone: ids are compared letter by letter"),
         (["compare", "--qrels", "qrels", "run", "run2", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
         (["compare", "--qrels", "qrels", "run", "run2", "--seed", "-1"], 2, "--seed -1: give a number from 0"),
         (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is read by this command and would be written over; name another file"),

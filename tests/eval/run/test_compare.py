@@ -8,10 +8,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from factseek.eval.run.compare import as_html, as_text, compare, read_runs
+from factseek.eval.run.compare import as_html, compare
 from factseek.eval.scoring.statistics import holm
-from factseek.retrieval.errors import CheckFailed, QueryError
-from factseek.retrieval.records.trec import read_qrels
 
 pytestmark = pytest.mark.inner
 
@@ -83,70 +81,3 @@ def test_the_page_opens_without_a_network_and_escapes_names():
     assert "@import" not in page and "url(http" not in page
     assert "b" not in links.names and "note" not in links.names
     assert "&lt;b&gt;&amp;" in page and "a &lt;note&gt;" in page
-
-
-def test_the_tables_say_what_was_done():
-    qrels, runs = tables()
-    text = as_text(compare(qrels, runs, MEASURES, seed=5))
-    assert "30 queries; difference is second minus first; 10,000 resamples, seed 5; " in text
-    assert "Holm's correction over all 9 tests of a kind" in text
-    assert "most moved, by AP:" in text
-
-
-@pytest.fixture
-def files(tmp_path):
-    (tmp_path / "a").mkdir()
-    contents = {
-        "qrels": "q1 0 d1 1\nq2 0 d2 1\n",
-        "run.txt": "q1 Q0 d1 1 2 t\nq2 Q0 d1 1 2 t\n",
-        "a/run.txt": "q1 Q0 d1 1 2 t\nq9 Q0 d1 1 2 t\n",
-        "other": "Q1 Q0 d1 1 2 t\n",
-        "bad": "q1 Q0 d1 1 nan t\n",
-    }
-    for name, content in contents.items():
-        (tmp_path / name).write_text(content)
-    return tmp_path
-
-
-def test_a_run_for_other_queries_is_refused_not_compared():
-    qrels = {"q1": {"d1": 1}}
-    with pytest.raises(CheckFailed) as refused:
-        compare(qrels, {"mine": {"q1": {"d1": 1.0}}, "theirs": {"x1": {"d1": 1.0}}}, ["AP"], seed=0)
-    expected = "theirs: no query in common with the judgements: the judgements have 'q1', the run 'x1'"
-    assert str(refused.value) == expected
-    with pytest.raises(CheckFailed, match=r"the run is empty$"):
-        compare(qrels, {"mine": {"q1": {"d1": 1.0}}, "theirs": {}}, ["AP"], seed=0)
-
-
-def test_runs_are_named_by_their_file_or_path(files):
-    qrels = read_qrels(files / "qrels")
-    runs, notes = read_runs("trec", [files / "run.txt", files / "a/run.txt"], qrels)
-    assert list(runs) == [str(files / "run.txt"), str(files / "a/run.txt")]
-    assert notes == (f"{files / 'a/run.txt'}: not judged and left out: 1 of the run's 2, such as query 'q9'",)
-
-
-@pytest.mark.parametrize(
-    ("task", "names", "error", "message"),
-    [
-        ("trec", ["run.txt"], QueryError, "compare: give two runs or more"),
-        ("trec", ["run.txt", "a/../run.txt"], QueryError, "compare: a run is given twice"),
-        ("fever", ["run.txt", "bad"], QueryError, "fever: is not a ranking task: its submissions are not compared"),
-        (
-            "trec",
-            ["run.txt", "bad"],
-            CheckFailed,
-            "bad:1: score 'nan' is not a finite number; and 1 more error; not scored",
-        ),
-        (
-            "trec",
-            ["run.txt", "other"],
-            CheckFailed,
-            "other: no query in common with the judgements: the judgements have 'q1', the run 'Q1'; "
-            "'q1' and 'Q1' differ by case alone: ids are compared letter by letter",
-        ),
-    ],
-)
-def test_what_cannot_be_compared_is_said(files, task, names, error, message):
-    with pytest.raises(error) as caught:
-        read_runs(task, [files / name for name in names], read_qrels(files / "qrels"))
-    assert caught.value.line.removeprefix(f"{files}/") == message

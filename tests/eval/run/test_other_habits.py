@@ -16,8 +16,6 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.records.table_shape import SAVE_AS_UTF8
 from factseek.settings import Config
 
-QUERIES = {"K-01": "measles vaccine, deaths", "K-02": 'the "measles" vaccine'}
-
 
 @pytest.fixture(scope="module")
 def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -40,40 +38,15 @@ def factseek(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str
     return command
 
 
+QUERIES = {"K-01": "measles vaccine, deaths", "K-02": 'the "measles" vaccine'}
+
+
 def sheet(header: list[str], delimiter: str, first: tuple[str, ...] = ()) -> str:
     content = io.StringIO()
     rows = csv.writer(content, delimiter=delimiter)
     rows.writerow(header)
     rows.writerows([*first, qid, text] for qid, text in QUERIES.items())
     return content.getvalue()
-
-
-FILES = {
-    "CSV of Excel": sheet(["Claim ID", "Claim"], ",").encode("utf-8-sig"),
-    "CSV of a German Excel": sheet(["ID", "Statement"], ";").encode("utf-8-sig"),
-    "Unicode text of Excel": sheet(["ID", "Claim"], "\t").encode("utf-16"),
-    "CSV of pandas": sheet(["qid", "query"], ",").encode(),
-    "CSV with columns beside": sheet(["language", "id", "text"], ",", ("en",)).encode(),
-    "JSON lines": "".join(json.dumps({"qid": qid, "query": text}) + "\n" for qid, text in QUERIES.items()).encode(),
-    "CSV that tells Excel its delimiter": b"sep=;\r\n" + sheet(["ID", "Claim"], ";").encode(),
-    "a JSON list": json.dumps([{"id": qid, "claim": text} for qid, text in QUERIES.items()], indent=1).encode(),
-    "topics": "".join(f"<top>\n<num>{q}</num>\n<title>{t}</title>\n</top>\n" for q, t in QUERIES.items()).encode(),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("habit", FILES)
-def test_her_queries_become_the_same_run(habit, example, factseek, tmp_path: Path) -> None:
-    plain = tmp_path / "plain.tsv"
-    plain.write_text("".join(f"{qid}\t{text}\n" for qid, text in QUERIES.items()))
-    hers = tmp_path / "hers"
-    hers.write_bytes(FILES[habit])
-    for queries in (plain, hers):
-        run = factseek("run", "trec", "--queries", queries, "--index", example, "--output", f"{queries}.run")
-        assert run == (0, ""), habit
-    if habit == "Unicode text of Excel":
-        assert set((tmp_path / "hers.run").read_text().split()) >= set(QUERIES)  # quotes stand in it as Excel puts them
-    else:
-        assert (tmp_path / "hers.run").read_bytes() == (tmp_path / "plain.tsv.run").read_bytes()
 
 
 def test_her_tweets_as_a_sheet_of_excel(example, factseek, tmp_path: Path) -> None:

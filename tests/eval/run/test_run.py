@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import resource
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 
 from factseek import commands
 from factseek.eval.files.answers import TaskQuery
-from factseek.eval.run.batch import filtered_queries, search_of
+from factseek.eval.run.batch import filtered_queries
 from factseek.eval.run.run import RunRequest
 from factseek.eval.run.run import run as run_queries
 from factseek.indexer.build import BuildRequest, build
@@ -220,12 +219,6 @@ def test_bad_input(arguments, message, example, tmp_path, command) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"queries.tsv", "long.tsv", "empty.tsv"}
 
 
-def test_a_task_takes_what_is_asked_before_its_own_habit() -> None:
-    assert search_of("ct2025-4b", Search()) == Search(k=5, profile="tweet")
-    assert search_of("ct2025-4b", Search(k=1, profile="plain")) == Search(k=1, profile="plain")
-    assert search_of("trec", Search()) == Search(k=1000)
-
-
 @pytest.mark.parametrize("after", [1, 9])
 def test_an_interrupted_run_leaves_what_was_there(after: int, example: Path, root: Path, tmp_path: Path) -> None:
     output = tmp_path / "run.txt"
@@ -270,14 +263,3 @@ def test_a_run_whose_sidecar_finds_no_room_writes_nothing(example: Path, tmp_pat
         assert list(tmp_path.iterdir()) == [queries]
         run_queries(request, index)
     assert output.read_text("utf-8").count("\n") == 2
-
-
-def test_an_output_has_the_rights_that_new_files_have(example: Path, root: Path, tmp_path: Path) -> None:
-    request = RunRequest(task="trec", queries=root / "examples/queries-en.tsv", output=tmp_path / "run.txt")
-    usual = os.umask(0o002)
-    try:
-        with Index(example) as index:
-            run_queries(request, index)
-    finally:
-        os.umask(usual)
-    assert (tmp_path / "run.txt").stat().st_mode & 0o777 == 0o664

@@ -128,11 +128,6 @@ def test_the_largest_level_cut_and_grade_are_computed():
     assert figures.values.tolist() == [[1.0, 1e-6, 1.0]]
 
 
-def test_no_name_is_a_users_error():
-    with pytest.raises(QueryError, match=r"^no measure is named; for example AP,P@10,nDCG@10$"):
-        named(" , ")
-
-
 def test_a_judged_query_without_results_counts_0():
     qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}
     figures = evaluate(qrels, {"1": {"a": 1.0}, "2": {}, "9": {"a": 1.0}}, ["AP", "RR@5"])

@@ -66,22 +66,11 @@ def test_equal_runs_do_not_differ():
     assert found == ((0.0, 0.0, 0.0), 1.0, None, None, 0, 50, 0)
 
 
-def test_one_query_has_no_t_test():
-    found = paired(np.array([0.2]), np.array([0.7]), 0)
-    assert (found.p_randomisation, found.p_t, found.effect, found.wins) == (1.0, None, None, 1)
-
-
 def test_the_seed_decides_and_nothing_else():
     first, second = drawn(200)
     assert paired(first, second, 7) == paired(first, second, 7)
     assert intervals(np.stack([first, second], 1), 7) == intervals(np.stack([first, second], 1), 7)
     assert paired(first, second, 7).difference != paired(first, second, 8).difference
-
-
-def test_columns_are_resampled_together():
-    first, second = drawn(100)
-    both = intervals(np.stack([first, second], 1), 0)
-    assert both[0] == pytest.approx(intervals(first[:, None], 0)[0])
 
 
 def test_holms_correction():

@@ -42,22 +42,27 @@ def test_reads_its_queries_in_order(sample, put):
     assert len(queries) == len(sample.records)
 
 
-def test_what_it_writes_passes_its_own_check(sample, put, tmp_path):
+def test_what_it_writes_passes_its_check_reads_back_and_scores(sample, put, tmp_path):
     of_task = task(sample.task)
-    of_task.write(sample.records, tmp_path / "run", "team-run1")
-    report = of_task.check(tmp_path / "run", put("input", sample.input))
-    assert report.messages == []
+    for name in ("run", "again"):
+        of_task.write(sample.records, tmp_path / name, "team-run1")
+    content = (tmp_path / "run").read_bytes()
+    assert content == (tmp_path / "again").read_bytes()
+    assert b"\r" not in content and content.endswith(b"\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "run"]
+    assert of_task.check(tmp_path / "run", put("input", sample.input)).messages == []
     assert of_task.check(tmp_path / "run").messages == []
-
-
-def test_writes_the_same_bytes_with_unix_line_ends(sample, tmp_path):
-    for name in ("one", "two"):
-        task(sample.task).write(sample.records, tmp_path / name, "team-run1")
-    content = (tmp_path / "one").read_bytes()
-    assert content == (tmp_path / "two").read_bytes()
-    assert b"\r" not in content
-    assert content.endswith(b"\n")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
+    back = of_task.read_submission(tmp_path / "run")
+    assert len(back) == len(sample.records)
+    if sample.task in RANKING.names():
+        assert {qid: [hit.docid for hit in hits] for qid, hits in back.items()} == {
+            qid: [hit.docid for hit in hits] for qid, hits in sample.records.items()
+        }
+    scores = of_task.score([put("gold", sample.gold)], [tmp_path / "run"], ScoreOptions())
+    assert next(iter(scores.values)) == scores.official == of_task.OFFICIAL
+    assert scores.values[of_task.OFFICIAL] == pytest.approx(sample.official)
+    assert scores.as_json(per_query=True)[of_task.OFFICIAL] == scores.values[of_task.OFFICIAL]
+    assert scores.per_query
 
 
 def test_failed_write_leaves_what_was_there(sample, put, tmp_path):
@@ -88,27 +93,6 @@ def test_takes_the_options_that_it_names(sample, put, tmp_path):
         options = ScoreOptions(measures=("P@2", "RR"))
         scores = of_task.score([put("gold", sample.gold)], [tmp_path / "run"], options)
         assert (list(scores.values), scores.official) == (["P@2", "RR"], of_task.OFFICIAL)
-
-
-def test_reads_back_what_it_wrote(sample, tmp_path):
-    of_task = task(sample.task)
-    of_task.write(sample.records, tmp_path / "run", "team-run1")
-    back = of_task.read_submission(tmp_path / "run")
-    assert len(back) == len(sample.records)
-    if sample.task in RANKING.names():
-        assert {qid: [hit.docid for hit in hits] for qid, hits in back.items()} == {
-            qid: [hit.docid for hit in hits] for qid, hits in sample.records.items()
-        }
-
-
-def test_scores_with_the_official_measure_first(sample, put, tmp_path):
-    of_task = task(sample.task)
-    of_task.write(sample.records, tmp_path / "run", "team-run1")
-    scores = of_task.score([put("gold", sample.gold)], [tmp_path / "run"], ScoreOptions())
-    assert next(iter(scores.values)) == scores.official == of_task.OFFICIAL
-    assert scores.values[of_task.OFFICIAL] == pytest.approx(sample.official)
-    assert scores.as_json(per_query=True)[of_task.OFFICIAL] == scores.values[of_task.OFFICIAL]
-    assert scores.per_query
 
 
 def test_swapped_files_are_recognised(sample, put, tmp_path):

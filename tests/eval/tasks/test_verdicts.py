@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from factseek.eval.tasks import VERDICTS
 from factseek.retrieval.domain import Claim
-from factseek.retrieval.errors import QueryError, SourceError
 
 
 def test_fever_claims_come_with_label_and_groups(root: Path) -> None:
@@ -39,23 +36,3 @@ def test_labels_may_be_json_and_in_small_letters(tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     path.write_text('{"topic_id": "T", "tweet_id": "1", "tweet_text": "x", "label": "true"}\n')
     assert VERDICTS.load("ct2020-verification").read_claims(path, labelled=True)[0].label == "TRUE"
-
-
-@pytest.mark.parametrize("name", VERDICTS.names())
-def test_what_is_written_passes_its_check(name: str, root: Path, tmp_path: Path) -> None:
-    source = root / "examples" / ("fever-dev.jsonl" if name == "fever" else "claims-ar.tsv")
-    claims = VERDICTS.load(name).read_claims(source, labelled=False)
-    labels = VERDICTS.load(name).LABELS
-    output = tmp_path / "out"
-    records = [(claim, labels[i % len(labels)], [("page", 3)]) for i, claim in enumerate(claims)]
-    VERDICTS.load(name).write_verdicts(records, output, "me")
-    assert not VERDICTS.load(name).check(output, source).errors
-    with pytest.raises(QueryError, match="MAYBE"):
-        VERDICTS.load(name).write_verdicts([(claims[0], "MAYBE", [])], output, "me")
-
-
-def test_a_claim_that_comes_twice_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "claims.tsv"
-    path.write_text("topic_id\ttweet_id\ttweet_text\nT\t1\tx\nT\t1\ty\n")
-    with pytest.raises(SourceError, match=r"claims.tsv:3: claim 'T/1' is on line 2 already"):
-        VERDICTS.load("ct2020-verification").read_claims(path, labelled=False)

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.claims.checkworthiness.members.days import Days, Moments, restore_moments
+from factseek.claims.checkworthiness.members import Moments, restored
+from factseek.claims.settings import Config
 from factseek.claims.text.surface import written
 from factseek.retrieval.domain import Statement
+from factseek.retrieval.records.model_file import State
 
 NUMBERS = [
     # Examples of the form in X's own documentation, and in an encyclopaedia.
@@ -52,13 +54,5 @@ def test_scores_are_finite_and_those_of_each_tweet_alone(moments: list[float]) -
     together = LEARNED.score(np.array(moments))
     assert np.isfinite(together).all()
     assert together.tolist() == [float(LEARNED.score(np.array([one]))[0]) for one in moments]
-    assert restore_moments(LEARNED.state()).score(np.array(moments)).tolist() == together.tolist()
-
-
-def test_a_member_reads_moments_and_keeps_them() -> None:
-    tweets = [Statement(number, "text", label=label) for label, (number, _) in enumerate(NUMBERS)]
-    member = Days((3.0,))
-    rows = member.features([*tweets, Statement("3", "text")])
-    assert rows.shape == (3,)
-    model = member.fit(rows[:2], np.array([0, 1]), np.ones(2), 3.0, seed=0)
-    assert model.score(rows)[0] < 0 < model.score(rows)[1]
+    again = restored("days", State({}, {}), LEARNED.state(), Config()).model
+    assert again.score(np.array(moments)).tolist() == together.tolist()
