@@ -1,17 +1,16 @@
 # factseek, serving the bundled example: docker build -t factseek . && docker run --rm -p 127.0.0.1:8000:8000 factseek
 # Java and the embedded encoder come as Python packages: nothing else is installed.
-ARG BASE=python:3.11-slim-bookworm
+ARG BASE=python:3.13-slim-trixie
 
 FROM ${BASE} AS build
-# Where pip reads packages, if not from its default; torch's own index has builds without CUDA, several gigabytes less.
-ARG PIP_INDEX_URL
-ARG PIP_EXTRA_INDEX_URL
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 XDG_CACHE_HOME=/var/cache
-RUN python -m venv /opt/factseek
-ENV PATH=/opt/factseek/bin:$PATH
+# Where uv reads packages, if not from its default. torch only exports and trains: serving and indexing do without it.
+ARG UV_DEFAULT_INDEX
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 UV_NO_CACHE=1 XDG_CACHE_HOME=/var/cache
+RUN python -m venv /opt/factseek && pip install uv
+ENV PATH=/opt/factseek/bin:$PATH VIRTUAL_ENV=/opt/factseek
 WORKDIR /src
 COPY . .
-RUN pip install --constraint constraints.txt '.[multilingual]'
+RUN uv pip install --override packaging/serving.txt --constraint constraints.txt '.[multilingual]'
 # The example is indexed here, which also exports the encoder: a container needs no network. A search leaves what starts
 # quicker and takes less memory the next time, the archive of Java's classes and the model of languages.
 WORKDIR /srv/factseek

@@ -12,9 +12,10 @@ __all__ = ["Config", "convert", "load", "read"]
 
 
 def load(path: str | Path | None = None) -> Config:
-    """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./config.yaml``, else the defaults.
+    """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``, else ``./config.yaml``.
 
-    Paths in the file are taken from the file's own folder.
+    Without any of them it is the defaults. A ``config.yaml`` that says nothing of ours is passed over with a line on
+    standard error. Paths in the file are taken from the file's own folder.
     Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
     """
     return config.load(path, Config)

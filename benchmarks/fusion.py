@@ -33,7 +33,9 @@ from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.config import Config, FusionSettings
 from factseek.retrieval.domain import Hit, Qrels
 from factseek.retrieval.files import write_atomically
+from factseek.retrieval.records.runs import ScoreTable
 from factseek.retrieval.records.trec import read_qrels
+from factseek.retrieval.retrievers import fusing as fusing_kind
 from factseek.retrieval.retrievers import kind
 from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
@@ -54,11 +56,11 @@ EQUAL = dict.fromkeys(PAIR, 0.5)
 COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
 """The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
 
-BEFORE = FusionSettings(kind="minmax", weights=EQUAL)
+BEFORE = FusionSettings(kind="zscore", weights={"bm25": 0.4, "dense": 0.6})
 """The default before the present one."""
 
 DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PAIR})
-"""The way that a search fuses unasked."""
+"""The way that a search fuses unasked: it depends on the language of the query."""
 
 Ranking = dict[str, list[Hit]]
 """The documents found for each qid, best first."""
@@ -97,7 +99,8 @@ def main() -> None:
     args = parser.parse_args()
     ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder())]
     # The ways that ``factseek tune`` tries; the one that others are compared with is the first.
-    ways = [setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())]
+    tried = fusions(Setting("hybrid", Config().bm25, COMPARED), ())
+    ways = [*(setting.fusion for setting in tried), DEFAULT]
     parts = {
         "fusion": report([evaluated(case, ways) for case in ranked_cases], ways),
         "languages": languages_report([case for case in ranked_cases if case.family == XQUAD], DEFAULT),
@@ -172,9 +175,17 @@ def _within(folder: Path, language: str) -> Case:
 def evaluated(case: Case, ways: Sequence[FusionSettings]) -> MeasuredCase:
     """Return the measure of each query of a case under each way of fusing."""
     pool = FusedEvaluator(case.rankings, DEPTH)
-    fused = [evaluate(case.qrels, pool.fused(way, CUT), [MEASURE]).values[:, 0] for way in ways]
+    fused = [evaluate(case.qrels, _fused(pool, case, way), [MEASURE]).values[:, 0] for way in ways]
     alone = {name: evaluate(case.qrels, _run(of), [MEASURE]).values[:, 0].mean() for name, of in case.rankings.items()}
     return MeasuredCase(case.name, case.family, np.stack(fused), alone)
+
+
+def _fused(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTable:
+    """Return the fused ranking of each query of a case; the default looks at its language."""
+    fusing = fusing_kind("hybrid")
+    language = case.collection.language or "en"
+    ways = {query.qid: fusing.fusion_of(query.text, way, language) if fusing else way for query in case.queries}
+    return pool.fused_by_query(ways, CUT)
 
 
 def family_means(measured: Sequence[MeasuredCase]) -> NDArray[np.float64]:
@@ -264,7 +275,7 @@ def languages_report(xquad: Sequence[Case], fusion: FusionSettings) -> str:
     values = {}
     for case in xquad:
         runs = {name: _run(ranking) for name, ranking in case.rankings.items()}
-        runs["hybrid"] = FusedEvaluator(case.rankings, DEPTH).fused(fusion, CUT)
+        runs["hybrid"] = _fused(FusedEvaluator(case.rankings, DEPTH), case, fusion)
         qrels = {qid: case.qrels[qid] for qid in sorted(case.qrels)}
         values[case.name] = {name: evaluate(qrels, run, [RANK]).values[:, 0] for name, run in runs.items()}
     across = [of for name, of in values.items() if " over " in name]

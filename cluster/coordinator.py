@@ -202,7 +202,8 @@ class ShardedState:
         fusing = retrievers.fusing(name)
         if fusing is None:
             return ShardedRanking(name, config, self)
-        return fusing.fused(self.rankings(fusing.rankings(name, config), config), config, group=config.search.group)
+        ranked = self.rankings(fusing.rankings(name, config), config)
+        return fusing.fused(ranked, config, self.manifest.language, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of several names, made together with these settings."""

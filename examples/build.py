@@ -1,5 +1,5 @@
-"""Build the bundled example indexes, ``example-en`` and ``example-ar``, with what the page shows of them, unless
-it is there and current: a ranker of check-worthiness, a model of verdicts for each."""
+"""Build the bundled example indexes, ``example-en`` and ``example-ar``, and a ranker of check-worthiness, unless they
+are there and current."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import NamedTuple
 
 from factseek import commands, settings
 from factseek.claims import settings as claims
 from factseek.claims.checkworthiness import training
-from factseek.claims.evidence.extractors import open_contrast
-from factseek.claims.verdicts import training as verdicts
 from factseek.indexer.sources import describe
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import FactseekError, IndexStateError
@@ -36,21 +33,6 @@ TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.m
 """The training file of the ranker, and the name of the ranker's file among the indexes."""
 
 
-class Lesson(NamedTuple):
-    """The task and the sources that a model of verdicts learns from, and the name of its file among the indexes."""
-
-    task: str
-    sources: tuple[str, ...]
-    file: str
-
-
-VERDICTS = {
-    "example-en": Lesson("fever", ("fever-train.jsonl", "fever-dev.jsonl", "fever-negated.jsonl"), "verdicts-en.model"),
-    "example-ar": Lesson("ct2020-verification", ("verification-ar.tsv",), "verdicts-ar.model"),
-}
-"""What is learned from, by the index that gives the evidence."""
-
-
 def main(indexes: Path = INDEXES) -> int:
     """Build what is missing in the folder ``indexes``; return the first exit code that is not 0."""
     code = 0
@@ -59,20 +41,11 @@ def main(indexes: Path = INDEXES) -> int:
             ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS[name]]
             for verb, (kind, source) in zip(["--overwrite", "--append", "--append"], steps, strict=False)
         ]
-        doing = f"step {number} of 5: index the {LANGUAGES[name]} examples"
+        doing = f"step {number} of 4: index the {LANGUAGES[name]} examples"
         code = code or _run(doing, [] if _current(indexes / name) else lines)
     ranker = indexes / RANKER
     line = ["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)]
-    code = code or _run("step 4 of 5: learn which tweets are worth checking", [] if _trained(ranker) else [line])
-    if code:
-        return code
-    lines = []
-    for name, lesson in VERDICTS.items():
-        path, index = indexes / lesson.file, indexes / name
-        if not _judges(path, index, lesson):
-            sources = [str(HERE / source) for source in lesson.sources]
-            lines.append(["verdict", lesson.task, "--train", *sources, "--index", str(index), "--save", str(path)])
-    return _run("step 5 of 5: learn to judge claims by their evidence", lines)
+    return code or _run("step 4 of 4: learn which tweets are worth checking", [] if _trained(ranker) else [line])
 
 
 def _run(step: str, lines: list[list[str]]) -> int:
@@ -87,21 +60,6 @@ def _run(step: str, lines: list[list[str]]) -> int:
             sys.stderr.write(said.getvalue())
             return code
     return 0
-
-
-def _judges(path: Path, index: Path, lesson: Lesson) -> bool:
-    """Return whether a model of verdicts fits the configuration, and learned from the present files and index."""
-    config = view(settings.load(), claims.Config)
-    try:
-        learned = verdicts.load(path, config, lesson.task).manifest
-    except FactseekError:
-        return False
-    beside = open_contrast(config, learned.language)
-    return (
-        [source.sha256 for source in learned.sources] == [sha256(HERE / source) for source in lesson.sources]
-        and learned.index == manifests.read(index).id
-        and learned.contrast == (beside.info if beside else None)
-    )
 
 
 def _current(index: Path) -> bool:

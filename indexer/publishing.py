@@ -16,7 +16,7 @@ from ..retrieval.store.manifest import SourceInfo
 from . import journal as journals
 from .build import BuildRequest, build_locked
 from .deletion import publish_without
-from .document_line import KIND, Refused, exported, read_line
+from .document_line import KIND, Refused, exported, read_line, unread_date
 from .encoders import Encoders
 from .queue import JOBS, Job
 from .settings import Config
@@ -92,7 +92,7 @@ SLICE = 200
 class BulkItem(NamedTuple):
     """A document of a job: its line as it is exported, or why it is refused.
 
-    ``repeated`` says that an item before it is the same.
+    ``repeated`` says that an item before it is the same, ``unread_date`` is its date if that was not understood.
     """
 
     number: int
@@ -101,6 +101,7 @@ class BulkItem(NamedTuple):
     checksum: str = ""
     refused: str = ""
     repeated: bool = False
+    unread_date: str = ""
 
 
 class Bulk:
@@ -134,6 +135,9 @@ class Bulk:
 
 def _counted(job: Job, item: BulkItem, live: PublishedDocuments) -> bool:
     """Count an item by what becomes of it; return whether it is to be written."""
+    if item.unread_date and not item.refused:
+        job.unread_dates += 1
+        job.unread_date = job.unread_date or f"{item.unread_date[:40]!r} (item {item.number})"
     there = None if item.refused else live.state_of_document(item.docid)
     other = there is not None and there.checksum != item.checksum
     if item.refused:
@@ -175,6 +179,7 @@ def _item(number: int, line: bytes, language: str) -> BulkItem:
     if isinstance(document, Refused):
         return BulkItem(number, refused=document.reason)
     try:
-        return BulkItem(number, document.docid, exported(document), checksum(document))
+        written = exported(document)
+        return BulkItem(number, document.docid, written, checksum(document), unread_date=unread_date(document))
     except RecursionError:
         return BulkItem(number, document.docid, refused="is nested too deeply")

@@ -63,6 +63,7 @@ class Job(msgspec.Struct, kw_only=True):
     """A bulk of documents. ``handled`` says how many of ``documents`` are done with; times are UTC, or empty.
 
     ``skipped`` counts those that were changed after the bulk was accepted: they stay as they were changed.
+    ``unread_dates`` counts the dates that were not understood, ``unread_date`` is the first of them.
     ``attempts`` counts the processes that were at what comes next: more than one if one was killed.
     """
 
@@ -78,6 +79,8 @@ class Job(msgspec.Struct, kw_only=True):
     refusals: list[BulkRefusal] = []
     skipped: int = 0
     skips: list[BulkRefusal] = []
+    unread_dates: int = 0
+    unread_date: str = ""
     attempts: int = 0
     created: str = ""
     started: str = ""

@@ -42,12 +42,14 @@ class SearchChoices(NamedTuple):
 def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
     """Return the choices of arguments by their names.
 
-    Raises QueryError if ``k`` is below 1, or there is no such choice.
+    Raises QueryError if ``k`` is below 1, there is no such choice, or one is text where it holds several values.
     """
     names = [name for name in SearchChoices._fields if name != "k"]
     unknown = sorted(named.keys() - set(names))
     if unknown:
         raise QueryError(f"there is no choice {unknown[0]!r}", remedy=f"there are {', '.join(names)}")
+    if not isinstance(named.get("filter", {}), Mapping) or isinstance(named.get("stages"), str):
+        raise QueryError("filter and stages are no texts", remedy='write filter={"kind": "cord19"}, stages=["rerank"]')
     if k < 1:
         raise QueryError(f"{k} hits cannot be asked for", remedy="ask for at least 1")
     return SearchChoices(k=k, **named)

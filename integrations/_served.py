@@ -130,7 +130,9 @@ class ServedSource:
 
         Raises what :meth:`columns` raises.
         """
-        numbered = [{"qid": str(number), "text": text} for number, text in enumerate(queries)]
+        # Half a character, as a text that was cut has it, is asked as an index in a folder asks it.
+        texts = (text.encode("utf-8", "replace").decode("utf-8") for text in queries)
+        numbered = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
         content = msgspec.json.encode({"queries": numbered, **_fields(choices)})
         # Its scheme is http or https: see _ADDRESS.

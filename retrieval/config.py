@@ -7,6 +7,8 @@ all. ``config.yaml`` at the top of the project documents each setting and its un
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import partial
@@ -136,7 +138,7 @@ class FusionSettings(Settings, frozen=True, kw_only=True):
     ``weights`` names them; without any, the retrievers say themselves which of them vote, and with what weight.
     """
 
-    kind: FusionKind = "zscore"
+    kind: FusionKind = "auto"
     rrf_k: RrfK = 10
     weights: dict[RankingName, Weight] = msgspec.field(default_factory=dict)
     depth: Hits = 100
@@ -225,16 +227,41 @@ def anchored_path(path: str, folder: Path) -> str:
 
 
 def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
-    """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./config.yaml``, else the defaults.
+    """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``, else ``./config.yaml``.
 
-    Paths in the file are taken from the file's own folder.
+    Without any of them it is the defaults. A ``config.yaml`` that says nothing of ours is another program's: it is
+    passed over, which a line on standard error says. Paths in the file are taken from the file's own folder.
     Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
     """
     chosen = path or os.environ.get("FACTSEEK_CONFIG")
-    if chosen is None:
-        here = Path("config.yaml")
-        return read(here, kind) if here.is_file() else kind()
-    return read(Path(chosen), kind)
+    if chosen is not None:
+        return read(Path(chosen), kind)
+    own, here = Path("factseek.yaml"), Path("config.yaml")
+    if own.is_file():
+        return read(own, kind)
+    if not here.is_file():
+        return kind()
+    if _is_foreign(here, kind):
+        sys.stderr.write(f"{here} is passed over: it has no settings of factseek; put yours into {own}\n")
+        return kind()
+    return read(here, kind)
+
+
+def _is_foreign(path: Path, kind: type[Config]) -> bool:
+    """Return whether a file holds something, but none of our groups at its top level; it need not be YAML.
+
+    Raises ConfigError if it cannot be read.
+    """
+    from .config_file import read_yaml
+
+    groups = kind.__struct_fields__
+    try:
+        raw = read_yaml(path)
+    except ConfigError:
+        if re.search(rf"^[{{'\" ]*({'|'.join(groups)})['\"]?\s*:".encode(), path.read_bytes(), re.MULTILINE):
+            raise
+        return True
+    return raw is not None and not (isinstance(raw, dict) and any(name in raw for name in groups))
 
 
 def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from .domain import Document, Filter
 from .errors import QueryError
+from .languages import language_code
 from .lucene.analysis import words_of
 from .text import refuse_text
 
@@ -68,8 +69,8 @@ def parse_filter(
 ) -> Filter | None:
     """Return the filter of ``field=value`` pairs and date bounds; None if nothing is asked.
 
-    The values of one field are alternatives, fields narrow each other. ``declared`` names the fields of the metadata
-    that the index was declared with.
+    The values of one field are alternatives, fields narrow each other. A language may be named as in a document:
+    ``fra`` and ``French`` are ``fr``. ``declared`` names the fields of the metadata that the index was declared with.
     Raises QueryError if a field is unknown, a value is missing, a date is not a date, or no day is admitted.
     """
     refuse_text("pairs", pairs)
@@ -87,6 +88,8 @@ def parse_filter(
             )
         if _SURROGATE.search(value):
             raise QueryError(f"filter {pair!r} is not UTF-8 text")
+        if name == "language":
+            value = language_code(value) or value
         values.setdefault(name, []).append(value)
     admitted = {name: tuple(sorted(set(several))) for name, several in values.items()}
     where = Filter(

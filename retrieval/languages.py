@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 _SCRIPTS = {
@@ -59,7 +59,7 @@ def unknown_language(text: str, known: Sequence[str]) -> str:
     script = _script(text)
     if script:
         return "" if set(_WRITTEN_IN[script]) & set(known) else script
-    return _latin_language(text, known)
+    return _latin_language(text, tuple(known))
 
 
 def written_in(text: str, language: str) -> bool:
@@ -79,8 +79,9 @@ def _script(text: str) -> str:
     return common[0][0] if common else ""
 
 
-def _latin_language(text: str, known: Sequence[str]) -> str:
-    if len(text.split()) < _LATIN_WORDS or (tuple(known) == ("en",) and not _ENGLISH.isdisjoint(text.lower().split())):
+@lru_cache(maxsize=256)  # a search asks more than once
+def _latin_language(text: str, known: tuple[str, ...]) -> str:
+    if len(text.split()) < _LATIN_WORDS or (known == ("en",) and not _ENGLISH.isdisjoint(text.lower().split())):
         return ""
     language, probability = identifier(probabilities=True).classify(text)
     return str(language) if language not in (*known, _NO_LANGUAGE) and probability >= _SURE else ""
@@ -120,7 +121,7 @@ def _model() -> Any:
 
 
 _SPELLINGS = """
-aa aar|ab abk|af afr afrikaans|ak aka|am amh amharic አማርኛ|an arg|
+aa aar|ab abk|ae ave|af afr afrikaans|ak aka|am amh amharic አማርኛ|an arg|
 ar ara arb arabic العربية عربي عربية|as asm assamese|av ava|ay aym|az aze azerbaijani azərbaycanca|
 ba bak|be bel belarusian беларуская|
 bg bul bulgarian български bulgarisch bulgare bulgaro bulgarca البلغارية|bh bih|bi bis|bm bam|

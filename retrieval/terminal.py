@@ -206,7 +206,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         "--config",
         type=Path,
         metavar="FILE",
-        help="settings (default: $FACTSEEK_CONFIG, else ./config.yaml, else the defaults)",
+        help="settings (default: $FACTSEEK_CONFIG, else ./factseek.yaml or ./config.yaml, else the defaults)",
     )
 
 

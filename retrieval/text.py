@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -55,14 +57,35 @@ def web_link(url: str) -> str:
     return url if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
-_URL = re.compile(r"(?:https?://|www\.|pic\.twitter\.com/|t\.co/)\S+", re.IGNORECASE)
-_MENTION = re.compile(r"(?<![\w@.])@\w+")
-_RETWEET = re.compile(r"^\s*RT\b\s*(?:@\w+\s*)?:?\s*")
-_HASHTAG = re.compile(r"[#＃](\w+)")
-# Between a lower-case letter and a capital, an acronym and a word, letters and digits.
-_SEAM = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_]{2})")
+@cache
+def marks() -> str:
+    """Return all combining marks, as they stand between the brackets of a pattern: ``\\w`` has none of them."""
+    codes = [code for code in range(0x300, 0x1E94B) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    firsts = [code for before, code in zip((0, *codes), codes, strict=False) if code != before + 1]
+    lasts = [code for code, after in zip(codes, (*codes[1:], 0), strict=True) if after != code + 1]
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(firsts, lasts, strict=True))
 
+
+_LATIN = "A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff"
+# What stands in a URL (RFC 3986). Text of a script without blanks, and punctuation of other scripts, may follow it.
+_IN_URL = r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*"
+_LINK = re.compile(
+    rf"(?:(?:(?i:https?://)|(?<![{_LATIN}.@/-]))(?i:t\.co/)[A-Za-z0-9]*(?:[?/#]{_IN_URL})?"
+    r"|(?i:pic\.twitter\.com/)[A-Za-z0-9]*"
+    rf"|(?:(?i:https?://)|(?<![{_LATIN}])(?i:www\.)){_IN_URL})"
+    r"(?:[!-/:-@\[-`{-~\u2019\u201d\u2026]+(?!\S))?"  # what ends a sentence or a quotation goes with it
+)
+_NAME = rf"[@＠][A-Za-z0-9_]{{1,15}}(?![{_LATIN}])"
+_MENTION = re.compile(rf"(?<![{_LATIN}@＠.]){_NAME}")
+_RETWEET = re.compile(rf"^\s*RT\b\s*(?:{_NAME}\s*)?[:：]?\s*")
+_ASCII_HASHTAG = re.compile(r"#(\w+)")
 _WORD = re.compile(r"\w")
+
+
+@cache
+def _hashtag() -> re.Pattern[str]:
+    """Return the pattern of a hashtag in any script, whose vowels may be marks, or parted by a joiner of no width."""
+    return re.compile(rf"[#＃](\w(?:\w|[{marks()}\u200c\u200d])*)")
 
 
 def plain(text: str) -> str:
@@ -71,24 +94,34 @@ def plain(text: str) -> str:
 
 
 def tweet(text: str) -> str:
-    """Return a tweet without URLs, mentions and RT, entities unescaped, hashtags split into words."""
+    """Return a tweet without links, mentions and RT, entities unescaped, hashtags whole and split into words."""
     text = unescaped(unescaped(text))
-    text = _URL.sub(" ", text)
+    text = _LINK.sub(" ", text)
     text = _RETWEET.sub("", text)
     text = _MENTION.sub(" ", text)
-    text = _HASHTAG.sub(_words_of, text)
+    text = (_ASCII_HASHTAG if text.isascii() else _hashtag()).sub(lambda tag: f" {_words_of(tag[1])} ", text)
     return " ".join(text.split())
 
 
-def _words_of(hashtag: re.Match[str]) -> str:
-    """Return the words of ``#FlattenTheCurve2020``; a tag of mixed letters and digits also stays whole."""
-    tag = hashtag[1].replace("_", " ").strip()
-    words = _SEAM.sub(" ", tag)
-    if words == tag:
-        return f" {tag} "
-    # "COVID19" is as often written whole as apart: search for both.
-    both = any(char.isdigit() for char in tag) and " " not in tag
-    return f" {tag} {words} " if both else f" {words} "
+def _words_of(tag: str) -> str:
+    """Return a tag and, if it is of several words, these beside it: it is as often written whole as apart.
+
+    Words meet between a small letter and a capital, an acronym and a word, letters and digits.
+    """
+    tag, words, before = tag.strip("_"), "", ""
+    for at, char in enumerate(tag):
+        after = tag[at + 1 : at + 2]
+        if (
+            (before.islower() and char.isupper())
+            or (before.isupper() and char.isupper() and after.islower())
+            or (before.isalpha() and char.isdecimal())
+            or (before.isdecimal() and char.isalpha() and after.isalpha())
+        ):
+            words += " "
+        words += " " if char == "_" else char
+        if unicodedata.category(char)[0] != "M":
+            before = char
+    return tag if words == tag else f"{tag} {words}"
 
 
 PROFILES: dict[str, Callable[[str], str]] = {"plain": plain, "tweet": tweet}

@@ -317,11 +317,11 @@ _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-
 
 
 def mended(body: bytes) -> bytes:
-    """Return a body without a byte-order mark, and what is half of a character in it replaced."""
+    """Return a body without a byte-order mark, and half a character in it as ``?``, as an index reads it."""
     body = body.removeprefix(b"\xef\xbb\xbf")
     if b"\\ud" not in body and b"\\uD" not in body:
         return body
-    return _SURROGATES.sub(lambda found: rb"\ufffd" if len(found[0]) == 6 else found[0], body)
+    return _SURROGATES.sub(lambda found: b"?" if len(found[0]) == 6 else found[0], body)
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> None:
@@ -674,14 +674,18 @@ class AliasAnswer(Answer):
     manifest_id: str
 
 
-class DocumentWritten(Answer):
-    """What became of a document that was put; ``unchanged`` says that it was there, with the same content."""
+class DocumentWritten(Answer, kw_only=True):
+    """What became of a document that was put; ``unchanged`` says that it was there, with the same content.
+
+    ``unread_date`` is there if its date was not understood: it is kept in the metadata, and no date filters by it.
+    """
 
     request_id: str
     index: str
     manifest_id: str
     docid: str
     result: Literal["created", "replaced", "unchanged"]
+    unread_date: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class RefusedDocument(Answer):
@@ -697,8 +701,9 @@ class JobAnswer(Answer, kw_only=True):
 
     Of ``documents``, ``handled`` are done with: they were added or replaced, were there with the same content, were
     refused, or were skipped because they had been changed since the bulk was accepted. ``refusals`` and
-    ``skips`` name the first hundred of these. Times are UTC, or empty; so is ``error`` unless the job failed: then what
-    was handled stays, and the same bulk may be sent again.
+    ``skips`` name the first hundred of these. ``unread_dates`` counts the documents whose date was not understood, and
+    ``unread_date`` is the first of these dates: no date filters by them. Times are UTC, or empty; so is ``error``
+    unless the job failed: then what was handled stays, and the same bulk may be sent again.
     """
 
     request_id: str
@@ -715,6 +720,8 @@ class JobAnswer(Answer, kw_only=True):
     refusals: list[RefusedDocument]
     skipped: int
     skips: list[RefusedDocument]
+    unread_dates: int
+    unread_date: str
     created: str
     started: str
     ended: str

@@ -17,7 +17,7 @@ from flask import Blueprint, Request, Response, current_app, g, request, url_for
 from werkzeug.exceptions import UnsupportedMediaType
 
 from ..indexer.aliases import point
-from ..indexer.document_line import Refused, exported, read_line
+from ..indexer.document_line import Refused, exported, read_line, unread_date
 from ..indexer.queue import Change, Job, Mode, Queue, Result, has_queue
 from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError, UserError
@@ -113,16 +113,6 @@ def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool
 def delete_change(docid: str, states: tuple[str, ...] = ()) -> Change:
     """Return the change that deletes the document at ``docid``, if it is in one of these states."""
     return Change(docid=docid, states=states)
-
-
-def change_to(docid: str, asked: DocumentRequest, manifest: Manifest) -> Change:
-    """Return the change that puts a document at ``docid``, under the conditions of the current request.
-
-    Raises BadInput, naming the field, if the document makes no sense.
-    """
-    document = document_at(docid, asked, manifest)
-    states, absent = _conditions()
-    return put_change(document, states, absent=absent)
 
 
 def deletion_of(docid: str) -> Change:
@@ -272,11 +262,17 @@ def put_document(name: str, docid: str) -> Response:
     document be in that state, ``If-None-Match: *`` that there be none.
     """
     served = writable(name)
-    change = change_to(docid, from_body(request, DocumentRequest), served.index.info.published)
-    result = perform(served, change)
+    document = document_at(docid, from_body(request, DocumentRequest), served.index.info.published)
+    states, absent = _conditions()
+    result = perform(served, put_change(document, states, absent=absent))
     now = index_named(name)
     answer = DocumentWritten(
-        request_id=g.request_id, index=name, manifest_id=now.manifest_id, docid=docid, result=cast(Put, result)
+        request_id=g.request_id,
+        index=name,
+        manifest_id=now.manifest_id,
+        docid=docid,
+        result=cast(Put, result),
+        unread_date=unread_date(document) or msgspec.UNSET,
     )
     response = json_answer(answer, 201 if result == "created" else 200)
     if result == "created":

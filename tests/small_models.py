@@ -35,6 +35,11 @@ def small_cross_encoder() -> Path:
     return _kept("small-cross-encoder", _save_cross_encoder)
 
 
+def small_entailment() -> Path:
+    """Return the folder of a CrossEncoder of one layer with a head for three labels in an order of their own."""
+    return _kept("small-entailment", _save_entailment)
+
+
 def _kept(name: str, save: Callable[[str], None]) -> Path:
     folder = KEPT / name
     if not folder.exists():
@@ -83,4 +88,23 @@ def _save_cross_encoder(folder: str) -> None:
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
+    model.save_pretrained(folder)
+
+
+def _save_entailment(folder: str) -> None:
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    torch.manual_seed(0)
+    model = CrossEncoder(
+        str(find_model("all-MiniLM-L6-v2").path),
+        num_labels=3,
+        max_length=64,
+        device="cpu",
+        local_files_only=True,
+        config_kwargs={"num_hidden_layers": 1},
+    )
+    torch.nn.init.normal_(model.transformers_model.classifier.weight, std=1.0)
+    model.config.id2label = {0: "CONTRADICTION", 1: "entailment", 2: "Neutral"}
+    model.config.label2id = {name: number for number, name in model.config.id2label.items()}
     model.save_pretrained(folder)

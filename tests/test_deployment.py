@@ -72,7 +72,7 @@ def test_what_the_dockerfile_copies_is_there(dockerfile: list[tuple[str, str]], 
         words = [word for word in shlex.split(rest) if not word.startswith("--")]
         assert words[0] in made if "--from=build" in rest else (root / words[0]).exists()
     commands = " ".join(rest for name, rest in dockerfile if name == "RUN")
-    for path in re.findall(r"/src/([\w./-]+)|python ([\w./-]+\.py)|--constraint ([\w./-]+)", commands):
+    for path in re.findall(r"/src/([\w./-]+)|python ([\w./-]+\.py)|--(?:constraint|override) ([\w./-]+)", commands):
         assert (root / "".join(path)).exists(), path
 
 
@@ -86,6 +86,7 @@ def test_the_image_holds_what_is_installed_and_nothing_else(root: Path) -> None:
     setup.read(root / "setup.cfg", "utf-8")
     packages = {name.split(".")[1] for name in setup["options"]["packages"].split() if "." in name}
     needed = packages | {"setup.cfg", "pyproject.toml", "constraints.txt", "config.yaml", "examples"}
+    needed |= {"packaging/serving.txt"}
     needed |= {path.name for path in root.glob("*.py")} | {"py.typed"}
     needed |= set(setup["metadata"]["license_files"].split()) | {"README.md"}
     assert kept == needed

@@ -40,6 +40,16 @@ _MORE = 2
 """Passages that are read for each sentence that is wanted, where passages are longer than sentences."""
 
 
+_NO_FINDING = re.compile(
+    r"\s*(?:OBJECTIVES?|BACKGROUND|AIMS?|PURPOSE|INTRODUCTION|CONTEXT|RATIONALE)\b"
+    r"|\s*(?:Objectives?|Background|Aims?|Purpose|Introduction|Context|Rationale):"
+    r"|.*\b(?:whether|to (?:determine|investigate|examine|assess|evaluate|test|explore|find out|study)\b(?! that)"
+    r"|(?:aim|goal|purpose|objective)s? (?:of|was|is|were|are)\b|we (?:aim|sought|hypothesi[sz]e)d?)\b"
+    r"|.*(?:تهدف|هدفت|هدف)\s+(?:هذه\s+)?الدراسة",
+    re.DOTALL,
+)
+
+
 class EvidenceSentence(NamedTuple):
     """A sentence of evidence with what a reader needs to find it: document, passage and characters of its text.
 
@@ -211,6 +221,11 @@ def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSe
         best = max(passage, key=lambda sentence: (bool(_STOP.search(sentence.text)), sentence.similarity))
         chosen.setdefault(best.text, best)
     return tuple(chosen.values())
+
+
+def states_finding(text: str) -> bool:
+    """Return False for a sentence that asks or announces: the aim of a study, its background, what it is to test."""
+    return not _NO_FINDING.match(text) and not text.rstrip().endswith(("?", "؟"))
 
 
 def stance_of(label: str) -> Stance:

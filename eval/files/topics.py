@@ -169,6 +169,9 @@ def _of_table(
 ) -> Iterator[_Draft]:
     delimiter = shape.delimiter
     header = _header(shape, filled[0][0], unquoted(filled, delimiter), faults)
+    tabs = [text.count("\t") for _, text in filled]
+    if header == (0, 1) and delimiter == "\t" and tabs[0] == min(tabs) == 1 < max(tabs):
+        header, filled = None, filled[1:]  # the text is all that follows the first tab
     if header is not None:
         qid_at, text_at = header
         table = numbered[numbered.index(filled[0]) :]

@@ -35,7 +35,8 @@ class Setting(NamedTuple):
         stages = ", ".join(self.stages) or "-"
         if not self.fuses:
             return self.retriever, "-", "-", "-", "-", *sparse, stages
-        rrf_k = str(fusion.rrf_k) if RULES[fusion.kind].by_rank else "-"
+        by_rank = fusion.kind in RULES and RULES[fusion.kind].by_rank
+        rrf_k = str(fusion.rrf_k) if by_rank else "-"
         weights = " : ".join(f"{fusion.weights[name]:g}" for name in sorted(fusion.weights))
         return self.retriever, fusion.kind, rrf_k, weights, str(fusion.depth), *sparse, stages
 

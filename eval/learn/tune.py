@@ -182,6 +182,9 @@ class SettingEvaluator:
         self._asked = asked
         self._qrels = qrels
         self._search = search._replace(group=True, stages=())
+        self._language = index.info.language
+        resolved = index.resolve(self._search)
+        self._texts = [(query.qid, resolved.text(query.text)) for query in asked]
         self._values: dict[Setting, Values] = {}
         # A ranking of many queries is large: only the latest are kept.
         self._ranking = remembered(4, self._ranked)
@@ -206,8 +209,10 @@ class SettingEvaluator:
             return _scores(self._ranked(setting.retriever, setting.bm25, self.k), self.k)
         if not setting.fuses:
             return _scores(self._ranking(setting.retriever, None, self._deepest(setting.fusion.depth)), self.k)
-        names = tuple(sorted(setting.fusion.weights))
-        return self._pool(names, setting.bm25, setting.fusion.depth).fused(setting.fusion, self.k)
+        names, fusion = tuple(sorted(setting.fusion.weights)), setting.fusion
+        pool, fusing = self._pool(names, setting.bm25, fusion.depth), retrievers.fusing(setting.retriever)
+        chosen = {qid: fusing.fusion_of(text, fusion, self._language) for qid, text in self._texts} if fusing else {}
+        return pool.fused_by_query(chosen, self.k)
 
     def _deepest(self, depth: int) -> int:
         return max(self.k, depth, DEPTHS[-1])

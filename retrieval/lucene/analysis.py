@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 
+from .. import languages
 from ..errors import ConfigError
 from .jvm import java, pack, unpack
 
@@ -37,36 +38,15 @@ LANGUAGES: dict[str, str] = {
 """The analyzer of each language, by ISO 639 code."""
 
 
-_ISO_639_1 = frozenset(
-    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo "
-    "es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka "
-    "kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng "
-    "nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su "
-    "sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu".split()
-)
-_THREE_LETTERS = dict(
-    pair.split("=")
-    for pair in (
-        "ara=ar ben=bn bul=bg cat=ca ces=cs cze=cs dan=da deu=de ger=de ell=el gre=el eng=en est=et eus=eu baq=eu "
-        "fas=fa per=fa fin=fi fra=fr fre=fr gle=ga glg=gl hin=hi hun=hu hye=hy arm=hy ind=id ita=it jpn=ja kor=ko "
-        "lav=lv lit=lt nep=ne nld=nl dut=nl nor=no por=pt ron=ro rum=ro rus=ru spa=es srp=sr swe=sv tam=ta tel=te "
-        "tha=th tur=tr zho=zh chi=zh"
-    ).split()
-)
-"""Codes of ISO 639-2 for languages that have an analyzer under a code of two letters."""
-
-
 def language_code(written: str) -> str:
     """Return the ISO 639 code of a language tag such as ``en``, ``en-US`` or ``eng``: of two letters if it has one.
 
     Raises ConfigError if it is none.
     """
-    code = re.split(r"[-_]", written.strip().lower(), maxsplit=1)[0]
-    code = _THREE_LETTERS.get(code, code)
-    if code in _ISO_639_1 or re.fullmatch(r"[a-z]{3}", code):
+    code = languages.language_code(written)
+    if code and re.fullmatch(r"\s*[A-Za-z]{2,3}\s*([-_].*)?", written, re.DOTALL):
         return code
-    meant = {name: code for code, name in LANGUAGES.items()}.get(code)
-    remedy = f"say {meant}" if meant else "give one such as en or ar; for an analyzer by name there is --analyzer"
+    remedy = f"say {code}" if code else "give one such as en or ar; for an analyzer by name there is --analyzer"
     raise ConfigError(f"language {written!r} is not a code of ISO 639", remedy=remedy)
 
 

@@ -7,6 +7,7 @@ between words have words here: Chinese, Japanese, Thai, Lao, Burmese and Khmer h
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -17,12 +18,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..encoders.sources import ENGLISH, find_model
+from ..errors import MachineError
 from ..store.signatures import UNSPACED
 
 SHORTEST, LONGEST = 3, 40
 """Letters of a word that is kept."""
-ONE_EDIT, TWO_EDITS = 3, 8
-"""From so many letters on a word may be misspelt by one letter, or by two: added, left out, changed or swapped."""
+ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
+"""Letters from which on a word may be misspelt: by swapping or doubling one; by adding, leaving out or changing one;
+and by two of these."""
+COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
+"""How often a word is written that another one is taken for: by one letter, if it is not of the general vocabulary; by
+two letters; and by one letter in place of another that nobody takes it for."""
 MOST_WORDS = 300_000
 """Words that are kept of a segment: the most frequent."""
 DENIALS = frozenset(
@@ -38,7 +45,44 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
 _ASCII_LINES = re.compile(rf"{_ASCII_WORD.pattern}|\n")
 _NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
 _LAST_MARK = 0x1E94A
+_APOSTROPHE = re.compile("['’]")
 _BITS_AN_EDIT = 2
+_CAPITAL_NOUNS = frozenset({"de", "lb"})
+"""Languages whose nouns all have a capital."""
+_TITLE_SMALL = 3
+"""Letters of a word that is small in a title, too."""
+_OPENING = " \t\"'“”‘’«»([{-–—*#"
+_ENDS = ".!?…:;\n،؟。"
+_ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")
+"""Letters that are taken for each other."""
+_BRITISH = (
+    ("ae", "e"),
+    ("oe", "e"),
+    ("our", "or"),
+    ("is", "iz"),
+    ("ys", "yz"),
+    ("ll", "l"),
+    ("gue", "g"),
+    ("re", "er"),
+)
+_BEGINNINGS = ("un", "re", "non", "anti", "over", "mis", "pre")
+_FORMS: Mapping[str, tuple[str, ...]] = {
+    "s": ("",),
+    "es": ("", "e"),
+    "ies": ("y",),
+    "'s": ("",),
+    "d": ("e",),
+    "ed": ("", "e"),
+    "ied": ("y",),
+    "ing": ("", "e"),
+    "er": ("", "e"),
+    "ers": ("", "e"),
+    "ly": ("", "le"),
+    "ness": ("",),
+    "less": ("",),
+    "able": ("", "e"),
+}
+"""Endings of English words, each with what a word may end in without it."""
 
 
 class WordNearby(NamedTuple):
@@ -106,9 +150,51 @@ def words_in(text: str) -> list[str]:
     return (_ASCII_WORD if text.isascii() else _word()).findall(text)
 
 
-def may_be_misspelt(word: str) -> bool:
-    """Return whether another word may be suggested for this one: neither short nor long, and no denial."""
-    return is_kept(word) and word not in DENIALS
+def suspects(text: str, language: str) -> dict[str, bool]:
+    """Return the words of a text, in lower case, that may be misspelt if no document has them, and which may be names.
+
+    None is short or very long, a denial, of the general vocabulary, or surely a name: one with a capital within a
+    sentence. One at its beginning may be a name, unless the text is a title or the language writes all nouns so.
+    """
+    found = list((_ASCII_WORD if text.isascii() else _word()).finditer(text))
+    capitals = [
+        language not in _CAPITAL_NOUNS and not each[0].islower() and each[0] != each[0].lower() for each in found
+    ]
+    if not any(len(each[0]) > _TITLE_SMALL and not capital for each, capital in zip(found, capitals, strict=True)):
+        capitals = [False] * len(found)  # a title, or somebody who shouts
+    words: dict[str, bool] = {}
+    for number, each in enumerate(found):
+        before = text[: each.start()].rstrip(_OPENING)
+        begins = not before or before[-1] in _ENDS
+        if capitals[number] and not (begins and each[0][1:].islower() and not any(capitals[number + 1 : number + 2])):
+            continue
+        word = each[0].lower()
+        if admitted_edits(word) and is_kept(word) and word not in DENIALS and not _is_known(word):
+            words[word] = words.get(word, True) and capitals[number]
+    return words
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    """Return the whole words that the embedded English encoder was trained with, none if it is not there."""
+    try:
+        lines = (find_model(ENGLISH).path / "vocab.txt").read_text("utf-8").splitlines()
+    except (MachineError, OSError):
+        return frozenset()
+    return frozenset(line for line in lines if len(line) >= SHORTEST and line.isalpha())
+
+
+def _is_known(word: str) -> bool:
+    """Return whether a word, or what it is a form of, is of the general vocabulary."""
+    stems = {word[len(beginning) :] for beginning in ("", *_BEGINNINGS) if word.startswith(beginning)}
+    for rest in [*stems]:
+        for ending, instead in _FORMS.items():
+            if rest.endswith(ending) and len(rest) - len(ending) >= SHORTEST:
+                stem = rest[: -len(ending)]
+                stems.update(stem + other for other in instead)
+                if stem[-1] == stem[-2]:  # stopped
+                    stems.add(stem[:-1])
+    return not _vocabulary().isdisjoint(stems)
 
 
 def masks(words: Sequence[str]) -> NDArray[np.uint64]:
@@ -125,7 +211,8 @@ def masks(words: Sequence[str]) -> NDArray[np.uint64]:
 
 def admitted_edits(word: str) -> int:
     """Return by how many letters a word of this length may be misspelt."""
-    return (len(word) >= ONE_EDIT) + (len(word) >= TWO_EDITS)
+    letters = len(word) + (not word.isascii())  # other scripts write vowels as marks, or not at all
+    return (letters >= ONE_EDIT) + (letters >= TWO_EDITS)
 
 
 def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]:
@@ -149,20 +236,36 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
     return [(place, int(distance)) for _, distance, place in near]
 
 
-def nearest(word: str, candidates: Iterable[WordNearby]) -> str:
-    """Return the best suggestion for a word: few edits, the same first letter, written often; ``""`` if there is none.
+def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
+    """Return the best suggestion for a word: few edits, written often; ``""`` if there is none.
 
-    The same word of several candidates is one, as often written as all together.
+    It begins with the same letter, and is common. The same word of several candidates is one, as often written as all
+    together.
     """
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
     for candidate in candidates:
-        if candidate.text in DENIALS:
+        if candidate.text in DENIALS or candidate.text[0] != word[0] or _APOSTROPHE.search(candidate.text):
             continue
         counts[candidate.text] += candidate.frequency
         edits[candidate.text] = candidate.edits
-    ranked = sorted(edits, key=lambda text: (edits[text], text[0] != word[0], -counts[text], text))
-    return ranked[0] if ranked else ""
+    common = [text for text in edits if counts[text] >= _least(word, text, edits[text])]
+    if may_be_name:  # Moderna is not modern
+        common = [text for text in common if not (text.startswith(word) or word.startswith(text))]
+    return min(common, key=lambda text: (edits[text], -counts[text], text), default="")
+
+
+def _least(word: str, meant: str, edits: int) -> float:
+    """Return how often a word must be written for another one to be taken for it."""
+    if edits > 1:
+        return VERY_COMMON
+    british = any(word.replace(ours, theirs) == meant for ours, theirs in _BRITISH)
+    if british or (len(word) < OTHER_LETTERS and word.isascii() and set(word) != set(meant)):
+        return math.inf
+    changed = [{own, other} for own, other in zip(word, meant, strict=False) if own != other]
+    if len(word) == len(meant) and len(changed) == 1 and meant.isascii():
+        return COMMON if any(changed[0] <= set(alike) for alike in _ALIKE) else MOST_COMMON
+    return 1 if meant in _vocabulary() else COMMON
 
 
 def respelt(text: str, spellings: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ _CLOCK = re.compile(
     r"(?:,|T| at)? ?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[ap]\.?m\.?)?(?: (?:[A-Z]{1,4}|[+-]\d\d:?\d\d))?$", re.I
 )
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d(?::?\d\d)?))?", re.I | re.A)
+_BASIC = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?|(\d\d)(\d\d)(\d\d))(Z|[+-]\d\d:?\d\d)?", re.I | re.A)
 _MAIL = re.compile(
     r"(?:[a-z]{3,9}, )?(\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|[a-z]{1,5}))", re.I | re.A
 )
@@ -52,6 +53,9 @@ def clean_date(value: object, order: str = "") -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     text = " ".join(str(value).split())
+    if basic := _BASIC.fullmatch(text):
+        year, month, day, *clock, offset = basic.groups("")
+        text = f"{year}-{month}-{day}T{':'.join(filter(None, clock))}{offset}"
     if _ISO.fullmatch(text):
         return _utc_day(text)
     if mail := _MAIL.fullmatch(text):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from msgspec.structs import replace
 
-from ..config import AUTO, Config
+from ..config import AUTO, Config, FusionSettings
 from ..errors import IndexStateError, QueryError
 from ..plugins import Plugins
 from ..search.retriever import Rankings, Retriever
@@ -78,8 +78,12 @@ class RetrieverKind(Protocol):
 class FusingKind(RetrieverKind, Protocol):
     """The interface of a module that fuses other rankings."""
 
-    def fused(self, ranked: Rankings, config: Config, *, group: bool) -> Retriever:
-        """Return the fusion of rankings, wherever these are made."""
+    def fused(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> Retriever:
+        """Return the fusion of rankings, wherever these are made, of an index in a language."""
+        ...
+
+    def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
+        """Return the settings by which the rankings of one query are fused in an index in a language."""
         ...
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ..config import Config, FusionSettings
 from ..deadline import Deadline
 from ..dense.vectors import Mask
-from ..domain import Filter, Hit
+from ..domain import DocumentQuery, Filter, Hit
 from ..errors import QueryError
+from ..languages import unknown_language
 from ..search.fusion import Ranking, fuse
 from ..search.retriever import Ranked, Rankings, Retriever
+from ..search.score_normalizers import AUTO
 from ..store.manifest import Manifest
 from . import MissingComponent, kind, side_by_side
 
@@ -26,6 +30,8 @@ DEFAULT_WEIGHT = 0.0
 PRIORITY = 20
 BLOCKING = True
 BATCHES = True
+FOREIGN_WORDS, FOREIGN_VECTORS = 0.8, 1.2
+"""The factors of the weights where a query is in another language than the index; docs/benchmark.md has the figures."""
 _PLACE = "search.fusion.weights"
 
 
@@ -72,20 +78,38 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
     """Open the rankings that are fused over a snapshot."""
     parts = {part: kind(part).open(part, snapshot, config, group=group) for part in rankings(name, config)}
-    return fused(side_by_side(parts), config, group=group)
+    return fused(side_by_side(parts), config, snapshot.manifest.language, group=group)
 
 
-def fused(ranked: Rankings, config: Config, *, group: bool) -> HybridRetriever:
-    """Return the fusion of rankings, wherever these are made."""
-    return HybridRetriever(ranked, config.search.fusion, group=group)
+def fused(ranked: Rankings, config: Config, language: str, *, group: bool) -> HybridRetriever:
+    """Return the fusion of rankings, wherever these are made, of an index in a language."""
+    return HybridRetriever(ranked, config.search.fusion, language, group=group)
+
+
+def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettings:
+    """Return the settings by which the rankings of a query are fused in an index in a language.
+
+    The kind ``auto`` stands for ``minmax`` where the query is in that language. In another, ``zscore`` tells better
+    how far a ranking's first hits stand out, and the words count less than the vectors.
+    """
+    if fusion.kind != AUTO:
+        return fusion
+    if isinstance(query, DocumentQuery) or not unknown_language(query, (language,)):
+        return replace(fusion, kind="minmax")
+    weights = {
+        name: weight * (FOREIGN_WORDS if kind(name).WEIGHS_WORDS else FOREIGN_VECTORS)
+        for name, weight in fusion.weights.items()
+    }
+    return replace(fusion, kind="zscore", weights=weights)
 
 
 class HybridRetriever(Retriever):
     """Fuses the first ``depth`` hits of several rankings; a list of more hits than these goes on with the others."""
 
-    def __init__(self, ranked: Rankings, fusion: FusionSettings, *, group: bool = True) -> None:
+    def __init__(self, ranked: Rankings, fusion: FusionSettings, language: str, *, group: bool = True) -> None:
         self._rankings = ranked
         self._fusion = fusion
+        self._language = language
         self._group = group
 
     def search(
@@ -96,14 +120,15 @@ class HybridRetriever(Retriever):
         Those that come within the limit are enough. Raises CutOffError if none does.
         """
         ranked = self._rankings.search(queries, max(k, self._fusion.depth), where, limit)
-        return [self._fused(ranked, at, k) for at in range(len(queries))]
+        return [self._fused(ranked, at, query, k) for at, query in enumerate(queries)]
 
     def matching(self, query: str) -> Mask | None:
         """Return the passages that any of the rankings can find."""
         return self._rankings.matching(query)
 
-    def _fused(self, ranked: Ranked, at: int, k: int) -> list[Hit]:
-        weights = self._fusion.weights
+    def _fused(self, ranked: Ranked, at: int, query: str, k: int) -> list[Hit]:
+        fusion = fusion_of(query, self._fusion, self._language)
         # In the order of the names, whichever was ready first.
-        named = [Ranking(name, weights[name], ranked[name][at]) for name in self._rankings.names if name in ranked]
-        return fuse(named, self._fusion, k, group=self._group)
+        names = [name for name in self._rankings.names if name in ranked]
+        named = [Ranking(name, fusion.weights[name], ranked[name][at]) for name in names]
+        return fuse(named, fusion, k, group=self._group)

@@ -42,7 +42,7 @@ from .index import open_index
 from .listings import JSON
 from .options import Search
 from .query_syntax import PLAIN, SYNTAXES
-from .score_normalizers import RULES
+from .score_normalizers import FUSION_KINDS
 
 if TYPE_CHECKING:
     from .index import Index
@@ -129,7 +129,7 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
         "--undated", choices=("drop", "keep"), default="drop", help="what becomes of undated documents under --as-of"
     )
     parser.add_argument("--profile", choices=list(PROFILES), help="what is done to the text of a query first")
-    parser.add_argument("--fusion", choices=list(RULES), help="how hybrid fuses its rankings")
+    parser.add_argument("--fusion", choices=FUSION_KINDS, help="how hybrid fuses its rankings")
     parser.add_argument(
         "--stage",
         action="append",

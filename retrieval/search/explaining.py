@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .. import stages
+from .. import retrievers, stages
 from ..domain import Hit, Part
 from ..lucene.analysis import query_terms
 from .evidence import Answer, RetrieverPart, part_answer
@@ -72,7 +72,8 @@ def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -
     """Return what was searched for, and how the score of each hit came about."""
     resolved = index.resolve(search)
     text = resolved.text(query)
-    fusion = resolved.settings.search.fusion if resolved.fuses else None
+    fusing = retrievers.fusing(resolved.retriever)
+    fusion = fusing.fusion_of(text, resolved.settings.search.fusion, index.info.language) if fusing else None
     words = index.word_weights(query, hits, search)
     return Explanation(
         text=text,

@@ -14,7 +14,7 @@ from ..encoders.sources import languages
 from ..languages import unknown_language
 from ..lucene.analysis import TermCache, words_of
 from ..lucene.index import Weights, flat_text
-from ..lucene.spelling import admitted_edits, may_be_misspelt, nearest, words_in
+from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..stages.collapse import NEAR
 from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, EncoderInfo, Manifest
 from ..store.signatures import most_disagreements
@@ -133,13 +133,17 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
     if WORDS not in state.manifest.views:
         return {}
     words = words_in(text.lower())
-    unknown = [word for word in state.unwritten(list(dict.fromkeys(words))) if may_be_misspelt(word)]
+    suspected = suspects(text, state.manifest.language)
+    unknown = state.unwritten(list(suspected))
     if not unknown or len(unknown) > _MOST:
         return {}
     is_foreign = partial(unknown_language, text, (state.manifest.language,))
     if 2 * len(unknown) > len(words) and is_foreign():
         return {}
-    near = {word: nearest(word, state.words_near(word, admitted_edits(word))) for word in unknown}
+    near = {
+        word: nearest(word, state.words_near(word, admitted_edits(word)), may_be_name=suspected[word])
+        for word in unknown
+    }
     meant = {word: spelling for word, spelling in near.items() if spelling and state.has_word(spelling, where)}
     # To tell the language takes long, and of a few unknown words nothing is mostly to be suggested anyway.
     return {} if meant and is_foreign() else meant

@@ -9,8 +9,8 @@ query, a tweet's for example, quotes and colons are text.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import date, timedelta
-from itertools import islice
 from typing import NamedTuple
 
 from ..domain import Filter
@@ -28,12 +28,15 @@ _ESCAPES = str.maketrans({hidden: f"\\{mark}" for mark, hidden in _HIDDEN.items(
 _LOOSE = re.compile(r"(?<!\S)-|:")
 """A mark in a phrase that would mean something without its quotes."""
 _QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02", '"'))
+_MINUS, _FIELD = r"[-\u2212\u2013]?", "|".join(_FIELDS)
 _PART = re.compile(
-    rf'(?<![^\s(\[{{¿¡])([-\u2212\u2013]?)(?:({"|".join(_FIELDS)}):)?(?:"([^"]*)"|([^\s"]+)(?!\S))', re.IGNORECASE
+    rf'(?:(?<!\S)|(?<=[(\[{{¿¡])(?={_MINUS}(?:(?:{_FIELD}):)?"))({_MINUS})(?:({_FIELD}):)?'
+    r'(?:"([^"]*)"|([^\s"]+)(?!\S))',
+    re.IGNORECASE,
 )
 """A part of a query: a minus or a longer dash, a field, and words in quotes or one word.
 
-Quotes end it, whatever follows; an opening bracket may stand before it."""
+Quotes end it, whatever follows; an opening bracket may stand before them."""
 _AFTER = ",;.!?)]}"
 """What a sentence puts behind a word."""
 
@@ -120,20 +123,26 @@ def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
 
     They are the first ``most``, or all: each holds the rest of the query.
     """
-    hidden = _hidden(query)
-    parts = (part for match in _PART.finditer(hidden) if (part := _query_part(match, hidden)) is not None)
-    return list(islice(parts, most))
+    hidden = " ".join(_hidden(query).split())
+    matches = list(_PART.finditer(hidden))
+    marked = {place for match in matches for place in range(*match.span())}
+    conditions = [(match, condition) for match in matches if (condition := _condition(match)) is not None]
+    return [
+        QueryPart(kind, value, _rest(hidden, match, match[3] if kind == "phrases" else "", marked))
+        for match, (kind, value) in conditions[:most]
+    ]
 
 
-def _query_part(match: re.Match[str], query: str) -> QueryPart | None:
-    """Return the condition that was matched in a query whose escaped marks are hidden, None if it is text."""
-    condition = _condition(match)
-    if condition is None:
-        return None
-    kind, value = condition
-    left = _LOOSE.sub(lambda mark: _HIDDEN[mark[0]], match[3] or "") if kind == "phrases" else ""
-    rest = f"{query[: match.start()]}{left}{query[match.end() :]}"
-    return QueryPart(kind, value, " ".join(rest.translate(_ESCAPES).split()))
+def _rest(query: str, match: re.Match[str], words: str, marked: Collection[int]) -> str:
+    """Return a query, whose escaped marks are hidden, with ``words`` in place of one of its conditions.
+
+    What was glued to that is text, and stays so; ``marked`` are the places that were read as parts.
+    """
+    first, last = query.rfind(" ", 0, match.start()) + 1, query.find(" ", match.end())
+    glued = set(range(first, len(query) if last < 0 else last)).difference(marked)
+    kept = [_HIDDEN.get(mark, mark) if place in glued else mark for place, mark in enumerate(query)]
+    kept[match.start() : match.end()] = _LOOSE.sub(lambda mark: _HIDDEN[mark[0]], words)
+    return " ".join("".join(kept).translate(_ESCAPES).split())
 
 
 def _condition(match: re.Match[str]) -> tuple[str, str] | None:

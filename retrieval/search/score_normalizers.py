@@ -68,8 +68,12 @@ RULES = {
 }
 """The kinds of fusion by name."""
 
+AUTO = "auto"
+"""The kind that depends on the language of the query: ``minmax`` in that of the index, ``zscore`` in another."""
+FUSION_KINDS = (AUTO, *RULES)
+
 if TYPE_CHECKING:
     FusionKind = str
 else:
-    FusionKind = Literal[tuple(RULES)]
+    FusionKind = Literal[FUSION_KINDS]
     """The name of a kind of fusion, as settings and requests are checked."""

@@ -16,7 +16,7 @@ from ...claims.verdicts.training import TrainedVerdicts
 from ...claims.verdicts.verdict import Verifier
 from ...retrieval.config import view
 from ...retrieval.domain import Filter
-from ...retrieval.errors import ConfigError, FactseekError, QueryError
+from ...retrieval.errors import ConfigError, FactseekError, QueryError, SourceError
 from ..settings import Config
 
 if TYPE_CHECKING:
@@ -43,11 +43,15 @@ class Judge(NamedTuple):
 def check(config: Config) -> None:
     """Load every model of verdicts, so that an error is reported once, before there are workers.
 
-    Raises ConfigError, naming the setting, if one cannot be loaded.
+    Raises ConfigError, naming the setting, if one cannot be loaded, or reads no model of entailment: its verdicts are
+    too often wrong to be shown to people.
     """
     for name, path in config.server.verdicts.items():
         try:
-            training.load(Path(path), view(config, claims.Config))
+            learned = training.load(Path(path), view(config, claims.Config))
+            if learned.manifest.entailment is None:
+                what = "it learned without a model of entailment; the page shows no verdicts of such a model"
+                raise SourceError(what, place=path, remedy="train it with --entailment MODEL, or leave it out")
         except FactseekError as error:
             what = f"{error.place}: {error.what}" if error.place else error.what
             raise ConfigError(what, place=f"server.verdicts.{name}", remedy=error.remedy) from None

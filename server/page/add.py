@@ -13,13 +13,14 @@ import msgspec
 from flask import request, url_for
 
 from ...indexer.collections import ReadOptions, webpages
+from ...indexer.document_line import unread_date
 from ...indexer.passages import split
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError, SourceError
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
-from ..writing import ConditionError, change_to, perform, writable
+from ..writing import ConditionError, document_at, perform, put_change, writable
 from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 
@@ -139,9 +140,11 @@ def _preview(asked: AddState) -> list[str]:
 
 def _add(asked: AddState, served: ServedIndex) -> None:
     fields = {name: getattr(asked, name) for name in _FIELDS}
-    change = change_to(asked.docid, DocumentRequest(**fields), served.index.info.published)
+    document = document_at(asked.docid, DocumentRequest(**fields), served.index.info.published)
+    if unread_date(document):
+        raise BadInput("date", f"{asked.date[:40]!r} is no date; write it as 2020-03-01, 2020-03 or 2020")
     try:
-        perform(served, msgspec.structs.replace(change, absent=not asked.replace))
+        perform(served, put_change(document, absent=not asked.replace))
     except ConditionError:
         reason = f"there is a document {asked.docid[:80]!r} already; call this one otherwise, or tick to replace it"
         raise BadInput("docid", reason) from None

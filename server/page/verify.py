@@ -1,4 +1,4 @@
-"""The tab Verify: what the evidence says of a claim, sentence by sentence, and what a model makes of it."""
+"""The tab Verify: the sentences that bear on a claim, and what a model of entailment makes of them if one is served."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import msgspec
 from flask import request, url_for
 from werkzeug.wrappers import Response
 
-from ...claims.evidence.sentences import EvidenceSentence, stance_of
+from ...claims.evidence.sentences import EvidenceSentence, Finder, stance_of, states_finding
 from ...claims.verdicts.verdict import Verdict
-from ...retrieval.domain import Claim
+from ...retrieval.domain import Claim, Filter
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
 from ...retrieval.lucene.analysis import highlighter
 from ...retrieval.text import Piece, pieces_of, tweet, web_link
-from ..api.verdicts import Judge, judge_of, served_verdicts
+from ..api.verdicts import Judge, judge_of
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import RequestFields
@@ -60,12 +60,12 @@ class Shown(NamedTuple):
     title: str
     address: str
     link: str
-    share: float | None
+    share: float | None = None
 
 
 @blueprint.route("/verify", methods=["GET", "POST"])
 def verify_page() -> tuple[str, int] | Response:
-    """Show the sentences for and against a claim, and the verdict of a model that is served, with its warning."""
+    """Show the sentences that bear on a claim, and if a model of entailment is served, its sides and its verdict."""
     asked = VerifyState()
     try:
         asked = read_parameters(request.values, VerifyState, VerifyState.__struct_fields__)
@@ -75,18 +75,12 @@ def verify_page() -> tuple[str, int] | Response:
         served = chosen_indexes(PageState(index=asked.index[:1]))[0]
         where = parse_filter([], as_of=asked.as_of) if asked.as_of else None
         judge = judge_of(served.index, registry().config, where)
-        shown = {} if judge is None else _worth(judge)
-        if judge is not None and asked.claim:
+        shown: dict[str, Any] = {}
+        if asked.claim:
             claim = Claim("claim", tweet(asked.claim))
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "it holds no words to search for")
-            verdict = next(iter(judge.verifier.verify([claim])))
-            shown |= {
-                "verdict": verdict,
-                "conclusion": _conclusion(verdict),
-                "stances": _stances(verdict, judge, served, asked),
-                "probabilities": sorted(verdict.probabilities.items(), key=lambda pair: -pair[1]),
-            }
+            shown = _judged(claim, judge, served, asked) if judge else _found(claim, where, served, asked)
     except (QueryError, RefusedError) as error:
         return page_of("verify.html", PageState(lang=asked.lang), 400, asked=asked, problem=reason_of(error))
     return page_of(
@@ -95,44 +89,54 @@ def verify_page() -> tuple[str, int] | Response:
         asked=asked,
         served=served,
         judge=judge,
-        any_model=bool(served_verdicts()),
         example=_EXAMPLES.get(served.index.info.language, ""),
         **shown,
     )
 
 
-def _worth(judge: Judge) -> dict[str, Any]:
-    """Return from how many claims a model learned, and how good it was found to be."""
+def _found(claim: Claim, where: Filter | None, served: ServedIndex, asked: VerifyState) -> dict[str, Any]:
+    """Return the sentences that bear on a claim, best first: what they say of it is for a person to read."""
+    (evidence,) = Finder(served.index, registry().config.verdict, where).find([claim.text])
+    return {"stances": [("", [_shown(sentence, claim, served, asked) for sentence in evidence.sentences])]}
+
+
+def _judged(claim: Claim, judge: Judge, served: ServedIndex, asked: VerifyState) -> dict[str, Any]:
+    """Return the verdict on a claim, how good the model is, and the sentences by what each says of the claim."""
+    verdict = next(iter(judge.verifier.verify([claim])))
     manifest = judge.served.learned.manifest
     learned = sum(sum(source.labels.values()) for source in manifest.sources)
-    worth = manifest.figures.get(manifest.model) if manifest.figures else None
-    return {"worth": worth, "learned": learned, "small": learned < _SMALL}
-
-
-def _stances(verdict: Verdict, judge: Judge, served: ServedIndex, asked: VerifyState) -> list[tuple[str, list[Shown]]]:
-    """Return the sentences for and against the claim, and those that say neither."""
-    marked = highlighter(verdict.claim.text, served.index.terms)
     stances: dict[str, list[Shown]] = {"for": [], "against": [], "neither": []}
     for sentence, each in zip(verdict.evidence.sentences, judge.verifier.by_each(verdict), strict=True):
         label = max(each, key=lambda name: each[name])
-        sure = each[label] > _MORE_LIKELY_THAN_NOT
-        document = url_for(
+        sure = each[label] > _MORE_LIKELY_THAN_NOT and states_finding(sentence.text)
+        shown = _shown(sentence, claim, served, asked)._replace(share=each[label] if sure else None)
+        stances[stance_of(label) if sure else "neither"].append(shown)
+    return {
+        "verdict": verdict,
+        "conclusion": _conclusion(verdict),
+        "stances": [pair for pair in stances.items() if pair[1]],
+        "probabilities": sorted(verdict.probabilities.items(), key=lambda pair: -pair[1]),
+        "worth": manifest.figures.get(manifest.model) if manifest.figures else None,
+        "learned": learned,
+        "small": learned < _SMALL,
+    }
+
+
+def _shown(sentence: EvidenceSentence, claim: Claim, served: ServedIndex, asked: VerifyState) -> Shown:
+    marked = highlighter(claim.text, served.index.terms)
+    return Shown(
+        sentence=sentence,
+        pieces=pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
+        title=title_of(sentence.title, sentence.text, sentence.docid),
+        address=url_for(
             "page.document_page",
             name=served.name,
             docid=sentence.docid,
             passage=sentence.number,
             query=asked.claim[:_LONGEST_QUERY],
-        )
-        shown = Shown(
-            sentence=sentence,
-            pieces=pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
-            title=title_of(sentence.title, sentence.text, sentence.docid),
-            address=document,
-            link=web_link(sentence.url),
-            share=each[label] if sure else None,
-        )
-        stances[stance_of(label) if sure else "neither"].append(shown)
-    return [pair for pair in stances.items() if pair[1]]
+        ),
+        link=web_link(sentence.url),
+    )
 
 
 def _conclusion(verdict: Verdict) -> str:

@@ -110,9 +110,9 @@ def test_each_is_described_and_has_its_files(index: Path, tiny: dict[str, Tiny])
 def test_a_fusion_shares_the_vote_of_vectors_among_encoders(index: Path) -> None:
     manifest = manifests.read(index)
     assert with_default_weights(CONFIG, manifest).search.fusion.weights == {
-        "bm25": 0.4,
-        "dense": 0.3,
-        "dense:second": 0.3,
+        "bm25": 0.5,
+        "dense": 0.25,
+        "dense:second": 0.25,
     }
     chosen = convert({"search": {"fusion": {"weights": {"bm25": 1, "dense": 2}}}}, "test")
     assert with_default_weights(chosen, manifest) == chosen

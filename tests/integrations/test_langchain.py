@@ -13,7 +13,7 @@ pytest.importorskip("langchain_core", reason="factseek[langchain] is not install
 
 from langchain_core.documents import Document
 from langchain_core.exceptions import LangChainException
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from pydantic import ValidationError
 
 from factseek.integrations.langchain import FactseekRetriever
@@ -72,9 +72,43 @@ def test_what_cannot_be_searched_for_raises_langchains_error(index: str) -> None
             FactseekRetriever(index=index, **choices).invoke(QUERY)  # type: ignore[arg-type]
 
 
-def test_a_wrong_argument_raises_pydantics_error(index: str) -> None:
-    with pytest.raises(ValidationError, match="greater than or equal to 1"):
-        FactseekRetriever(index=index, k=0)
+def test_what_is_given_with_a_call_or_bound_takes_the_place_of_its_own(index: str) -> None:
+    retriever = FactseekRetriever(index=index, k=5, filter={"kind": "snippets"})
+    all_of_them = retriever.invoke(QUERY)
+    assert retriever.invoke(QUERY, k=2) == retriever.bind(k=2).invoke(QUERY) == all_of_them[:2]
+    assert retriever.bind(k=3).invoke(QUERY, {"tags": ["mine"]}, k=1, verbose=True) == all_of_them[:1]
+    assert retriever.batch([QUERY], k=1) == [all_of_them[:1]]
+    assert asyncio.run(retriever.ainvoke(QUERY, k=1)) == all_of_them[:1]
+    assert {found.metadata["kind"] for found in retriever.invoke("coronavirus", filter={"kind": "cord19"})} == {
+        "cord19"
+    }
+    assert max(found.metadata["date"] for found in retriever.invoke("vaccine", as_of="2015", filter={})) < "2016"
+    chosen = retriever.configurable_fields(k=ConfigurableField("k"))
+    assert chosen.invoke(QUERY, {"configurable": {"k": 1}}) == all_of_them[:1]
+    assert retriever.invoke(QUERY) == all_of_them
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"k": 0}, "k\n.*greater than or equal to 1"),
+        ({"asof": "2015"}, "asof\n.*Extra inputs are not permitted"),
+        ({"top_k": 3}, "top_k\n"),
+        ({"filters": {"kind": "cord19"}}, "filters\n"),
+        ({"search_kwargs": {"k": 1}}, "search_kwargs\n"),
+        ({"filter": "kind=cord19"}, "filter\n.*valid dictionary"),
+    ],
+)
+def test_a_wrong_argument_is_refused_by_its_name(index: str, given: dict[str, object], message: str) -> None:
+    retriever = FactseekRetriever(index=index)
+    for ask in (
+        lambda: FactseekRetriever(index=index, **given),  # type: ignore[arg-type]
+        lambda: retriever.invoke(QUERY, **given),
+        lambda: retriever.bind(**given).invoke(QUERY),
+        lambda: asyncio.run(retriever.ainvoke(QUERY, **given)),
+    ):
+        with pytest.raises(ValidationError, match=message):
+            ask()
 
 
 def test_a_key_is_not_shown() -> None:

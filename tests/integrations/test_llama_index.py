@@ -54,6 +54,9 @@ def test_dates_and_filters_are_asked_for(index: str) -> None:
     [
         ({"similarity_top_k": 0}, "0 hits cannot be asked for; ask for at least 1"),
         ({"colour": "red"}, "there is no choice 'colour'; there are retriever, filter, as_of"),
+        ({"top_k": 3}, "there is no choice 'top_k'"),
+        ({"filter": "kind=cord19"}, "filter and stages are no texts; write filter="),
+        ({"stages": "rerank"}, "filter and stages are no texts"),
         ({"filter": {"topic": [3]}}, "filter topic: 3 is not text"),
         ({"filter": {"colour": "red"}}, "there is no field 'colour'"),
         ({"stages": ["upside-down"]}, "upside-down"),

@@ -18,7 +18,7 @@ from factseek.integrations._source import EvidenceSource, open_source
 from factseek.retrieval.errors import FactseekError, IndexStateError, MachineError, NotFoundError, QueryError
 from tests.integrations.conftest import QUERY
 
-QUERIES = [QUERY, "?!", "Pluto is a planet", QUERY]
+QUERIES = [QUERY, "?!", "Pluto is a planet", QUERY, "half of \ud83d a planet"]
 
 
 @pytest.fixture

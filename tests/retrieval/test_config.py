@@ -48,7 +48,7 @@ def test_every_setting_is_documented(root: Path) -> None:
         ("bm52: {k1: 1}", "bm52: there is no such setting; did you mean bm25?"),
         (
             "search: {fusion: {kind: best}}",
-            "search.fusion.kind: invalid enum value 'best'; there are rrf, minmax, zscore",
+            "search.fusion.kind: invalid enum value 'best'; there are auto, rrf, minmax, zscore",
         ),
         ("search: {k: 0}", "search.k: expected int >= 1"),
         ("search: {k: 2.5}", "search.k: expected int, got float"),
@@ -151,6 +151,58 @@ def test_where_the_configuration_comes_from(tmp_path: Path, monkeypatch: pytest.
     assert load("third.yaml").search.k == 5
     with pytest.raises(ConfigError, match=r"^no\.yaml: there is no such configuration file$"):
         load("no.yaml")
+    monkeypatch.delenv("FACTSEEK_CONFIG")
+    Path("factseek.yaml").write_text("search: {k: 6}", "utf-8")
+    assert load().search.k == 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "site_name: Recipes\ntheme: {name: material}\n",  # mkdocs
+        "services:\n  web: {image: nginx}\n",
+        "- hosts: all\n",
+        "---\na: 1\n---\nb: 2\n",
+        "Bucket: !Ref Name\n",
+        "title: {{ site.title }}: x\nbase: @b\n",
+        "a: 1\na: 2\n",
+        "just words",
+        "0",
+    ],
+)
+def test_the_config_yaml_of_another_program_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
+    Path("config.yaml").write_text(text, "utf-8")
+    assert load() == Config()
+    note = "config.yaml is passed over: it has no settings of factseek; put yours into factseek.yaml\n"
+    assert capsys.readouterr() == ("", note)
+    with pytest.raises(ConfigError, match=r"^config\.yaml"):
+        load("config.yaml")  # named, it is meant
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "search: {k: 10}\n", '{"bm25": {"b": 0.4}}'])
+def test_a_config_yaml_of_ours_is_read_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
+    Path("config.yaml").write_text(text, "utf-8")
+    assert load() == Config()
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("text", ["search: {kk: 3}", "title: x\nsearch: {k: 3}", "search: {k: [\n", "'search': {{k}\n"])
+def test_what_is_wrong_with_a_config_yaml_of_ours_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
+    Path("config.yaml").write_text(text, "utf-8")
+    with pytest.raises(ConfigError, match=r"^config\.yaml"):
+        load()
 
 
 def test_index_folders_are_taken_from_the_file(tmp_path: Path) -> None:

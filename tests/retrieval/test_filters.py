@@ -40,6 +40,22 @@ def test_parsing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "compared"),
+    [
+        ("fra", "fr"), ("eng", "en"), ("French", "fr"), ("العربية", "ar"), ("en-US", "en"), ("pt_BR", "pt"),
+        ("DE", "de"), ("zh-Hans-CN", "zh"), ("हिन्दी", "hi"), ("und", "und"), ("xx", "xx"), ("Dothraki", "Dothraki"),
+    ],
+)  # fmt: skip
+def test_a_language_is_filtered_by_what_its_name_means(written: str, compared: str) -> None:
+    assert parse_filter([f"language={written}"]) == Filter(language=(compared,))
+    assert parse_filter([f"topic={written}"]) == Filter(topic=(written,))
+
+
+def test_two_names_of_a_language_are_one_value() -> None:
+    assert parse_filter(["language=fra", "language=fr-CA", "language=es"]) == Filter(language=("es", "fr"))
+
+
+@pytest.mark.parametrize(
     ("pairs", "as_of", "message"),
     [
         (["topic"], "", "filter 'topic' is not of the form field=value; the fields are topic, source, language, kind"),

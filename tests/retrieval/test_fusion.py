@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.retrieval import retrievers
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.search.fusion import Ranking, fuse
@@ -105,7 +106,7 @@ def test_a_short_list_is_the_beginning_of_a_longer_one_whatever_is_fused(
 def test_a_list_goes_on_rank_by_rank() -> None:
     sparse = [Hit(docid, float(9 - at)) for at, docid in enumerate("abcde")]
     dense = [Hit(docid, 0.9 - at / 10) for at, docid in enumerate("bdfg")]
-    fusion = FusionSettings(depth=1)
+    fusion = FusionSettings(kind="zscore", depth=1)
     hits = fuse([Ranking("bm25", 0.5, sparse), Ranking("dense", 0.5, dense)], fusion, 10)
     assert [hit.docid for hit in hits] == ["b", "a", "d", "c", "f", "g", "e"]
     assert [hit.score for hit in hits[2:]] == [-1.0, -2.0, -3.0, -4.0, -5.0]
@@ -126,3 +127,28 @@ def test_a_share_of_new_scores_is_mixed_in() -> None:
     assert mixed([3.0, 2.0, 1.0], [-5.0, 5.0, 0.0], 0.25) == [0.75, 0.625, 0.125]
     assert mixed([2.0, 2.0], [1.0, 3.0], 0.5) == [0.5, 1.0]
     assert mixed([], [], 0.5) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "language", "foreign"),
+    [
+        ("masks", "en", False),
+        ("COVID-19 vaccines cause autism in children", "en", False),
+        ("las vacunas no causan autismo en los niños", "en", True),
+        ("las vacunas no causan autismo en los niños", "es", False),
+        ("COVID-19 vacuna", "en", False),  # three words of Latin script are in any language
+        ("Honey is not safe for infants", "ar", True),
+        ("العسل غير آمن للرضع", "ar", False),
+        ("لقاح COVID-19 لا يسبب السرطان", "ar", False),
+        ("العسل", "en", True),
+        ("1998 2020", "en", False),
+    ],
+)
+def test_the_kind_auto_looks_at_the_language_of_the_query(query: str, language: str, foreign: bool) -> None:
+    fusing = retrievers.fusing("hybrid")
+    assert fusing is not None
+    chosen = fusing.fusion_of(query, FusionSettings(weights={"bm25": 0.5, "dense": 0.5}), language)
+    assert chosen == FusionSettings(
+        kind="zscore" if foreign else "minmax",
+        weights={"bm25": 0.4, "dense": 0.6} if foreign else {"bm25": 0.5, "dense": 0.5},
+    )

@@ -132,6 +132,8 @@ def test_dates_named_may_keep_what_has_no_date(index: Index) -> None:
     assert parse_query("measles", undated=True).search.where is None
     beside = parse_query("measles before:2020", Search(where=Filter(topic=("t",))), undated=True).search
     assert beside.where == Filter(topic=("t",), as_of="2019-12-31", undated=True)
+    bounded = parse_query("measles", Search(where=Filter(language=("en",), since="2019-01-01")), undated=True).search
+    assert bounded.where == Filter(language=("en",), since="2019-01-01", undated=True)
 
 
 def test_facets_are_counted_within_what_the_query_itself_asks_for(index: Index) -> None:

@@ -15,13 +15,14 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from factseek.claims.checkworthiness import training
+from factseek.claims.evidence.extractors import open_entailment_of
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import BestSettings, ClaimsSettings, VerdictSettings
 from factseek.claims.verdicts import training as verdicts
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.writer import Writer
-from factseek.retrieval.config import SearchSettings
+from factseek.retrieval.config import CrossEncoderSettings, SearchSettings
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.progress import silent
@@ -35,6 +36,7 @@ from factseek.server.runtime import IndexReloader
 from factseek.server.settings import ServerSettings
 from factseek.server.writer import limits_of
 from factseek.settings import Config
+from tests.small_models import small_entailment
 
 ODD = "pages/2020//a+b?c#نص&d%2F"
 NILE = "نيل/١"
@@ -144,7 +146,9 @@ def models(indexes: dict[str, Index], config: Config) -> dict[str, ServedVerdict
     claims = [Claim(str(number), text, label=label) for number, (label, text) in enumerate(texts)]
     lesson = verdicts.Lesson("fever", ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), [(Path(__file__), claims)])
     finder = Finder(indexes["english"], config.verdict, None)
-    return {"few": ServedVerdicts("few", verdicts.train("evidence", lesson, finder, config.verdict, silent))}
+    entailment = open_entailment_of(CrossEncoderSettings(model=str(small_entailment())))
+    learned = verdicts.train("evidence", lesson, finder, config.verdict, silent, entailment=entailment)
+    return {"few": ServedVerdicts("few", learned)}
 
 
 @pytest.fixture(scope="session")

@@ -116,7 +116,7 @@ def test_it_is_searched_fused_and_explained(fused: Index) -> None:
 
 def test_it_votes_where_no_weights_are_set(folders: dict[str, Path]) -> None:
     with Index(folders["english"]) as index:
-        assert index.settings.search.fusion.weights == {"bm25": 0.4, "dense": 0.6, "toy": 0.25}
+        assert index.settings.search.fusion.weights == {"bm25": 0.5, "dense": 0.5, "toy": 0.25}
         assert index.resolve().rankings == ("bm25", "dense", "toy")
         stretched = replace(index.settings.search.fusion, kind="minmax")
         best = index.search([QUERY], Search(fusion=stretched))[0][0]

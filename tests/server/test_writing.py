@@ -159,6 +159,33 @@ def test_a_document_that_is_too_large_is_refused(shared: FlaskClient) -> None:
     )
 
 
+@pytest.mark.parametrize("date", ["yesterday", "2020-02-30", "31/31/2020", "15830208001", "?"])
+def test_a_date_that_is_not_understood_is_said(client: FlaskClient, date: str) -> None:
+    answer = client.put(address("dated"), json={"text": "A quokka.", "date": date})
+    assert (answer.status_code, answer.json["unread_date"]) == (201, date)  # type: ignore[index]
+    kept = client.get(address("dated")).json["document"]  # type: ignore[index]
+    assert (kept["date"], kept["metadata"]["date"]) == ("", date)
+    rows = [{"docid": "fine", "text": "x", "date": "2020-03"}, {"docid": "none", "text": "x", "date": ""}]
+    rows += [{"docid": f"odd{n}", "text": "x", "date": date} for n in range(2)]
+    job = ended(client, client.post("/v1/live/documents", json=rows).headers["Location"])
+    assert (job["added"], job["unread_dates"], job["unread_date"]) == (4, 2, f"{date!r} (item 3)")
+
+
+@pytest.mark.parametrize(
+    ("date", "read"),
+    [
+        ("Sun Mar 01 23:30:00 +0000 2020", "2020-03-01"),  # Twitter's
+        ("Sun, 01 Mar 2020 23:30:00 GMT", "2020-03-01"),
+        ("20200301", "2020-03-01"),
+        ("2020-03", "2020-03"),
+    ],
+)
+def test_a_date_that_is_understood_is_not_spoken_of(client: FlaskClient, date: str, read: str) -> None:
+    answer = client.put(address("dated"), json={"text": "A quokka.", "date": date})
+    assert "unread_date" not in answer.json  # type: ignore[operator]
+    assert client.get(address("dated")).json["document"]["date"] == read  # type: ignore[index]
+
+
 def test_conditions(client: FlaskClient) -> None:
     absent, there = {"If-None-Match": "*"}, {"If-Match": "*"}
     conflict = (

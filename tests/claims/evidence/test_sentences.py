@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.claims.evidence.sentences import ClaimEvidence, Finder, raised_by_page
+from factseek.claims.evidence.sentences import ClaimEvidence, Finder, raised_by_page, states_finding
 from factseek.claims.settings import VerdictSettings
 from factseek.retrieval.domain import Filter, Hit
 from factseek.retrieval.errors import NotFoundError, QueryError
@@ -79,6 +79,25 @@ def test_passages_of_several_sentences_give_one_each(arabic: Path) -> None:
         for one in found.sentences:
             assert index.document(one.docid).text[one.start : one.end] == one.text
             assert 0 <= one.similarity <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        ("OBJECTIVE Dexamethasone cuts deaths in patients on ventilators.", False),
+        ("Background: measles spreads quickly.", False),
+        ("We investigated whether masks reduce infections.", False),
+        ("This trial was set up to determine the effect of vitamin D.", False),
+        ("The aim of the study was a better vaccine.", False),
+        ("Do vaccines cause autism?", False),
+        ("تهدف هذه الدراسة إلى قياس أثر اللقاح.", False),
+        ("Dexamethasone reduced deaths by one third among ventilated patients.", True),
+        ("The background radiation rose in 1986.", True),
+        ("Objective measures improved.", True),
+    ],
+)
+def test_a_sentence_that_asks_or_announces_states_no_finding(text: str, finding: bool) -> None:
+    assert states_finding(text) == finding
 
 
 def test_a_page_lifts_its_sentences() -> None:

@@ -224,7 +224,7 @@ def test_the_arabic_claims_of_2018(command: Command, data_dir: Path, root: Path,
 
 
 @pytest.mark.data
-@pytest.mark.real
+@pytest.mark.deep
 def test_a_slice_of_scifact(command: Command, data_dir: Path, tmp_path: Path) -> None:
     """Page = document, line = sentence: from abstracts to a submission that is scored."""
     labels = {"SUPPORT": "SUPPORTS", "CONTRADICT": "REFUTES"}

@@ -16,8 +16,8 @@ import pytest
 from factseek.claims.evidence.extractors import open_entailment_of
 from factseek.retrieval.config import CrossEncoderSettings
 from factseek.retrieval.encoders.cross_encoder import EntailmentInfo, open_entailment
-from factseek.retrieval.encoders.sources import find_model
 from factseek.retrieval.errors import MachineError
+from tests.small_models import small_entailment
 
 Command = Callable[..., tuple[int, str, str]]
 INFO = EntailmentInfo(name="m", revision="r", model="m", precision="int8", max_tokens=0)
@@ -25,27 +25,8 @@ PAIRS = [("The Nile is the longest river.", "The Nile is long."), ("", ""), ("Pl
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One layer of the embedded encoder with a head for three labels in an order of their own."""
-    import torch
-    from sentence_transformers import CrossEncoder
-
-    torch.manual_seed(0)
-    folder = tmp_path_factory.mktemp("entailment") / "nli"
-    small = CrossEncoder(
-        str(find_model("all-MiniLM-L6-v2").path),
-        num_labels=3,
-        max_length=64,
-        device="cpu",
-        local_files_only=True,
-        config_kwargs={"num_hidden_layers": 1},
-    )
-    head = small.transformers_model.classifier
-    torch.nn.init.normal_(head.weight, std=1.0)
-    small.config.id2label = {0: "CONTRADICTION", 1: "entailment", 2: "Neutral"}
-    small.config.label2id = {name: number for number, name in small.config.id2label.items()}
-    small.save_pretrained(str(folder))
-    return folder
+def model() -> Path:
+    return small_entailment()
 
 
 @pytest.mark.real

@@ -271,5 +271,7 @@ def test_topics_of_other_forms(put, content: str, qid: str) -> None:
     assert read_topics(put(content, "topics.xml")) == [Query(qid, "pears")]
 
 
-def test_a_text_may_hold_tabs(put) -> None:
-    assert read_topics(put("q1\tone\ttwo\nq2\tthree\n", "q.tsv")) == [Query("q1", "one two"), Query("q2", "three")]
+@pytest.mark.parametrize("header", ["", "qid\tquery\n"])
+def test_a_text_may_hold_tabs(put, header: str) -> None:
+    path = put(f"{header}q1\tone\ttwo\nq2\tthree\n", "q.tsv")
+    assert read_topics(path) == [Query("q1", "one two"), Query("q2", "three")]

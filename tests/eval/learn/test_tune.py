@@ -35,7 +35,7 @@ from factseek.settings import Config, convert, read
 from tests.conftest import ROOT, overriding
 from tests.small_models import small_cross_encoder
 
-DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings(weights={"bm25": 0.4, "dense": 0.6}))
+DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings(weights={"bm25": 0.5, "dense": 0.5}))
 OTHER = Setting(
     "hybrid", BM25Settings(k1=1.6, b=0.75), FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6})
 )

@@ -430,7 +430,7 @@ def tokens(text: str) -> Counter[str]:
 
 
 @pytest.mark.data
-@pytest.mark.real
+@pytest.mark.deep
 def test_the_pages_of_checkthat_2019(data_dir: Path) -> None:
     folder = data_dir / "ct2019-task2-arabic"
     records, options = read(folder / "html_pages", folder / "claims/CT19-T2-Claims_with_Results.json")
@@ -497,8 +497,8 @@ def test_content_and_titles_of_readability_pages(data_dir: Path) -> None:
         ("aut/src/test/resources/warc/example.txt.warc.gz", 1, 0),
         ("aut/src/test/resources/warc/issue-493.warc", 3, 0),
         ("aut/src/test/resources/warc/issue-514.warc", 1, 0),
-        pytest.param("aut/src/test/resources/arc/example.arc.gz", 128, 0, marks=pytest.mark.real),
-        pytest.param("aut/src/test/resources/warc/example.warc.gz", 128, 0, marks=pytest.mark.real),
+        pytest.param("aut/src/test/resources/arc/example.arc.gz", 128, 0, marks=pytest.mark.deep),
+        pytest.param("aut/src/test/resources/warc/example.warc.gz", 128, 0, marks=pytest.mark.deep),
     ],
 )
 def test_real_archives(data_dir: Path, name: str, pages: int, bad: int, capsys: pytest.CaptureFixture[str]) -> None:

@@ -253,7 +253,7 @@ def embedded(model: PackedModel, ids: list[int]) -> NDArray[np.float64]:
     return total / weight / np.linalg.norm(total / weight)
 
 
-@pytest.mark.real
+@pytest.mark.deep
 def test_tokens_are_those_of_the_packages_own_engine(model: PackedModel, real: Path, tmp_path: Path) -> None:
     """Without its layers, the engine's vector is a sum over its tokens and their places: another token shows."""
     content = bytearray(real.read_bytes())

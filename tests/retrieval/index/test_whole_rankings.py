@@ -55,7 +55,9 @@ SEARCHES = st.fixed_dictionaries(
         "where": FILTERS,
         "group": st.booleans(),
         "fusion": st.builds(
-            FusionSettings, kind=st.sampled_from(["rrf", "minmax", "zscore"]), depth=st.sampled_from([1, 2, 5, 20, 100])
+            FusionSettings,
+            kind=st.sampled_from(["auto", "rrf", "minmax", "zscore"]),
+            depth=st.sampled_from([1, 2, 5, 20, 100]),
         ),
         "stages": st.sampled_from(STAGES),
         "collapse": st.sampled_from(["", "", "near"]),

@@ -105,7 +105,9 @@ def test_of_very_many_words_the_rarest_are_dropped(monkeypatch: pytest.MonkeyPat
     assert len(counter.counts()) == 4
 
 
-@pytest.mark.parametrize(("word", "edits"), [("ab", 0), ("abc", 1), ("percent", 1), ("abcdefgh", 2)])
+@pytest.mark.parametrize(
+    ("word", "edits"), [("mon", 0), ("mooon", 1), ("percent", 1), ("treatments", 2), ("खशरा", 1), ("ля", 0)]
+)
 def test_long_words_may_be_misspelt_twice(word: str, edits: int) -> None:
     assert admitted_edits(word) == edits
 
@@ -113,10 +115,18 @@ def test_long_words_may_be_misspelt_twice(word: str, edits: int) -> None:
 def test_the_nearest_is_near_begins_alike_and_is_frequent() -> None:
     assert nearest("vacine", []) == ""
     assert nearest("vacine", [WordNearby("racing", 2, 900), WordNearby("vaccine", 1, 2)]) == "vaccine"
-    assert nearest("oat", [WordNearby("bat", 1, 900), WordNearby("oats", 1, 2), WordNearby("oak", 1, 3)]) == "oak"
-    assert nearest("oat", [WordNearby("oats", 1, 2), WordNearby("oak", 1, 3), WordNearby("oats", 1, 2)]) == "oats"
-    assert nearest("oat", [WordNearby("oaz", 1, 3), WordNearby("oak", 1, 3)]) == "oak"
-    assert nearest("ever", [WordNearby("never", 1, 9), WordNearby("every", 1, 2)]) == "every"
+    assert nearest("racime", [WordNearby("vacime", 1, 900), WordNearby("racimes", 1, 3)]) == "racimes"
+    assert nearest("racime", [WordNearby("racimex", 1, 2), WordNearby("raxcime", 1, 3)]) == "raxcime"
+    assert nearest(
+        "racime", [WordNearby("racimes", 1, 2), WordNearby("rracime", 1, 3), WordNearby("racimes", 1, 2)]
+    ) == ("racimes")
+    assert nearest("ever", [WordNearby("never", 1, 9), WordNearby("eever", 1, 3)]) == "eever"
+    assert nearest("vacine", [WordNearby("vaccine", 1, 1)]) == "vaccine"  # of the general vocabulary
+    assert nearest("measels", [WordNearby("measles", 1, 2)]) == ""
+    assert nearest("bleach", [WordNearby("breach", 1, 99)]) == ""  # nobody takes l for r
+    assert nearest("cancar", [WordNearby("cancer", 1, 3)]) == "cancer"
+    assert nearest("leukaemia", [WordNearby("leukemia", 1, 500)]) == ""
+    assert nearest("moderna", [WordNearby("modern", 1, 500)], may_be_name=True) == ""
 
 
 def test_words_are_put_right_where_they_stand_and_nowhere_else() -> None:

@@ -133,7 +133,7 @@ def test_fusion_is_chosen_by_the_request(client: FlaskClient) -> None:
 
     assert scores(fusion="minmax")[0] == 1.0
     assert scores(fusion={"kind": "minmax"}) == scores(fusion="minmax")
-    assert scores(fusion="zscore") == scores() != scores(fusion="minmax")
+    assert scores(fusion="minmax") == scores() != scores(fusion="zscore")
     assert scores(fusion={"rrf_k": 10}) == scores(fusion="rrf") != scores(fusion={"rrf_k": 60})
     dense_first = search(client, query=MEASLES, fusion={"weights": {"bm25": 0, "dense": 1}, "depth": 5})
     assert docids(dense_first)[:3] == docids(search(client, query=MEASLES, retriever="dense"))[:3]

@@ -12,14 +12,21 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.claims.evidence.sentences import ClaimEvidence
+from factseek.claims.evidence.sentences import ClaimEvidence, Finder
+from factseek.claims.verdicts import training
 from factseek.claims.verdicts.verdict import Verdict
 from factseek.indexer.collections._pages import decode
 from factseek.retrieval.domain import Claim
+from factseek.retrieval.errors import ConfigError
+from factseek.retrieval.progress import silent
+from factseek.retrieval.records import model_file
+from factseek.retrieval.search.index import Index
+from factseek.server.api.verdicts import check
 from factseek.server.app import create_app
 from factseek.server.errors import BadInput
 from factseek.server.page.check import kind_of, statements_of
 from factseek.server.page.verify import _conclusion
+from factseek.server.settings import ServerSettings
 from factseek.settings import Config
 
 from ..conftest import Writable, writable
@@ -197,21 +204,23 @@ def test_what_is_hardly_likelier_than_the_rest_is_no_conclusion(share: float, co
 def test_there_is_no_verdict_without_evidence(client: FlaskClient) -> None:
     text = client.get("/verify?index=english&claim=measles&as_of=1800").text
     assert "No verdict" in text
-    assert "Nothing was found that bears on it, so there is no verdict." in text
+    assert "Nothing was found that bears on it." in text
     assert "<meter" not in text
 
 
-def test_an_index_that_no_model_knows_says_so(client: FlaskClient) -> None:
-    text = client.get(f"/verify?index=arabic&lang=en&claim={quote('نهر النيل')}").text
-    assert "This server judges no claims by arabic" in text
-    assert "learned with other indexes" in text
+def test_without_a_model_of_entailment_the_sentences_take_no_side(client: FlaskClient) -> None:
+    address = f"/verify?index=arabic&lang=en&claim={quote('نهر النيل')}"
+    page, text = get(client, address), client.get(address).text
+    assert [heading.split(" first")[0] for heading in page.text_of("h2")] == ["Sentences that bear on it, best"]
+    assert "نهر النيل هو أطول أنهار العالم." in page.text_of("p")
+    assert "does not say which side they take" in text
+    assert not any(word in text for word in ("Sentences for it", "verdict", "<meter"))
 
 
 @pytest.mark.parametrize(
     ("address", "said"),
     [
         ("/check?text=measles", "This server ranks no claims"),
-        ("/verify?claim=measles", "It was started without a model of verdicts."),
         ("/add", "Nothing can be added on this server"),
     ],
 )
@@ -300,3 +309,19 @@ def _fields(text: str) -> list[tuple[str, str]]:
     parser = Fields()
     parser.feed(text)
     return parser.values
+
+
+def test_a_model_that_learned_without_entailment_is_refused_at_the_start(
+    indexes: dict[str, Index], config: Config, tmp_path: Path
+) -> None:
+    path, labels = tmp_path / "plain.model", ("SUPPORTS", "REFUTES")
+    claims = [Claim("1", "The vaccine works.", label=labels[0]), Claim("2", "The moon is cheese.", label=labels[1])]
+    lesson = training.Lesson("fever", labels, [(Path(__file__), claims)])
+    learned = training.train("majority", lesson, Finder(indexes["english"], config.verdict), config.verdict, silent)
+    model_file.save(path, learned.manifest, learned.model.state())
+    with pytest.raises(ConfigError) as refused:
+        check(Config(server=ServerSettings(verdicts={"plain": str(path)})))
+    assert str(refused.value) == (
+        f"server.verdicts.plain: {path}: it learned without a model of entailment; the page shows no verdicts of such "
+        "a model; train it with --entailment MODEL, or leave it out"
+    )
