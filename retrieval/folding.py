@@ -15,18 +15,34 @@ _APOSTROPHES = "\u00b4\u02bb\u02bc\u2018\u2019\u201b\u2032"
 _SUPERSCRIPTS = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
 _CIRCLED = "\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf"
+_THOUSANDS = "\u00a0\u2009\u202f\u066c"
 _TRADE_MARKS = "\u2120\u2122"
 _SENTENCES = "\ufdfa\ufdfb"
-# Between Arabic letters a joiner of no width means something: Persian's and Sorani's analyzers read it.
+_JOINER = "\u200c"
 _SPECIAL = re.compile(
-    rf"(?P<dropped>[{_DROPPED}\U000e0000-\U000e0fff]|(?<![\u0620-\u06ff])\u200c|\u200c(?![\u0620-\u06ff]))"
-    rf"|(?P<apostrophe>[{_APOSTROPHES}])|(?P<slash>\u2044)|(?P<blank>[{_TRADE_MARKS}])"
-    rf"|(?P<superscript>[{_SUPERSCRIPTS}]+)|(?P<fraction>[{_FRACTIONS}])|(?P<apart>[{_CIRCLED}]+|[{_SENTENCES}])"
+    f"[{_DROPPED}\U000e0000-\U000e0fff{_JOINER}{_APOSTROPHES}\u2044{_THOUSANDS}{_TRADE_MARKS}"
+    f"{_SUPERSCRIPTS}{_FRACTIONS}{_CIRCLED}{_SENTENCES}]"
 )
-_UNIT = re.compile(r"(?:^|[\s\x00-@\[-`{-\x7f\u00b7\u00d7])[A-Za-z\u00b5\u03bc]{1,2}\Z")
-"""What a superscript belongs to, as in m² and mc²: behind a longer word stands the number of a note."""
+_KINDS = {
+    kind: re.compile(f"[{characters}]")
+    for kind, characters in {
+        "joiner": _JOINER,
+        "slash": "\u2044",
+        "apostrophe": _APOSTROPHES,
+        "blank": _TRADE_MARKS,
+        "thousands": _THOUSANDS,
+        "fraction": _FRACTIONS,
+        "superscript": _SUPERSCRIPTS,
+        "apart": _CIRCLED + _SENTENCES,
+    }.items()
+}
+_ARABIC = re.compile("[\u0620-\u06ff]")
+_UNIT = r"(?:^|[\s\x00-@\[-`{-\x7f\u00b7\u00d7])[A-Za-z\u00b5\u03bc]{1,2}\Z"
+_APART = {"fraction": re.compile(r"\d\Z"), "superscript": re.compile(rf"(?s)\A(?!.*{_UNIT}).*[^\s{_SUPERSCRIPTS}]\Z")}
+"""Before what a blank is due: behind a word that is longer than a unit a superscript is the number of a note."""
 # Lucene's tokenizer takes these for a part of a word; where only ASCII is around them, its tokens stay as they are.
-_GLUE = re.compile(r"(?<=[^\x00-\x7f])(?<!\d)[:._](?=\w)|(?<=[A-Za-z])[:._](?=[^\x00-\x7f])(?!.\d)")
+_UP_TO_THREE, _THOUSAND = re.compile(r"(?:^|\D)\d{1,3}\Z"), re.compile(r"\d{3}(?!\d)")
+_GLUE = re.compile(r"[:._](?:(?<=[^\x00-\x7f].)(?<!\d.)(?=\w)|(?<=[A-Za-z].)(?=[^\x00-\x7f])(?!\d))")
 _ATTACHED = "\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc"
 """What is no mark, and yet may become one letter with what stands before it: sounds of Hangul and kana."""
 
@@ -35,13 +51,15 @@ def folded(text: str) -> str:
     """Return a text in the form in which it is compared; ASCII as it is."""
     if text.isascii():
         return text
-    return _unglued(unicodedata.normalize("NFKC", _SPECIAL.sub(_plain, text)))
+    if _SPECIAL.search(text):
+        text = _SPECIAL.sub(_plain, text)
+    return _GLUE.sub(" ", unicodedata.normalize("NFKC", text))
 
 
 def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
     """Return a text as :func:`folded` does, and where in ``text`` what each of its characters is begins and ends."""
-    if text.isascii():
-        return text, list(range(len(text))), list(range(1, len(text) + 1))
+    if text.isascii() or not (_SPECIAL.search(text) or not unicodedata.is_normalized("NFKC", text)):
+        return folded(text), list(range(len(text))), list(range(1, len(text) + 1))
     characters: list[tuple[str, int, int]] = []
     last = 0
     for special in _SPECIAL.finditer(text):
@@ -58,28 +76,30 @@ def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
         starts += [characters[first][1]] * len(group)
         ends += [characters[after - 1][2]] * len(group)
         first = after
-    return _unglued(form), starts, ends
-
-
-def _unglued(text: str) -> str:
-    return _GLUE.sub(" ", text)
+    return _GLUE.sub(" ", form), starts, ends
 
 
 def _plain(special: re.Match[str]) -> str:
     """Return what takes the place of a special character."""
-    kind, before = special.lastgroup, special.string[: special.start()][-3:]
+    character, text, at = special[0], special.string, special.start()
+    before = text[max(0, at - 4) : at]
+    form = unicodedata.normalize("NFKC", character).replace("\u2044", "/")
+    kind = next((kind for kind, characters in _KINDS.items() if characters.match(character)), "dropped")
     if kind == "dropped":
-        return ""
-    if kind == "blank":
-        return " "
-    if kind in ("apostrophe", "slash"):
-        return "'" if kind == "apostrophe" else "/"
-    form = unicodedata.normalize("NFKC", special[0]).replace("\u2044", "/")
-    if kind == "apart":
-        return f" {form} "
-    if kind == "fraction":
-        return f" {form}" if before[-1:].isdecimal() else form
-    return form if not before or before[-1].isspace() or _UNIT.search(before) else f" {form}"
+        form = ""
+    elif kind == "joiner":  # between Arabic letters it means something: Persian's and Sorani's analyzers read it
+        form = _JOINER if _ARABIC.match(before[-1:]) and _ARABIC.match(text, at + 1) else ""
+    elif kind == "apostrophe":
+        form = "'"
+    elif kind == "blank":
+        form = " "
+    elif kind == "thousands" and _THOUSAND.match(text, at + 1) and _UP_TO_THREE.search(before):
+        form = ""
+    elif kind in _APART and _APART[kind].search(before[-3:]):
+        form = f" {form}"
+    elif kind == "apart":
+        form = f" {form} "
+    return form
 
 
 def _is_attached(character: str) -> bool:

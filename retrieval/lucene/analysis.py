@@ -80,12 +80,12 @@ _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
 _READ_JOINERS = ("persian", "sorani")
 """The analyzers to which a joiner of no width means something."""
-_JOINS = re.compile(r"(?<=\w)[:._](?=\w)|(?<=\d)[',. ](?=\d\d\d)")
-_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[',. ]\d{3})+(?![.,]?\w)")
-_JOINED = re.compile(rf"{_NUMBER.pattern}|\w+(?:[:.]\w+)*")
-_LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
-_THOUSANDS = re.compile("[',. ]")
+_JOINT = re.compile(r"[:._,'](?:(?<=\w[:._])(?=\w)|(?<=\d[,'])(?=\d\d\d))")
+_JOINED = re.compile(r"\w+(?:[:.]\w+)*")
+_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[',.]\d{3})+(?![.,]?\w)")
+_THOUSANDS = re.compile("[',.]")
 _PART = re.compile(r"[^\W_]+")
+_LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
 
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]
 """From words to the terms of each."""
@@ -115,14 +115,15 @@ def parts_of(text: str) -> str:
     These are ``Measles`` in ``BREAKING:Measles``, ``polio`` and ``vaccine`` in ``polio_vaccine``; of a number such as
     ``657,461`` it is the number without what parts its thousands.
     """
-    if not _JOINS.search(text):
-        return ""
-    parts: list[str] = []
-    for joined in _JOINED.findall(text):
-        if _NUMBER.fullmatch(joined):
-            parts.append(_THOUSANDS.sub("", joined))
-        elif not joined.isalnum() and any(map(str.isalpha, joined)):
-            several = _PART.findall(joined)
+    parts, last = list[str](), 0
+    for joint in _JOINT.finditer(text):
+        if joint.start() < last:
+            continue
+        start, last = text.rfind(" ", 0, joint.start()) + 1, text.find(" ", joint.end())
+        last = len(text) if last < 0 else last
+        parts += [_THOUSANDS.sub("", number) for number in _NUMBER.findall(text, start, last)]
+        for joined in _JOINED.findall(text, start, last):
+            several = [] if joined.isalnum() or not any(map(str.isalpha, joined)) else _PART.findall(joined)
             parts += several if len(several) > 1 else []
     return " ".join(parts)
 
@@ -130,9 +131,8 @@ def parts_of(text: str) -> str:
 def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
     """Return the words of a folded text with their places, then what may be meant by parts of words and by numbers."""
     words = [(*match.span(), match[0]) for match in (_ASCII_WORD if form.isascii() else _word()).finditer(form)]
-    if not _JOINS.search(form):
-        return words
-    dotted = [(start, part) for start, _, word in words if "." in word for part in _PART.finditer(word)]
+    named = [(start, word) for start, _, word in words if "." in word and any(map(str.isalpha, word))]
+    dotted = [(start, part) for start, word in named for part in _PART.finditer(word)]
     parts = [(start + part.start(), start + part.end(), part[0]) for start, part in dotted]
     numbers = [(*number.span(), _THOUSANDS.sub("", number[0])) for number in _NUMBER.finditer(form)]
     return words + parts + numbers
@@ -255,7 +255,8 @@ class TermCache:
                 of = memory, memory.size
                 known = set().union(*(memory.chunks_of.get(term, ()) for term in wanted))
             if letters and not text.isascii():
-                held.update(chunk for chunk in chunks if any(letter in folded(chunk) for letter in letters))
+                forms = {chunk: folded(chunk) for chunk in chunks if not chunk.isascii()}
+                held.update(chunk for chunk, form in forms.items() if any(letter in form for letter in letters))
             return held | (chunks & known)
 
         return holding

@@ -25,6 +25,10 @@ from factseek.retrieval.folding import folded, folded_with_places
         ("don’t don‘t don´t donʼt", "don't don't don't don't"),
         ("10² 3·10⁶", "10 2 3\u00b710 6"),
         ("m² km² E=mc² vaccine¹ \u091f\u0940\u0915\u093e² ²", "m2 km2 E=mc2 vaccine 1 \u091f\u0940\u0915\u093e 2 2"),
+        (
+            "657\u202f461 1\u00a0234\u00a0567 in 2020\u00a0100 5\u00a0000\u00a0km ٦٥٧٬٤٦١",
+            "657461 1234567 in 2020 100 5000 km ٦٥٧٤٦١",
+        ),
         ("½ 1½ 3⁄4", "1/2 1 1/2 3/4"),
         ("Pfizer™ Moderna®", "Pfizer  Moderna®"),
         ("①Vaccine ②", " 1 Vaccine  2 "),
