@@ -16,8 +16,6 @@ import pytest
 from factseek.eval.learn import combiner as training
 from factseek.eval.learn.learners import Pool
 from factseek.eval.learn.splits import grouped_folds
-from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.settings import Config
 from factseek.retrieval.files import sha256
 from factseek.retrieval.records import qrels
 from factseek.retrieval.search.combiner import WeightedSum, load
@@ -26,22 +24,14 @@ from tests.conftest import overriding
 Command = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("train") / "index"
-    request = BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False)
-    build(request, Config())
-    return folder
-
-
 @pytest.fixture
-def asked(index: Path, examples: Path, tmp_path: Path) -> list[object]:
+def asked(example: Path, examples: Path, tmp_path: Path) -> list[object]:
     judged = ["--queries", examples / "queries-en.tsv", "--qrels", examples / "qrels-en.txt"]
-    return ["train", "combiner", "--index", index, *judged, "--output", tmp_path / "model", "--folds", "3"]
+    return ["train", "combiner", "--index", example, *judged, "--output", tmp_path / "model", "--folds", "3"]
 
 
 def test_what_was_trained_can_be_searched_with(
-    asked: list[object], index: Path, examples: Path, tmp_path: Path, command: Command
+    asked: list[object], example: Path, examples: Path, tmp_path: Path, command: Command
 ) -> None:
     code, printed, said = command(*asked)
     assert code == 0
@@ -59,7 +49,13 @@ def test_what_was_trained_can_be_searched_with(
     assert "relevant documents are not in the index: " in said
     (tmp_path / "config.yaml").write_text("combine: {model: model}\nsearch: {stages: [combine]}\n", "utf-8")
     code, printed, _ = command(
-        "search", "the Nile is longer than the Amazon", "--index", index, "--json", "--config", tmp_path / "config.yaml"
+        "search",
+        "the Nile is longer than the Amazon",
+        "--index",
+        example,
+        "--json",
+        "--config",
+        tmp_path / "config.yaml",
     )
     assert code == 0
     hits = json.loads(printed)["hits"]
