@@ -98,9 +98,8 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md is")
     args = parser.parse_args()
     ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder())]
-    # The ways that ``factseek tune`` tries; the one that others are compared with is the first.
-    tried = fusions(Setting("hybrid", Config().bm25, COMPARED), ())
-    ways = [*(setting.fusion for setting in tried), DEFAULT]
+    # The ways that ``factseek tune`` tries, and the default; the one that others are compared with is the first.
+    ways = [*(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())), DEFAULT]
     parts = {
         "fusion": report([evaluated(case, ways) for case in ranked_cases], ways),
         "languages": languages_report([case for case in ranked_cases if case.family == XQUAD], DEFAULT),

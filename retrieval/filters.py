@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
@@ -13,6 +14,7 @@ from urllib.parse import quote
 
 from .domain import Document, Filter
 from .errors import QueryError
+from .folding import folded
 from .languages import language_code
 from .lucene.analysis import words_of
 from .text import refuse_text
@@ -53,7 +55,12 @@ def metadata_values(value: object) -> list[str]:
 def _text_of(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, (str, int)) else ""
+    return composed(str(value)) if isinstance(value, (str, int)) else ""
+
+
+def composed(value: str) -> str:
+    """Return a value of a field with each letter and its accents as one character (NFC), as values are compared."""
+    return value if value.isascii() else unicodedata.normalize("NFC", value)
 
 
 def refuse_texts(where: Filter) -> None:
@@ -90,7 +97,7 @@ def parse_filter(
             raise QueryError(f"filter {pair!r} is not UTF-8 text")
         if name == "language":
             value = language_code(value) or value
-        values.setdefault(name, []).append(value)
+        values.setdefault(name, []).append(composed(value))
     admitted = {name: tuple(sorted(set(several))) for name, several in values.items()}
     where = Filter(
         **{name: several for name, several in admitted.items() if name in FIELDS},
@@ -194,7 +201,7 @@ def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] 
 
 def title_tokens(title: str) -> list[str]:
     """Return what is indexed of the words of a title, or looked for, without regard to case and order."""
-    return list(map(_title_token, sorted(set(words_of(title.casefold())))))
+    return list(map(_title_token, sorted(set(words_of(folded(title).casefold())))))
 
 
 @lru_cache(maxsize=20_000)

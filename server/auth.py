@@ -27,6 +27,7 @@ OPEN = ("/livez", "/readyz", "/metrics", "/static/")
 """Addresses that need no key: those of a server's monitoring, and those of the page that asks for the key."""
 # Chromium looks at the first of the challenges in a line alone: a browser is to ask for a password.
 _CHALLENGE = 'Basic realm="factseek", Bearer realm="factseek"'
+_SEND_ONE = "send a key that this server knows: Authorization: Bearer KEY"
 _ASK: Mapping[str, str] = {"WWW-Authenticate": _CHALLENGE}
 _BUCKET = struct.Struct("16sdd")  # caller, what is left, when that was so
 _LEAST = 1024
@@ -56,7 +57,10 @@ def digest(key: str) -> str:
 
 
 def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
-    """Refuse requests to ``app`` without a known key or beyond the rate; without keys an address is a caller."""
+    """Refuse requests to ``app`` without a known key or beyond the rate; without a key an address is a caller.
+
+    Where documents may be written reading needs no key, unless the server is private: :func:`check_key` is asked then.
+    """
     if not settings.keys and not settings.per_minute:
         return
     rates = rates or Rates(len(settings.keys))
@@ -64,8 +68,10 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
     def check() -> None:
         if request.path.startswith(OPEN):
             return
-        caller = _known(settings.keys) if settings.keys else f"address {request.remote_addr}"
-        g.caller = caller
+        key = _sent_key() if settings.keys else ""
+        if settings.keys and (key or settings.private or not settings.writes):
+            g.key_name = _known(settings.keys, key)
+        g.caller = caller = g.get("key_name") or f"address {request.remote_addr}"
         if settings.per_minute:
             wait = rates.wait(caller, settings.per_minute)
             if wait:
@@ -77,19 +83,25 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
     app.before_request(check)
 
 
-def _known(keys: Mapping[str, str]) -> str:
-    """Return the name of the key that a request carries.
+def check_key() -> None:
+    """Raise UnknownKeyError if the current request carries no known key."""
+    if not g.get("key_name"):
+        raise UnknownKeyError(_SEND_ONE, _ASK)
 
-    Raises UnknownKeyError if it carries none that is known.
+
+def _known(keys: Mapping[str, str], key: str) -> str:
+    """Return the name of a key.
+
+    Raises UnknownKeyError if it is none that is known.
     """
-    sent = digest(_sent_key())
+    sent = digest(key)
     known_name = ""
     for name, held in keys.items():
         # All are compared, each in constant time: how long it takes says nothing.
         if hmac.compare_digest(sent, held):
             known_name = name
     if not known_name:
-        raise UnknownKeyError("send a key that this server knows: Authorization: Bearer KEY", _ASK)
+        raise UnknownKeyError(_SEND_ONE, _ASK)
     return known_name
 
 

@@ -40,6 +40,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     max_batch_hits: Positive = 1_000_000
     max_filter_values: Positive = 1_000
     writes: bool = False
+    private: bool = False
     write_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 30.0
     max_bulk: Positive = 10_000
     max_queued: Positive = 100

@@ -24,6 +24,7 @@ from ..retrieval.errors import NotFoundError, UserError
 from ..retrieval.store.documents import checksum
 from ..retrieval.store.manifest import Manifest
 from .api.routes import document_state
+from .auth import check_key
 from .errors import BadInput, RefusedError, UnknownJobError
 from .metrics import metrics_of
 from .runtime import ServedIndex, index_named, registry
@@ -71,14 +72,16 @@ class NotWrittenError(RefusedError):
 
 
 def writable(name: str) -> ServedIndex:
-    """Return the index that is served under this name, if it may be changed.
+    """Return the index that is served under this name, if whoever asks may change it.
 
-    Raises WritesOffError if this server changes nothing, UnknownIndexError or IndexStateError as for a search.
+    Raises WritesOffError if this server changes nothing, UnknownKeyError if the request carries no key,
+    UnknownIndexError or IndexStateError as for a search.
     """
     settings = registry().config.server
     # Without keys anybody could write: such a server does not start, and nothing else that serves may do so either.
     if not settings.writes or not settings.keys:
         raise WritesOffError("this server changes nothing; start it with --allow-writes, or server.writes: true")
+    check_key()
     return index_named(name)
 
 

@@ -609,7 +609,7 @@ DAMAGES = {
     ),
     "another version": (
         changed(layout=1),
-        "broken/manifest.json: has layout 1, this factseek reads layout 2; "
+        "broken/manifest.json: has layout 1, this factseek reads layout 3; "
         "rebuild it with: factseek index KIND SOURCE --overwrite",
     ),
     "unknown analyzer": (

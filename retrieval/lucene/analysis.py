@@ -9,6 +9,9 @@ from functools import cache, partial
 
 from .. import languages
 from ..errors import ConfigError
+from ..folding import folded, folded_with_places
+from ..store.signatures import UNSPACED
+from ..text import marks
 from .jvm import java, pack, unpack
 
 _LUCENE = "org.apache.lucene.analysis"
@@ -18,7 +21,7 @@ _PACKAGES = dict(
         "arabic=ar armenian=hy basque=eu bengali=bn brazilian=br bulgarian=bg catalan=ca czech=cz danish=da dutch=nl "
         "estonian=et finnish=fi french=fr galician=gl german=de greek=el hindi=hi hungarian=hu indonesian=id irish=ga "
         "italian=it japanese=ja latvian=lv lithuanian=lt nepali=ne norwegian=no persian=fa portuguese=pt romanian=ro "
-        "russian=ru serbian=sr sorani=ckb spanish=es swedish=sv tamil=ta telugu=te thai=th turkish=tr"
+        "russian=ru serbian=sr sorani=ckb spanish=es swedish=sv tamil=ta telugu=te turkish=tr"
     ).split()
 )
 ANALYZERS: dict[str, str] = {
@@ -27,12 +30,14 @@ ANALYZERS: dict[str, str] = {
     "english": "io.anserini.analysis.DefaultEnglishAnalyzer",
     "simple": f"{_LUCENE}.core.SimpleAnalyzer",
     "standard": f"{_LUCENE}.standard.StandardAnalyzer",
+    "thai": "factseek.ClusterAnalyzer",
     "whitespace": f"{_LUCENE}.core.WhitespaceAnalyzer",
 }
-"""Java class of each analyzer; ``english`` is Anserini's, whose scores are the published ones."""
+"""Java class of each analyzer; ``english`` is Anserini's, whose scores are the published ones, ``thai`` is ours."""
 
 LANGUAGES: dict[str, str] = {
     **{"cs": "czech", "en": "english", "ko": "cjk", "zh": "cjk", "nb": "norwegian", "nn": "norwegian"},
+    **dict.fromkeys(("th", "lo", "km", "my"), "thai"),
     **{package: name for name, package in _PACKAGES.items() if name not in ("brazilian", "czech")},
 }
 """The analyzer of each language, by ISO 639 code."""
@@ -72,8 +77,15 @@ PIECE = 50_000
 """Characters of a long text that are highlighted at once: new words are analysed in a few tenths of a second."""
 _FEW_CHUNKS = 32  # that are looked for one by one: for more, the text is read once
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
-_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")  # the same, faster
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
+_READ_JOINERS = ("persian", "sorani")
+"""The analyzers to which a joiner of no width means something."""
+_JOINT = re.compile(r"[:._,'](?:(?<=\w[:._])(?=\w)|(?<=\d[,'])(?=\d\d\d))")
+_JOINED = re.compile(r"\w+(?:[:.]\w+)*")
+_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[',.]\d{3})+(?![.,]?\w)")
+_THOUSANDS = re.compile("[',.]")
+_PART = re.compile(r"[^\W_]+")
+_LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
 
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]
 """From words to the terms of each."""
@@ -85,14 +97,45 @@ Highlighter = Callable[[str], list[Stretch]]
 """From a text to the stretches of it that match a query, in order."""
 
 
-def word_pattern(text: str) -> re.Pattern[str]:
-    """Return the pattern of a word of ``text``."""
-    return _ASCII_WORD if text.isascii() else _WORD
+@cache
+def _word() -> re.Pattern[str]:
+    """Return the pattern of a word in any script, whose vowels may be marks, or parted by a joiner of no width."""
+    letters = rf"[^\W_](?:[^\W_]|[{marks()}\u200c])*"
+    return re.compile(rf"{letters}(?:['.]{letters})*")
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of ``text``, in order."""
-    return word_pattern(text).findall(text)
+    """Return the words of ``text``, folded, in order."""
+    return _ASCII_WORD.findall(text) if text.isascii() else _word().findall(folded(text))
+
+
+def parts_of(text: str) -> str:
+    """Return the words that stand in a folded text inside what Lucene takes for one word, with blanks between them.
+
+    These are ``Measles`` in ``BREAKING:Measles``, ``polio`` and ``vaccine`` in ``polio_vaccine``; of a number such as
+    ``657,461`` it is the number without what parts its thousands.
+    """
+    parts, last = list[str](), 0
+    for joint in _JOINT.finditer(text):
+        if joint.start() < last:
+            continue
+        start, last = text.rfind(" ", 0, joint.start()) + 1, text.find(" ", joint.end())
+        last = len(text) if last < 0 else last
+        parts += [_THOUSANDS.sub("", number) for number in _NUMBER.findall(text, start, last)]
+        for joined in _JOINED.findall(text, start, last):
+            several = [] if joined.isalnum() or not any(map(str.isalpha, joined)) else _PART.findall(joined)
+            parts += several if len(several) > 1 else []
+    return " ".join(parts)
+
+
+def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
+    """Return the words of a folded text with their places, then what may be meant by parts of words and by numbers."""
+    words = [(*match.span(), match[0]) for match in (_ASCII_WORD if form.isascii() else _word()).finditer(form)]
+    named = [(start, word) for start, _, word in words if "." in word and any(map(str.isalpha, word))]
+    dotted = [(start, part) for start, word in named for part in _PART.finditer(word)]
+    parts = [(start + part.start(), start + part.end(), part[0]) for start, part in dotted]
+    numbers = [(*number.span(), _THOUSANDS.sub("", number[0])) for number in _NUMBER.finditer(form)]
+    return words + parts + numbers
 
 
 @cache
@@ -102,9 +145,16 @@ def open_analyzer(name: str) -> int:
     return opened
 
 
+def analysable(analyzer: str, text: str) -> str:
+    """Return a text in the form in which an analyzer reads it, whether of a document or of a query."""
+    form = folded(text)
+    return form if analyzer in _READ_JOINERS else form.replace("\u200c", "")
+
+
 def terms_of(analyzer: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the terms of each text as they stand in it, in one crossing."""
-    made = unpack(java("Analysis").terms(open_analyzer(analyzer), pack(texts)))
+    forms = [analysable(analyzer, text) for text in texts]
+    made = unpack(java("Analysis").terms(open_analyzer(analyzer), pack(forms)))
     return [tuple(terms.split("\0")) if terms else () for terms in made]
 
 
@@ -160,13 +210,17 @@ class TermCache:
         def marks(chunk: str) -> list[Stretch]:
             known = marks_of.get(chunk)
             if known is None:
-                words = [(match.start(), match[0]) for match in word_pattern(chunk).finditer(chunk)]
-                terms = self._learned({chunk: [word for _, word in words]})
-                known = [
-                    (start + first, start + last)
-                    for start, word in words
-                    for first, last in _inside(word, terms[word], wanted)
-                ]
+                form, starts, ends = folded_with_places(chunk)
+                words = _words_and_parts(form)
+                terms = self._learned({chunk: [word for _, _, word in words]})
+                known = []
+                for start, end, word in words:
+                    for first, last in _inside(word, terms[word], wanted):
+                        place = (start, end) if last - first == len(word) else (start + first, start + last)
+                        mark = starts[place[0]], ends[place[1] - 1]
+                        if all(mark[1] <= begin or stop <= mark[0] for begin, stop in known):
+                            known.append(mark)
+                known.sort()
                 marks_of[chunk] = known
             return known
 
@@ -184,6 +238,7 @@ class TermCache:
         """Return a function from a text to those of its chunks that hold a wanted term, or are too long to be known."""
         known: set[str] = set()
         of: tuple[_Memory, int] | None = None
+        letters = list(filter(_LETTER.search, wanted))
 
         def holding(text: str) -> set[str]:
             nonlocal known, of
@@ -191,12 +246,17 @@ class TermCache:
             if not memory.chunks.issuperset(chunks):
                 unknown = chunks - memory.chunks
                 held = {chunk for chunk in unknown if len(chunk) > LONGEST_REMEMBERED}
-                new = {chunk: words_of(chunk) for chunk in sorted(unknown - held)}
+                new = {
+                    chunk: [word for _, _, word in _words_and_parts(folded(chunk))] for chunk in sorted(unknown - held)
+                }
                 terms = self._learned(new)
                 held.update(c for c, words in new.items() if any(not wanted.isdisjoint(terms[word]) for word in words))
             if of != (memory, memory.size):
                 of = memory, memory.size
                 known = set().union(*(memory.chunks_of.get(term, ()) for term in wanted))
+            if letters and not text.isascii():
+                forms = {chunk: folded(chunk) for chunk in chunks if not chunk.isascii()}
+                held.update(chunk for chunk, form in forms.items() if any(letter in form for letter in letters))
             return held | (chunks & known)
 
         return holding
@@ -234,10 +294,12 @@ class TermCache:
 def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[Stretch]:
     """Return what matches within a word: all of it, or, where a script has no blanks, the terms found in it."""
     matching = wanted.intersection(terms)
+    if matching and len(terms) == 1:
+        return [(0, len(word))]
+    if not word.isascii():
+        matching |= {term for term in wanted if _LETTER.search(term) and term in word}
     if not matching:
         return []
-    if len(terms) == 1:
-        return [(0, len(word))]
     pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
     return [part.span() for part in re.finditer(pattern, word, re.IGNORECASE)] or [(0, len(word))]
 

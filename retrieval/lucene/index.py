@@ -23,13 +23,13 @@ from ..filters import FIELDS, METADATA, title_tokens, token
 from ..search.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount
 from ..search.order import Rows, order_ties
 from ..store.integrity import REMEDY
-from .analysis import open_analyzer, terms_of
+from .analysis import analysable, open_analyzer, parts_of, terms_of
 from .jvm import guarded, java, java_text, pack, unpack
 
 Fields = Literal["flat", "title_text"]
 Ranked = tuple[list[float], list[int]]
 """Scores and rows, best first."""
-FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
+FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filters"
 _PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # that are handed to Java to be added
 _TOKENS_AT_ONCE = 100_000  # that are read to be verified
 _MANY_TIES = "\1"
@@ -66,7 +66,8 @@ class PassageWriter:
         """Open the index to be written; with ``phrases`` the places of words are indexed too."""
         self._folder = folder
         self._is_flat = fields == "flat"
-        names = pack((*_names(fields), FILTERS))
+        self._analyzer = analyzer
+        names = pack((*_names(fields), PARTS, FILTERS))
         place = _java_path(folder)
         opened = open_analyzer(analyzer)
         self._writer = self._guarded(lambda: java("PassageWriter").open(place, opened, names, buffer_mb, phrases))
@@ -79,9 +80,11 @@ class PassageWriter:
 
         Raises MachineError if the disk is full, which may be noticed some passages later.
         """
-        self._gathered += (flat_text(title, text), filters) if self._is_flat else (title, text, filters)
+        whole = analysable(self._analyzer, flat_text(title, text))
+        fields = (whole,) if self._is_flat else (analysable(self._analyzer, title), analysable(self._analyzer, text))
+        self._gathered += (*fields, parts_of(whole), filters)
         self._size += len(title) + len(text)
-        if len(self._gathered) >= 3 * _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
+        if len(self._gathered) >= 4 * _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
             self._hand_over()
 
     def end(self) -> None:
@@ -191,11 +194,11 @@ class PassageSearcher:
         Raises IndexStateError if the index turns out to be damaged.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
-        clauses, text, statistics = self._clauses(where), java_text(query), _statistics(query)
+        clauses, (text, parts), statistics = self._clauses(where), self._java_texts(query), _statistics(query)
 
         def found(*, ranked: bool) -> str | None:
             answer: str | None = self._java.search(
-                self._searcher, text, n, *weights, clauses, statistics, milliseconds, ranked
+                self._searcher, text, parts, n, *weights, clauses, statistics, milliseconds, ranked
             )
             return answer
 
@@ -236,7 +239,12 @@ class PassageSearcher:
 
         Raises IndexStateError if the index turns out to be damaged.
         """
-        return self._mask(lambda: self._java.holding(self._searcher, java_text(query)))
+        return self._mask(lambda: self._java.holding(self._searcher, *self._java_texts(query)))
+
+    def _java_texts(self, query: str) -> tuple[str, str]:
+        """Return a query as Java analyses it, and the parts of its words."""
+        text = java_text(analysable(self._analyzer, query))
+        return text, parts_of(text)
 
     def _mask(self, call: Callable[[], str]) -> NDArray[np.bool_]:
         bits = np.frombuffer(self._guarded(call).encode("latin-1"), np.uint8)
@@ -255,9 +263,9 @@ class PassageSearcher:
 
         Raises IndexStateError if the index turns out to be damaged.
         """
-        text, statistics, wanted = java_text(query), _statistics(query), np.asarray(rows, dtype="<i4").tobytes()
+        texts, statistics, wanted = self._java_texts(query), _statistics(query), np.asarray(rows, dtype="<i4").tobytes()
         explained = unpack(
-            self._guarded(lambda: self._java.weights(self._searcher, text, *weights, statistics, wanted))
+            self._guarded(lambda: self._java.weights(self._searcher, *texts, *weights, statistics, wanted))
         )
         of_rows: list[dict[str, float]] = [{} for _ in rows]
         for at, term, weight in zip(
@@ -316,7 +324,7 @@ class PassageSearcher:
                     f'"{words[:60]}" holds only words that the analyzer leaves out, so there is nothing to look for',
                     remedy="take the quotes or the minus away",
                 )
-            clauses += (kind, words)
+            clauses += (kind, analysable(self._analyzer, words))
         for words in where.title:
             names = title_tokens(words)
             if not names:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -20,7 +19,9 @@ from numpy.typing import NDArray
 
 from ..encoders.sources import ENGLISH, find_model
 from ..errors import MachineError
+from ..folding import folded
 from ..store.signatures import UNSPACED
+from ..text import marks
 
 SHORTEST, LONGEST = 3, 40
 """Letters of a word that is kept."""
@@ -44,7 +45,6 @@ _MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
 _ASCII_LINES = re.compile(rf"{_ASCII_WORD.pattern}|\n")
 _NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
-_LAST_MARK = 0x1E94A
 _APOSTROPHE = re.compile("['’]")
 _BITS_AN_EDIT = 2
 _CAPITAL_NOUNS = frozenset({"de", "lb"})
@@ -103,7 +103,7 @@ class WordCounter:
     def add(self, text: str) -> None:
         """Count the words of a text."""
         # Counting what stands between blanks, and cutting each such piece but once, takes a third of the time.
-        self._chunks.update(text.lower().split())
+        self._chunks.update(folded(text).lower().split())
         if len(self._chunks) > _MOST_CHUNKS:
             self._cut()
 
@@ -275,6 +275,7 @@ def respelt(text: str, spellings: Mapping[str, str]) -> str:
         word = match[0]
         return _cased(spellings[word.lower()], word) if word.lower() in spellings else word
 
+    text = folded(text)
     return (_ASCII_WORD if text.isascii() else _word()).sub(put_right, text)
 
 
@@ -303,9 +304,7 @@ def _mask(word: str) -> int:
 @cache
 def _word() -> re.Pattern[str]:
     """Return the pattern of a word in any script, whose vowels may be marks, or parted by a joiner of no width."""
-    codes = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
-    marks = "".join(map(chr, codes))
-    return re.compile(rf"[^\W_](?:[^\W_]|[{marks}]|['’\u200c\u200d](?=\w))*")
+    return re.compile(rf"[^\W_](?:[^\W_]|[{marks()}]|['’\u200c\u200d](?=\w))*")
 
 
 @cache

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import pstdev
 from types import TracebackType
 from typing import Self
 
@@ -34,6 +35,8 @@ from .snapshot import IndexEncoders
 from .staged import StagedSearch
 
 _WORD = re.compile(r"\w")
+_CLEARLY = 3
+"""Standard deviations of the cosines of made-up queries above the floor, from which on a passage is near."""
 
 
 def open_index(
@@ -80,7 +83,7 @@ class Index:
         self._reader = EvidenceReader(self._state)
         self._resolver = Resolver(self._state, self._config)
         self._vectors: dict[str, str] = {}
-        self._floors: dict[str, float] = {}
+        self._floors: dict[str, tuple[float, float]] = {}
         offered = retrievers.offered(self._state.manifest, self._config)
         self.info = IndexInfo(Path(folder), self._state.manifest, offered)
 
@@ -203,15 +206,25 @@ class Index:
         """Mark the hits that every ranking which has them found by meaning alone, below the floor of the index."""
         for hit in hits:
             if all(map(self._vectors_alone, hit.retrievers)) and all(
-                part.score < self._floor(self._vectors_alone(name)) for name, part in hit.retrievers.items()
+                part.score < self._floor(self._vectors_alone(name))[0] for name, part in hit.retrievers.items()
             ):
                 hit.weak = True
         return hits
 
-    def _floor(self, view: str) -> float:
-        """Return the cosine below which a passage of a view of vectors is no nearer than to made-up words."""
+    def comes_near(self, hit: Evidence) -> bool:
+        """Return whether a ranking by meaning has a hit clearly nearer than passages come to made-up words."""
+        views = {name: self._vectors_alone(name) for name in hit.retrievers}
+        return any(part.score >= self._floor(view)[1] for name, part in hit.retrievers.items() if (view := views[name]))
+
+    def _floor(self, view: str) -> tuple[float, float]:
+        """Return two cosines of a view of vectors.
+
+        Below the first a passage is no nearer than to made-up words, from the second on it is clearly nearer.
+        """
         if view not in self._floors:
-            self._floors[view] = noise_threshold(self._state.noise_similarities(view))
+            by_chance = self._state.noise_similarities(view)
+            floor = noise_threshold(by_chance)
+            self._floors[view] = floor, floor + _CLEARLY * (pstdev(by_chance) if by_chance else 0.0)
         return self._floors[view]
 
     def _vectors_alone(self, ranking: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from ..config import BM25Settings
 from ..domain import DocumentQuery, Filter, Hit
 from ..encoders.sources import languages
+from ..folding import folded
 from ..languages import unknown_language
 from ..lucene.analysis import TermCache, words_of
 from ..lucene.index import Weights, flat_text
@@ -132,6 +133,7 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
     """
     if WORDS not in state.manifest.views:
         return {}
+    text = folded(text)
     words = words_in(text.lower())
     suspected = suspects(text, state.manifest.language)
     unknown = state.unwritten(list(suspected))

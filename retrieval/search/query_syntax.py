@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..domain import Filter
 from ..errors import QueryError
-from ..filters import first_day, last_day, narrowed
+from ..filters import composed, first_day, last_day, narrowed
 from .options import DEFAULT_SEARCH, Search
 
 PLAIN, QUERY = "plain", "query"
@@ -175,7 +175,7 @@ def _where(parts: dict[str, list[str]]) -> Filter:
         first_day(after, "after:")
         since = _day_from(last_day(after), 1)
     phrases, without, title = (tuple(dict.fromkeys(parts[name])) for name in ("phrases", "without", "title"))
-    source, topic = (tuple(sorted(set(parts[name]))) for name in ("source", "topic"))
+    source, topic = (tuple(sorted(set(map(composed, parts[name])))) for name in ("source", "topic"))
     return Filter(topic=topic, source=source, as_of=as_of, since=since, phrases=phrases, without=without, title=title)
 
 

@@ -27,7 +27,7 @@ from ..files import open_regular, read_regular, sample, sha256, write_atomically
 from ..filters import field_names
 from ..lucene.analysis import ANALYZERS
 
-LAYOUT = 2
+LAYOUT = 3
 NAME = "manifest.json"
 SHARDS = "shards.json"
 """The file that describes an index in shards, each of which is an index with a manifest of its own."""

@@ -19,7 +19,7 @@ from ...retrieval.config import AUTO
 from ..errors import TITLES, Problem, slug_of
 from ..schemas import BATCH_RESULTS, DocumentRequest, FilterRequest
 from ..settings import Config
-from .operations import JSON, NDJSON, Operation, operations_of
+from .operations import JSON, NDJSON, WRITING, Operation, operations_of
 
 Json = dict[str, Any]
 _REF = "#/components/schemas/{name}"
@@ -139,7 +139,10 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
         statuses = _statuses(operation, config)
         described = _operation(endpoint, app.view_functions[endpoint], operation, schemas, statuses)
         if config.server.keys and operation.tag != "Operation":
-            described["security"] = [{name: []} for name in (_FOREIGN_KEYS if operation.failure else _KEYS)]
+            keys = _FOREIGN_KEYS if operation.failure else _KEYS
+            is_open = config.server.writes and not config.server.private
+            none: list[Json] = [{}] if is_open and operation.tag != WRITING and not operation.failure else []
+            described["security"] = [*none, *({name: []} for name in keys)]
         described["parameters"] = [*_path_parameters(rule, list(names)), *described["parameters"]]
         paths.setdefault(_address(rule), {})[_method(rule)] = described
     described = {

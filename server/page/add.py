@@ -17,6 +17,7 @@ from ...indexer.document_line import unread_date
 from ...indexer.passages import split
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError, SourceError
+from ..auth import check_key
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
@@ -35,7 +36,7 @@ class ForeignFormError(RefusedError):
 
 
 class AddState(RequestFields):
-    """What the form holds: a document, HTML of one, and what is to be done."""
+    """What the form holds: a document, HTML of one, what is to be done, and the claim that goes along."""
 
     docid: str = ""
     title: str = ""
@@ -47,6 +48,7 @@ class AddState(RequestFields):
     language: str = ""
     topic: str = ""
     replace: Literal["", "yes"] = ""
+    claim: str = ""
     act: Literal["", "preview", "add"] = ""
     index: IndexNames = msgspec.field(default_factory=list)
     lang: Language = ""
@@ -56,6 +58,10 @@ class AddState(RequestFields):
 def add_page() -> tuple[str, int]:
     """Show the form; what would be added; and, when it is added, where it is found."""
     asked, served, status, shown = AddState(), None, 200, dict[str, Any]()
+    settings = registry().config.server
+    may_write = settings.writes and bool(settings.keys)
+    if may_write:
+        check_key()  # a browser asks for it before anything is typed
     try:
         asked = read_parameters(request.values, AddState, AddState.__struct_fields__)
         served = chosen_indexes(PageState(index=asked.index[:1]))[0]
@@ -72,14 +78,13 @@ def add_page() -> tuple[str, int]:
         status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
         if asked.act == "add" and asked.text:
             shown["preview"] = _preview(asked)
-    settings = registry().config.server
     return page_of(
         "add.html",
         PageState(index=asked.index, lang=asked.lang),
         status,
         asked=asked,
         served=served,
-        may_write=settings.writes and bool(settings.keys),
+        may_write=may_write,
         most=settings.max_body_bytes,
         **shown,
     )

@@ -11,39 +11,62 @@ from ...retrieval.search.query_syntax import QUERY, query_parts
 from .rankings import IndexSearch, kinds_of, labels_of
 from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState
 
-VALUES = 8
-"""Values of a field that are shown."""
+VALUES, MOST_VALUES = 8, 60
+"""Values of a field that are shown, and those that a press opens."""
+NAMES = {
+    "snippets": "Snippets",
+    "webpages": "Web pages",
+    "cord19": "Papers",
+    "claimreview": "Fact-checks",
+    "claims": "Verified claims",
+    "fever": "Wikipedia",
+    "jsonl": "Documents",
+    "trec": "News",
+    "beir": "Documents of BEIR",
+    "true": "True",
+    "mixed": "Mixed",
+    "false": "False",
+    "unproven": "Unproven",
+}
+"""The names of kinds of documents, and of verdicts, for people: English texts of the page."""
 YEAR = "year"
 _FIELDS = ("source", "topic", "language", "kind", YEAR)
 _LABELS = {"phrases": "word for word", "without": "leaving out"}
 """The labels of what is typed into a query; a field is called as it is typed."""
+_NARROWING = frozenset({"query", "since", "as_of", "filter", "stages"})
+"""The parameters of conditions."""
 _MOST_PARTS = 50
 """Conditions of a query that have a chip: each chip holds the rest of the query."""
 
 
 class FacetEntry(NamedTuple):
-    """A value of a field with its count, and the address with, or without, it."""
+    """A value of a field by its name, with its count, and the address with, or without, it."""
 
-    value: str
+    name: str
     documents: int
     chosen: bool
     address: str
 
 
 class FacetBox(NamedTuple):
-    """A field with its most frequent values; ``more`` values are not shown."""
+    """A field with its most frequent values, then those that a press opens; ``more`` values are not shown."""
 
     label: str
     entries: list[FacetEntry]
+    further: list[FacetEntry]
     more: int
 
 
 class Chip(NamedTuple):
-    """Something that is chosen, and the address without it; the label is an English text of the page."""
+    """Something that is chosen, and the address without it; the label is an English text of the page.
+
+    ``narrows`` says that it is a condition, without which there may be more hits.
+    """
 
     label: str
     value: str
     address: str
+    narrows: bool
 
 
 def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, list[FacetBox]]:
@@ -61,13 +84,21 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
         searches[asked.served.name] = next(matching, by_each[0])
     own = [index.info.filter_fields for index in indexes.values()]
     shared = [field for field in own[0] if all(field in fields for fields in own)]
-    counts = counts_of_many(indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *shared), VALUES))
+    counts = counts_of_many(indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *shared), MOST_VALUES))
     boxes = []
     for field, facet in counts.facets.items():
-        entries = [FacetEntry(value, count, *_choice(field, value, state)) for value, count in facet.values]
+        entries = [
+            FacetEntry(name_of(field, value), count, *_choice(field, value, state)) for value, count in facet.values
+        ]
         if len(entries) > 1 or any(entry.chosen for entry in entries):
-            boxes.append(FacetBox(field.replace("_", " "), entries, facet.more))
+            entries.sort(key=lambda entry: not entry.chosen)
+            boxes.append(FacetBox(field.replace("_", " "), entries[:VALUES], entries[VALUES:], facet.more))
     return counts.total, boxes
+
+
+def name_of(field: str, value: str) -> str:
+    """Return the name for people of a value of a field."""
+    return NAMES.get(value, value) if field in ("kind", "verdict") else value
 
 
 def _choice(field: str, value: str, state: PageState) -> tuple[bool, str]:
@@ -95,12 +126,12 @@ def chips_of(state: PageState) -> list[Chip]:
     chips: list[tuple[str, str | None, dict[str, Any]]] = [
         *(("index", name, {"index": _without(name, state.index)}) for name in state.index if several),
         ("more like", state.like or None, {"like": ""}),
-        *((_LABELS.get(part.kind, part.kind), part.value, {"query": part.rest}) for part in parts),
+        *((_LABELS.get(part.kind, part.kind), part.value, {"query": part.rest or part.value}) for part in parts),
         (YEAR, year or None, {"since": "", "as_of": ""}),
         ("from", None if year else state.since or None, {"since": ""}),
         ("nothing newer than", None if year else state.as_of or None, {"as_of": ""}),
         ("undated", "kept" if state.undated == "keep" and not year else None, {"undated": ""}),
-        *((field, value, {"filter": _without(pair, state.filter)}) for pair, field, value in filters),
+        *((field, name_of(field, value), {"filter": _without(pair, state.filter)}) for pair, field, value in filters),
         ("read as", "a tweet" if state.profile == "tweet" else None, {"profile": ""}),
         ("ranked by", labels_of(state.retriever)[0] or None, {"retriever": ""}),
         *(("stage", stage, {"stages": _without(stage, state.stages)}) for stage in state.stages),
@@ -108,7 +139,11 @@ def chips_of(state: PageState) -> list[Chip]:
         ("sorted by", "date" if state.sort == DATE else None, {"sort": ""}),
         ("hits a page", str(state.hits) if state.hits else None, {"hits": 0}),
     ]
-    return [Chip(label, value, state.address(**changes)) for label, value, changes in chips if value is not None]
+    return [
+        Chip(label, value, state.address(**changes), not _NARROWING.isdisjoint(changes))
+        for label, value, changes in chips
+        if value is not None
+    ]
 
 
 def _without(value: str, values: Sequence[str]) -> list[str]:

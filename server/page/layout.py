@@ -25,7 +25,15 @@ READING = ("GET", "HEAD")
 """The methods that ask for an address; any other sends a form."""
 AGAIN = "to"
 """The field of a form that stands for a link whose address would be too long: the parameters besides the query."""
-TABS = {"Search": "search_page", "Check": "check_page", "Verify": "verify_page", "Add": "add_page"}
+TABS = {
+    "Search": ("search_page", "query"),
+    "Check": ("check_page", "text"),
+    "Verify": ("verify_page", "claim"),
+    "Add": ("add_page", "claim"),
+}
+"""The tabs, each with the parameter by which it takes the claim that was typed into another."""
+_LONGEST_CLAIM = 1_000
+"""Characters of a claim that goes along from tab to tab."""
 _COUNTED = 1 << 16
 """Bytes of a page after which its memory and its time are counted."""
 _SHARED = ("index", "lang")
@@ -134,16 +142,18 @@ def file_of(name: str) -> FileStorage | None:
 def _around() -> dict[str, Any]:
     """Return what all templates see."""
     asked, spoken = asked_values(), speech()
-    shared = {name: asked.getlist(name) for name in _SHARED}
+    named = {name: asked.getlist(name) for name in _SHARED}
+    # What is refused is on a page, too: its links hold no more of it than those of any other.
+    shared = {name: values for name, values in named.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
+    typed = (asked.get(name, "").strip() for name in ("query", "claim", "text"))
+    claim = next((text for text in typed if text and "\n" not in text and len(text) <= _LONGEST_CLAIM), "")
+    if request.endpoint == "page.add_page" or "like" in asked:
+        claim = asked.get("claim", "")[:_LONGEST_CLAIM]
     return {
         "t": spoken,
         "speech": spoken,
         "languages": LANGUAGES,
-        "tabs": TABS,
-        # What is refused is on a page, too: its links hold no more of it than those of any other.
-        "shared": {
-            name: values for name, values in shared.items() if values and len("".join(values)) <= LONGEST_ADDRESS
-        },
+        "tabs": {label: (view, {**shared, field: claim} if claim else shared) for label, (view, field) in TABS.items()},
         "in_language": _in_language,
         "longest": LONGEST_ADDRESS,
         "again_field": AGAIN,

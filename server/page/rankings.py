@@ -6,6 +6,7 @@ Each hit says why it stands where it does: its words, what each ranking made of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,7 @@ from ...retrieval import retrievers, stages
 from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Hit, Part
 from ...retrieval.errors import FactseekError
+from ...retrieval.lucene.spelling import words_in
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.search.answer import Question, Took
 from ...retrieval.search.evidence import Evidence
@@ -31,6 +33,8 @@ MANY = "many"
 """The name of the one ranking over several indexes."""
 _WORDS = 8
 """Words of a hit that are shown, heaviest first."""
+_SMALL = 2
+"""Letters of a word that says little."""
 
 
 class IndexSearch(NamedTuple):
@@ -89,7 +93,8 @@ class Reason(NamedTuple):
 class ShownRanking(NamedTuple):
     """The hits of one ranking with the reason of each; ``late`` names what was cut off.
 
-    ``ready`` is False of a ranking that was cut off itself.
+    ``ready`` is False of a ranking that was cut off itself, ``bears`` of one whose hits have nothing to do with the
+    claim: none is near it by its meaning, and none holds half of its words.
     """
 
     name: str
@@ -101,6 +106,7 @@ class ShownRanking(NamedTuple):
     late: tuple[str, ...] = ()
     ready: bool = True
     approximate: bool = False
+    bears: bool = True
 
 
 def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
@@ -128,15 +134,17 @@ def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
     index, search = asked.served.index, asked.question.search
     question = replace(asked.question, search=search._replace(retriever=retriever or search.retriever))
     result = answer(index, question)
+    why = reasons(index, result.text, result.search, result.ranked, limit_of())
     return ShownRanking(
         result.retriever,
         result.hits,
-        reasons(index, result.text, result.search, result.ranked, limit_of()),
+        why,
         result.took,
         result.more,
         _note(asked),
         tuple(dict.fromkeys(result.missing)),
         approximate=result.approximate,
+        bears=any(map(partial(_bears, index, result.text), result.hits, why)),
     )
 
 
@@ -163,22 +171,38 @@ def ranking_of_many(asked: Sequence[IndexSearch]) -> ShownRanking:
     """
     indexes = {part.served.name: part.served.index for part in asked}
     result = answer_of_many(indexes, {part.served.name: part.question for part in asked}, dict.fromkeys(indexes, 1.0))
-    limit, why = limit_of(), {}
+    limit, why, text_of = limit_of(), {}, {part.served.name: part.text for part in asked}
     for part in asked:
         own = [of for of in result.ranked if of.name == part.served.name]
         alone, ranks = part.search._replace(offset=0, sort=""), [of.rank for of in own]
         hits = [of.hit for of in own]
         why[part.served.name] = iter(reasons(part.served.index, part.text, alone, hits, limit, ranks=ranks))
+    in_order = [next(why[of.name]) for of in result.ranked]
     return ShownRanking(
         MANY,
         result.hits,
-        [next(why[of.name]) for of in result.ranked],
+        in_order,
         result.took,
         result.more,
         " ".join(dict.fromkeys(filter(None, map(_note, asked)))),
         tuple(name for name, part in result.indexes.items() if part.missing),
         approximate=any(part.resolved.approximate for part in result.indexes.values()),
+        bears=any(
+            _bears(indexes[of.name], text_of[of.name], hit, reason)
+            for of, hit, reason in zip(result.ranked, result.hits, in_order, strict=True)
+        ),
     )
+
+
+def _bears(index: Index, text: str, hit: Evidence, reason: Reason) -> bool:
+    """Return whether a hit is near the claim by its meaning, or holds half of its words; one without vectors does."""
+    if not index.resolve().encodes or index.comes_near(hit):
+        return True
+    words, held = (
+        [word for word in some if len(word) > _SMALL or word.isdigit()]
+        for some in (set(words_in(text.lower())), {word.lower() for word, _ in reason.words})
+    )
+    return bool(held) and len(held) >= min(len(words), _WORDS) / 2
 
 
 def _note(asked: IndexSearch) -> str:

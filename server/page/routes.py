@@ -25,7 +25,18 @@ from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
 from ..search import limit_of
-from .cards import LONGEST_EXCERPT, Mark, Review, blocks, excerpt, plain_citation, review_of, title_of
+from .cards import (
+    LONGEST_EXCERPT,
+    Mark,
+    Review,
+    blocks,
+    example_hit,
+    excerpt,
+    is_example,
+    plain_citation,
+    review_of,
+    title_of,
+)
 from .facets import chips_of, facets_of
 from .i18n import direction_of
 from .layout import asked_parameters, blueprint, chosen_indexes, page_of, reason_of, short_of
@@ -67,12 +78,15 @@ class Card(NamedTuple):
 
     ``places`` are its ranks in the other columns, ``address`` leads to its document, ``cited`` to its source if it
     names one, ``like`` to what is like it; ``copies`` are titles and addresses of the first documents that are folded
-    under it. ``direction`` is ``auto`` where the language is not known: the browser then looks at the title.
+    under it. ``titled`` says that its title is its own, ``example`` that it is of a bundled example.
+    ``direction`` is ``auto`` where the language is not known: the browser then looks at the title.
     """
 
     hit: Evidence
     anchor: str
     title: str
+    titled: bool
+    example: bool
     direction: str
     pieces: list[Piece]
     review: Review | None
@@ -152,6 +166,7 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     return {
         "columns": _columns(asked, state, shown),
         "several": several,
+        "nothing_bears": not state.offset and len(shown) == 1 and bool(shown[0].hits) and not shown[0].bears,
         "timed": msgspec.structs.asdict,
         "stages": STAGES,
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
@@ -209,17 +224,20 @@ def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[Sho
 def _card(served: ServedIndex, hit: Evidence, state: PageState, **in_column: Any) -> Card:
     address = state.document(served.name, hit.docid, hit.passage.number)
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
-    link = web_link(hit.url)
+    link, example = web_link(hit.url), is_example(served.name)
+    cited = example_hit(hit) if example else hit
     return Card(
         hit=hit,
+        titled=bool(hit.title),
+        example=example,
         title=title_of(hit.title, hit.passage.text, hit.docid),
         direction="rtl" if direction_of(hit.language) == "rtl" else "auto",
         review=review_of(hit.metadata),
         link=link,
         address=address if len(address) <= LONGEST_ADDRESS else own,
-        plain=plain_citation(hit, link or own),
-        ris=listings.list_hits([hit], "ris").strip(),
-        cited=link or own,
+        plain=plain_citation(cited, own if example else link or own),
+        ris=listings.list_hits([cited], "ris").strip(),
+        cited=own if example else link or own,
         like=state.more_like(served.name, hit.docid),
         copies=[_copy(served, docid) for docid in (hit.copies.docids[:_COPIES] if hit.copies else ())],
         **in_column,
@@ -257,6 +275,7 @@ def export() -> Response:
     most = min(each.index.settings.search.max_k for each in served)
     asked = asked_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))
     hits = (ranking_of_many(asked) if len(asked) > 1 else ranking(asked[0])).hits
+    hits = [example_hit(hit) if is_example(hit.index or served[0].name) else hit for hit in hits]
     content: str | bytes
     if format == listings.JSON:
         media, suffix = "application/json", "json"
@@ -305,7 +324,8 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
         state.changed(index=back),
         served=served,
         document=document,
-        title=title_of(document.title, document.text, document.docid),
+        example=is_example(name),
+        title=document.title or document.docid,
         blocks=shown,
         count=len(passages),
         matching=[block for block in shown if block.marked and block.number is not None],

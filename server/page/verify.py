@@ -19,7 +19,7 @@ from ..api.verdicts import Judge, judge_of
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import RequestFields
-from .cards import title_of
+from .cards import is_example, title_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters
 
@@ -89,6 +89,8 @@ def verify_page() -> tuple[str, int] | Response:
         asked=asked,
         served=served,
         judge=judge,
+        stance_of=stance_of,
+        example_data=is_example(served.name),
         example=_EXAMPLES.get(served.index.info.language, ""),
         **shown,
     )

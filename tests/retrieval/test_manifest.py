@@ -32,7 +32,7 @@ SEGMENT: dict[str, Any] = {
     "files": {"documents.sqlite": FILE, "lucene/_0.cfs": FILE},
 }
 MANIFEST: dict[str, Any] = {
-    "layout": 2,
+    "layout": 3,
     "created": "2026-01-01T00:00:00Z",
     "language": "en",
     "analyzer": "english",
@@ -103,7 +103,7 @@ def test_what_else_cannot_be(tmp_path: Path, change: Callable[[dict[str, Any]], 
 
 
 @pytest.mark.parametrize(
-    "content", [b"[" * 100_000, b'{"layout": 2, "views": ' + b'{"a": ' * 100_000, b'{"layout": "\xff"}']
+    "content", [b"[" * 100_000, b'{"layout": 3, "views": ' + b'{"a": ' * 100_000, b'{"layout": "\xff"}']
 )
 def test_what_is_no_json_is_damaged(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
@@ -161,7 +161,7 @@ def test_an_index_of_an_earlier_layout_is_refused_and_can_be_built_again(tmp_pat
     with pytest.raises(IndexStateError) as error:
         manifests.read(index)
     assert error.value.line == (
-        f"{index}/manifest.json: has layout 1, this factseek reads layout 2; "
+        f"{index}/manifest.json: has layout 1, this factseek reads layout 3; "
         "rebuild it with: factseek index KIND SOURCE --overwrite"
     )
     source = write_small.with_name("a.jsonl")

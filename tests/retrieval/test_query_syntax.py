@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from factseek import parse_query
@@ -166,6 +166,10 @@ def test_each_condition_can_be_taken_back(query: str, parts: list[tuple[str, str
 
 @settings(max_examples=300)
 @given(st.text('ab2 "-:\\\u201c', max_size=30))
+@example('-"2"-a')
+@example('"2 ""2"')
+@example('-"2""b c"')
+@example('-"2"title:a -b')
 def test_a_condition_taken_back_leaves_the_others(text: str) -> None:
     parts = query_parts(text)
     for at, part in enumerate(parts):

@@ -78,6 +78,36 @@ def test_too_many_requests_are_told_when_to_come_back(limited: Limited) -> None:
     assert 1 <= int(answer.headers["Retry-After"]) <= 30
 
 
+def test_where_documents_are_written_reading_is_open_unless_the_server_is_private(limited: Limited) -> None:
+    settings = {"keys": {"newsroom": digest(KEY)}, "writes": True}
+    client, private = limited(**settings), limited(**settings, private=True)
+    may, wrong = {"Authorization": f"Bearer {KEY}"}, {"Authorization": f"Bearer {OTHER}"}
+    search = {"query": "moon"}
+    for ask in (client.get, client.head):
+        for address in ("/v1/indexes", "/", "/v1/english/search?query=moon", "/v1/english/documents/moon"):
+            assert [ask(address).status_code, ask(address, headers=may).status_code] == [200, 200]
+            assert ask(address, headers=wrong).status_code == 401
+            assert private.get(address).status_code == 401
+    assert client.post("/v1/english/search", json=search).status_code == 200
+    assert client.post("/", data=search).status_code == 303
+    for method, address, more in (
+        ("PUT", "/v1/english/documents/x", {"json": {"text": "x"}}),
+        ("DELETE", "/v1/english/documents/x", {}),
+        ("POST", "/v1/english/documents", {"json": [{"docid": "x", "text": "x"}]}),
+        ("PUT", "/v1/aliases/english", {"json": {"index": "arabic"}}),
+        ("GET", "/add", {}),
+        ("POST", "/add", {"data": {"text": "x"}, "headers": {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"}}),
+    ):
+        answer = client.open(address, method=method, **more)
+        assert (answer.status_code, "Basic" in answer.headers["WWW-Authenticate"]) == (401, True), (method, address)
+
+
+def test_whoever_reads_without_a_key_has_the_rate_of_an_address(limited: Limited) -> None:
+    client = limited(keys={"newsroom": digest(KEY)}, writes=True, per_minute=1)
+    may = {"Authorization": f"Bearer {KEY}"}
+    assert [client.get("/v1/indexes", headers=h).status_code for h in ({}, {}, may, may)] == [200, 429, 200, 429]
+
+
 def test_each_key_has_its_own_rate(limited: Limited) -> None:
     client = limited(keys={"newsroom": digest(KEY), "desk": digest(OTHER)}, per_minute=1)
     statuses = [

@@ -8,6 +8,7 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +32,7 @@ import org.apache.lucene.search.BoostQuery;
 import org.apache.lucene.search.CollectionStatistics;
 import org.apache.lucene.search.Collector;
 import org.apache.lucene.search.CollectorManager;
+import org.apache.lucene.search.ConstantScoreQuery;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.Explanation;
 import org.apache.lucene.search.IndexSearcher;
@@ -51,8 +53,10 @@ import org.apache.lucene.util.QueryBuilder;
 
 /** Searches the indexes of several segments as one; each search is one static call, by any thread. */
 public final class PassageSearcher implements Closeable {
-    private static final String FILTERS = "filters";
+    private static final String FILTERS = "filters", PARTS = "parts";
     private static final Pattern WEIGHT = Pattern.compile("weight\\([^:()]+:(.+) in \\d+\\)", Pattern.DOTALL);
+    /** What a word counts that stands inside a longer one: less than any word that stands by itself. */
+    private static final float OF_A_PART = 1e-12f;
 
     private final IndexReader reader;
     private final Analyzer analyzer;
@@ -98,10 +102,11 @@ public final class PassageSearcher implements Closeable {
 
     /**
      * Return the n best passages as TopPassages writes them, or null if it took longer than so many milliseconds (-1:
-     * no limit). With ranked, equal scores are in the order of the ranks. Clauses and statistics may be empty.
+     * no limit). With ranked, equal scores are in the order of the ranks. Clauses and statistics may be empty. Where
+     * fewer hold a word, those follow that hold one inside a longer word, or a part of a longer word of the text.
      */
     public static String search(
-        long searcher, String text, int n, float k1, float b, float titleWeight, float textWeight,
+        long searcher, String text, String parts, int n, float k1, float b, float titleWeight, float textWeight,
         byte[] clauses, byte[] statistics, int milliseconds, boolean ranked
     ) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
@@ -110,6 +115,14 @@ public final class PassageSearcher implements Closeable {
         Query query = own.restricted(own.query(text, titleWeight, textWeight), new Packed(clauses), true);
         int most = Math.max(1, Math.min(n, own.reader.maxDoc()));
         TopPassages found = collected(lucene, query, new TopPassages(most, ranked ? own.ranks : null));
+        if (!found.isFull() && !lucene.timedOut()) {
+            BooleanQuery.Builder any = new BooleanQuery.Builder();
+            for (String term : own.terms(text, parts)) any.add(own.holding(term), Occur.SHOULD);
+            Query behind = new BooleanQuery.Builder()
+                .add(new BoostQuery(any.build(), OF_A_PART), Occur.MUST)
+                .add(own.query(text, titleWeight, textWeight), Occur.MUST_NOT).build();
+            collected(lucene, own.restricted(behind, new Packed(clauses), true), found);
+        }
         return lucene.timedOut() ? null : found.written();
     }
 
@@ -122,13 +135,15 @@ public final class PassageSearcher implements Closeable {
         return written(bits);
     }
 
-    /** Return a bit for each passage that holds a term of a text, deleted ones included. */
-    public static String holding(long searcher, String text) throws IOException {
+    /** Return a bit for each passage that holds a term of a text or of parts of its words, deleted ones included. */
+    public static String holding(long searcher, String text, String parts) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
         FixedBitSet bits = new FixedBitSet(Math.max(1, own.reader.maxDoc()));
-        Set<String> terms = new LinkedHashSet<>(Analysis.terms(own.analyzer, text));
+        Set<String> terms = own.terms(text, parts);
+        List<String> fields = new ArrayList<>(own.fields);
+        fields.add(PARTS);
         for (LeafReaderContext leaf : own.reader.leaves()) {
-            for (String field : own.fields) {
+            for (String field : fields) {
                 for (String term : terms) {
                     PostingsEnum postings = leaf.reader().postings(new Term(field, term), PostingsEnum.NONE);
                     if (postings == null) continue;
@@ -142,7 +157,7 @@ public final class PassageSearcher implements Closeable {
 
     /** Return of each row (int32) the terms of a query that it holds: the row, a term and what it adds to the score. */
     public static String weights(
-        long searcher, String text, float k1, float b, float titleWeight, float textWeight,
+        long searcher, String text, String parts, float k1, float b, float titleWeight, float textWeight,
         byte[] statistics, byte[] rows
     ) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
@@ -150,8 +165,20 @@ public final class PassageSearcher implements Closeable {
         Query query = own.query(text, titleWeight, textWeight);
         List<String> found = new ArrayList<>();
         ByteBuffer wanted = ByteBuffer.wrap(rows).order(ByteOrder.LITTLE_ENDIAN);
-        for (int at = 0; wanted.hasRemaining(); at++)
-            addWeights(Integer.toString(at), lucene.explain(query, wanted.getInt()), found);
+        Set<String> inside = own.terms(text, parts);
+        Set<String> whole = new LinkedHashSet<>(Analysis.terms(own.analyzer, text));
+        for (Iterator<String> each = inside.iterator(); each.hasNext();) {
+            String term = each.next(); // most words stand in no longer one
+            if (whole.contains(term) && own.reader.docFreq(new Term(PARTS, term)) == 0) each.remove();
+        }
+        for (int at = 0; wanted.hasRemaining(); at++) {
+            int row = wanted.getInt(), before = found.size();
+            addWeights(Integer.toString(at), lucene.explain(query, row), found);
+            for (String term : inside) {
+                if (!found.subList(before, found.size()).contains(term) && lucene.explain(own.holding(term), row).isMatch())
+                    found.addAll(List.of(Integer.toString(at), term, Float.toString(OF_A_PART)));
+            }
+        }
         return Packed.of(found);
     }
 
@@ -247,6 +274,19 @@ public final class PassageSearcher implements Closeable {
         return either.build();
     }
 
+    private Set<String> terms(String text, String parts) throws IOException {
+        Set<String> terms = new LinkedHashSet<>(Analysis.terms(analyzer, text));
+        terms.addAll(Analysis.terms(analyzer, parts));
+        return terms;
+    }
+
+    /** Return the query for what holds a term by itself or inside a longer word. */
+    private Query holding(String term) {
+        BooleanQuery.Builder anywhere = new BooleanQuery.Builder();
+        for (String field : fields) anywhere.add(new TermQuery(new Term(field, term)), Occur.SHOULD);
+        return new ConstantScoreQuery(anywhere.add(new TermQuery(new Term(PARTS, term)), Occur.SHOULD).build());
+    }
+
     private static Query query(String field, Map<String, Float> counts) {
         BooleanQuery.Builder builder = new BooleanQuery.Builder();
         for (Map.Entry<String, Float> term : counts.entrySet())
@@ -254,7 +294,7 @@ public final class PassageSearcher implements Closeable {
         return builder.build();
     }
 
-    private Query restricted(Query query, Packed clauses, boolean living) {
+    private Query restricted(Query query, Packed clauses, boolean living) throws IOException {
         if (clauses.size == 0 && (deleted == null || !living)) return query;
         BooleanQuery.Builder both = new BooleanQuery.Builder().add(query, Occur.MUST);
         while (clauses.hasNext()) {
@@ -295,9 +335,11 @@ public final class PassageSearcher implements Closeable {
             .add(range, Occur.SHOULD).add(new TermQuery(new Term(FILTERS, or)), Occur.SHOULD).build();
     }
 
-    /** Return the query for words that stand side by side in one of the fields. */
-    private Query anywhere(String words) {
+    /** Return the query for words that stand side by side in one of the fields, or for one inside a longer word. */
+    private Query anywhere(String words) throws IOException {
         BooleanQuery.Builder either = new BooleanQuery.Builder();
+        List<String> terms = Analysis.terms(analyzer, words);
+        if (terms.size() == 1) either.add(new TermQuery(new Term(PARTS, terms.get(0))), Occur.SHOULD);
         QueryBuilder builder = new QueryBuilder(analyzer);
         for (String field : fields) either.add(builder.createPhraseQuery(field, words), Occur.SHOULD);
         return either.build();

@@ -11,6 +11,7 @@ import java.util.concurrent.Future;
 import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.analysis.TokenStream;
 import org.apache.lucene.analysis.tokenattributes.BytesTermAttribute;
+import org.apache.lucene.analysis.tokenattributes.OffsetAttribute;
 import org.apache.lucene.analysis.tokenattributes.PositionIncrementAttribute;
 import org.apache.lucene.analysis.tokenattributes.TermToBytesRefAttribute;
 import org.apache.lucene.document.Document;
@@ -47,17 +48,20 @@ public final class PassageWriter {
         streams = new Replay[fields.size];
         for (int at = 0; at < streams.length; at++) {
             FieldType kind = new FieldType();
-            boolean filters = at == streams.length - 1;
-            kind.setIndexOptions(filters ? IndexOptions.DOCS
+            boolean unscored = at >= streams.length - 2; // parts and filters
+            kind.setIndexOptions(unscored ? IndexOptions.DOCS
                 : phrases ? IndexOptions.DOCS_AND_FREQS_AND_POSITIONS : IndexOptions.DOCS_AND_FREQS);
-            kind.setOmitNorms(filters);
+            kind.setOmitNorms(unscored);
             kind.freeze();
             streams[at] = new Replay();
             document.add(new Field(fields.get(at), streams[at], kind));
         }
     }
 
-    /** Open an index to be written: text fields and a last one of filter tokens. With phrases, places are indexed. */
+    /**
+     * Open an index to be written: text fields, one of the parts of their words, whose number and places nobody asks
+     * for, and a last one of filter tokens. With phrases, places are indexed.
+     */
     public static long open(String folder, long analyzer, byte[] fields, int bufferMb, boolean phrases)
             throws IOException {
         IndexWriterConfig config = new IndexWriterConfig();
@@ -192,17 +196,29 @@ public final class PassageWriter {
             try (TokenStream stream = analyzer.tokenStream("", text)) {
                 TermToBytesRefAttribute term = stream.getAttribute(TermToBytesRefAttribute.class);
                 PositionIncrementAttribute position = stream.addAttribute(PositionIncrementAttribute.class);
+                OffsetAttribute offset = stream.addAttribute(OffsetAttribute.class);
+                boolean ascii = text.chars().allMatch(character -> character < 128);
                 stream.reset();
-                int end = 0;
+                int read = 0;
                 while (stream.incrementToken()) {
                     BytesRef ref = term.getBytesRef();
-                    tokens.bytes = ArrayUtil.grow(tokens.bytes, end + ref.length);
-                    System.arraycopy(ref.bytes, ref.offset, tokens.bytes, end, ref.length);
-                    tokens.add(end, end += ref.length, position.getPositionIncrement());
+                    tokens.add(ref, position.getPositionIncrement());
+                    if (ascii) continue;
+                    // A letter that two tokens share, as pairs of letters do, is one.
+                    int known = Math.max(0, read - offset.startOffset());
+                    for (String letter : Letters.of(ref.utf8ToString(), known)) tokens.add(new BytesRef(letter), 0);
+                    read = Math.max(read, offset.endOffset());
                 }
                 stream.end();
             }
             return tokens;
+        }
+
+        private void add(BytesRef term, int increment) {
+            int start = size == 0 ? 0 : ends[size - 1];
+            bytes = ArrayUtil.grow(bytes, start + term.length);
+            System.arraycopy(term.bytes, term.offset, bytes, start, term.length);
+            add(start, start + term.length, increment);
         }
 
         /** Return what stands between blanks. */

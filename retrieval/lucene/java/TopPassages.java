@@ -77,6 +77,10 @@ final class TopPassages implements Collector {
         };
     }
 
+    boolean isFull() {
+        return heap.size() >= n;
+    }
+
     /**
      * Return (int32) whether there are more ties than are kept, then all rows (int32) and all scores (float64: the
      * shortest decimal that is the float's), best first, the ties of the last behind it.

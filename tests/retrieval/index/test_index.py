@@ -211,7 +211,7 @@ def test_a_language_that_the_encoder_does_not_know_gets_a_note(small: Index) -> 
     [
         (
             lambda raw: raw.update(layout=99),
-            "has layout 99, this factseek reads layout 2; rebuild it with: factseek index KIND SOURCE --overwrite",
+            "has layout 99, this factseek reads layout 3; rebuild it with: factseek index KIND SOURCE --overwrite",
         ),
         (lambda raw: raw.pop("layout"), "is not the manifest of a factseek index"),
         (lambda raw: raw.pop("segments"), "is damaged (Object missing required field `segments`)"),

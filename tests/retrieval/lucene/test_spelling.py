@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
+from factseek.retrieval.folding import folded
 from factseek.retrieval.lucene import spelling
 from factseek.retrieval.lucene.spelling import (
     WordCounter,
@@ -84,7 +85,7 @@ def test_what_is_cut_together_is_counted_as_if_cut_piece_by_piece(texts: list[st
     counter = WordCounter()
     for text in texts:
         counter.add(text)
-    chunks = (chunk for text in texts for chunk in text.lower().split())
+    chunks = (chunk for text in texts for chunk in folded(text).lower().split())
     expected = Counter(word for chunk in chunks for word in words_in(chunk) if is_kept(word))
     assert counter.counts() == sorted(expected.items())
 

@@ -145,8 +145,8 @@ def test_evidence_is_found_narrowed_understood_cited_and_taken_away(browser: Bro
     browser.one("#hybrid-1 .why summary").click()
     assert "The passage holds these words of the claim" in browser.one("#hybrid-1 .why").text
     browser.one("#hybrid-1 .cite summary").click()
-    citation = "“Measles vaccine.” who.example.org, 2019-05-02. https://who.example.org/measles"
-    assert browser.one("#hybrid-1-plain").get_attribute("value") == citation
+    citation = "“Measles vaccine.” example data of factseek, 2019-05-02. http://127.0.0.1"
+    assert str(browser.one("#hybrid-1-plain").get_attribute("value")).startswith(citation)
     browser.one(".export summary").click()
     table = browser.all(".export a")[0]
     with urlopen(table.get_attribute("href") or "", timeout=60) as answer:

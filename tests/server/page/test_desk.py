@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
+from collections.abc import Iterator
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from flask.testing import FlaskClient
 
+from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
+from factseek.server.app import create_app
 from factseek.server.page.rankings import Step, reasons
+from factseek.settings import Config
 
 from .test_page import anchors, get, links
 
@@ -99,14 +106,61 @@ def test_what_a_date_leaves_out_is_counted_and_one_press_away(client: FlaskClien
 def test_no_hit_is_not_said_to_be_found_by_its_meaning(client: FlaskClient) -> None:
     text = client.get(f"{SEARCH}%20source:nowhere.example").text
     assert "Nothing found." in text
-    assert "found by its meaning alone" not in text
+    assert NOTHING not in text
+
+
+NOTHING = "Nothing here seems to bear on this."
+
+
+@pytest.mark.parametrize(
+    ("query", "nothing"),
+    [
+        ("Elon Musk bought Twitter for 44 billion dollars", True),
+        ("who won the world cup in 1998", True),
+        ("Two doses of the measles vaccine work", False),
+        ("moon", False),
+        ("نهر النيل", True),  # an encoder that knows no Arabic
+    ],
+)
+@pytest.mark.parametrize("retriever", ["hybrid", "dense"])
+def test_it_is_said_above_the_list_if_nothing_bears_on_a_claim(
+    client: FlaskClient, query: str, nothing: bool, retriever: str
+) -> None:
+    address = f"/?index=english&query={quote(query)}&retriever={retriever}"
+    text = client.get(address).text
+    assert (NOTHING in text) == nothing
+    assert text.find(NOTHING) < text.find("<article")
+    assert NOTHING not in client.get(f"{address}&offset=1").text
+
+
+def test_where_nothing_is_found_each_condition_is_named_and_one_press_away(client: FlaskClient) -> None:
+    query = 'measles source:nowhere.example "made of cheese"'
+    page = get(client, f"/?index=english&query={quote(query)}&filter=topic%3Dspace&hits=3")
+    named = [text for text in page.text_of("p") if text.startswith("Read as a condition")]
+    assert named == [
+        "Read as a condition: source nowhere.example. Search without it",
+        "Read as a condition: word for word made of cheese. Search without it",
+        "Read as a condition: topic space. Search without it",
+    ]
+    asked = [parse_qs(urlsplit(link).query) for link in links(page, "Search without it")]
+    assert asked[0]["query"] == ['measles "made of cheese"']
+    assert "filter" not in asked[2]
+    alone = get(client, f"/?index=english&query={quote('title:measels')}", 400)
+    assert parse_qs(urlsplit(links(alone, "Search without it")[0]).query)["query"] == ["measels"]
+    assert "Read as a condition" not in client.get(SEARCH).text
+
+
+def test_milliseconds_are_told_where_one_asks_why(client: FlaskClient) -> None:
+    text = client.get(SEARCH).text
+    assert " ms ranking" in text
+    assert all(" ms " not in part.rpartition("</details>")[2] for part in text.split('<details class="why">'))
 
 
 WEAK, FROM_HERE = "found only by its meaning, weakly", "From here on, the matches on this page are weak"
 
 
 @pytest.mark.parametrize(
-    ("query", "line"), [("qwertyuiop zxcvbnm", True), ("moon", True), ("measles vaccine moon sea", False)]
+    ("query", "line"), [("qwertyuiop zxcvbnm", False), ("moon", True), ("measles vaccine moon sea", False)]
 )
 @pytest.mark.parametrize("retriever", ["hybrid", "dense"])
 def test_a_line_stands_where_only_weak_hits_follow(client: FlaskClient, query: str, line: bool, retriever: str) -> None:
@@ -114,7 +168,7 @@ def test_a_line_stands_where_only_weak_hits_follow(client: FlaskClient, query: s
     before, *after = text.split(FROM_HERE)
     assert len(after) == line
     firm = [WEAK in card for card in before.split("<article")[1:]]
-    assert not firm or not firm[-1]
+    assert not firm or not firm[-1] or NOTHING in text
     assert all(WEAK in card for rest in after for card in rest.split("<article")[1:])
     assert FROM_HERE not in client.get(f"/?index=english&query={quote(query)}&view=side").text
 
@@ -145,10 +199,12 @@ def test_citations_are_there_to_be_copied(client: FlaskClient) -> None:
     assert "UR  - https://who.example.org/measles" in fields[1]
 
 
-def test_a_document_without_a_title_has_its_words_for_one(client: FlaskClient) -> None:
+def test_a_document_without_a_title_shows_its_text_once(client: FlaskClient) -> None:
+    words = "Nobody knows when this note about the measles vaccine was written."
     page = get(client, SEARCH)
-    assert "Nobody knows when this note about the measles vaccine was written." in page.text_of("a")
-    assert "measles-undated" not in page.text_of("a")
+    assert words in page.text_of("a")
+    assert words not in page.text_of("p")
+    assert get(client, "/documents/english/measles-undated").text_of("h1") == ["measles-undated"]
 
 
 def test_several_indexes_are_one_ranking(client: FlaskClient) -> None:
@@ -270,3 +326,65 @@ def test_a_form_that_is_too_large_is_a_page_with_the_box(client: FlaskClient) ->
     assert response.status_code == 413
     assert "The body of the request is larger than this server takes" in response.text
     assert '<textarea id="query"' in response.text
+
+
+@pytest.fixture(scope="module")
+def example(
+    config: Config, indexes: dict[str, Index], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FlaskClient]:
+    """The small index under the name of a bundled one, and fact-checks and papers by many publishers."""
+    folder = tmp_path_factory.mktemp("checked") / "index"
+    rows: list[dict[str, object]] = [
+        {
+            "docid": f"check{n}", "title": f"Check {n}", "text": f"No, masks do not rob you of oxygen ({n}).",
+            "date": f"2020-01-{n + 1:02}", "source": f"site{n:02}.example",
+            "rating": ("Pants on fire", "Half true")[n % 2], "verdict": ("false", "mixed")[n % 2],
+            "publisher": f"Checkers {n}", "doi": "10.1000/real",
+        }
+        for n in range(20)
+    ]  # fmt: skip
+    source = folder.with_suffix(".jsonl")
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    declaring = Config(index=IndexSettings(filter_fields=("verdict",)))
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, dense=False), declaring)
+    with Index(folder) as checks:
+        served = {"example-en": indexes["english"], "example-checks": checks, "checks": checks}
+        yield create_app(config, served).test_client()
+
+
+def test_example_data_is_marked_on_each_card_document_and_citation(example: FlaskClient) -> None:
+    for name, marked in (("example-checks", True), ("checks", False)):
+        page = get(example, f"/?index={name}&query=masks&hits=3&collapse=none")
+        assert page.text_of("span").count("example data") == 3 * marked
+        citations = page.text_of("textarea")[1:]
+        assert sum("10.1000/real" in text for text in citations) == (0 if marked else 6)
+        assert sum("example data of factseek" in text for text in citations) == 6 * marked
+        document = example.get(f"/documents/{name}/check1").text
+        assert ("This is example data of factseek" in document) == marked
+        for format in ("ris", "bibtex", "csv", "jsonld"):
+            exported = example.get(f"/export?index={name}&query=masks&format={format}").text
+            assert ("10.1000/real" in exported) == (not marked and format != "csv"), format
+    assert "example data" in example.get("/?index=example-en&index=checks&query=masks+measles").text
+
+
+def test_a_rating_is_a_label_with_publisher_and_date_and_narrows(example: FlaskClient) -> None:
+    page = get(example, "/?index=checks&query=masks&collapse=none")
+    labels = [(item["class"], text) for item, text in zip(page.all("strong"), page.text_of("strong"), strict=True)]
+    assert {("rating false", "Pants on fire"), ("rating mixed", "Half true")} == set(labels)
+    review = next(text for text in page.text_of("p") if text.startswith("Rated"))
+    assert re.fullmatch(r"Rated (Pants on fire|Half true)\s+by Checkers \d+, 2020-01-\d\d", review)
+    assert page.text_of("time").count(review[-10:]) == 1
+    (narrowed,) = links(page, "False")
+    assert "filter=verdict%3Dfalse" in narrowed
+    assert {str(item["class"]) for item in get(example, narrowed).all("strong")} == {"rating false"}
+    assert any(str(a.get("aria-label")) == "Without verdict False" for a in get(example, narrowed).all("a"))
+
+
+def test_the_rest_of_a_facet_opens(example: FlaskClient) -> None:
+    page = get(example, "/?index=checks&query=masks")
+    assert "and 12 more" in page.text_of("summary")
+    sources = [text for text in page.text_of("bdi") if text.startswith("site")]
+    assert len(set(sources)) == 20
+    assert "Documents" not in page.text_of("bdi")  # one kind alone narrows nothing
+    both = get(example, "/?index=checks&index=example-en&query=masks+measles")
+    assert "Documents" not in both.text_of("bdi")

@@ -36,6 +36,22 @@ HERE = {"Sec-Fetch-Site": "same-origin"}
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 
 
+def test_a_claim_goes_along_from_tab_to_tab(client: FlaskClient) -> None:
+    claim = "Two doses work?"
+    tabs = {"Search": f"/?query={quote(claim)}", "Check": f"/check?text={quote(claim)}",
+            "Verify": f"/verify?claim={quote(claim)}", "Add": f"/add?claim={quote(claim)}"}  # fmt: skip
+    for address in [*tabs.values(), f"/documents/english/measles?query={quote(claim)}"]:
+        page = get(client, f"{address}&index=english")
+        for label in tabs:
+            (link,) = links(page, label)[:1]
+            asked = parse_qs(urlsplit(link).query)
+            assert [*asked.values()] == [["english"], [claim]], (address, label)
+            assert client.get(link).status_code == 200
+    for many in ("/check?text=One.%0ATwo.", "/?index=english&like=moon", f"/?query={'x' * 1200}"):
+        page = get(client, many, 400 if "xx" in many else 200)
+        assert all("claim" not in links(page, tab)[0] and "query" not in links(page, tab)[0] for tab in tabs)
+
+
 def test_tweets_are_ranked_with_the_words_that_weigh_and_their_evidence(client: FlaskClient) -> None:
     tweets = "Good morning everybody!\nTwo doses of the vaccine are 97 percent effective, a study of 2020 found."
     page = get(client, f"/check?text={quote(tweets)}")
@@ -281,7 +297,10 @@ def _refusals(serving: Writable) -> None:
         response = client.post("/add", data={"file": (io.BytesIO(content), name), "act": "preview"}, headers=HERE)
         assert response.status_code == 400
         assert reason in response.text, name
-    assert serving.app.test_client().get("/add").status_code == 401
+    without = serving.app.test_client()
+    assert (without.get("/").status_code, without.get("/add").status_code) == (200, 401)
+    asked = without.post("/add", data={"text": "a", "act": "preview"}, headers=HERE)
+    assert (asked.status_code, "Basic" in asked.headers["WWW-Authenticate"]) == (401, True)
 
 
 def _fields(text: str) -> list[tuple[str, str]]:

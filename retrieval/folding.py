@@ -1,0 +1,106 @@
+"""The one form in which texts are compared: spellings that look the same become the same.
+
+Documents, queries, phrases, exclusions and titles are folded before they are analysed, and so are the words that
+suggestions are made of. ASCII stays as it is. The form is NFKC, with what that would spoil put right before it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_DROPPED = "\u00ad\u034f\u061c\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+"""Soft hyphens, blanks of no width, direction marks, and what chooses between forms of a letter."""
+_APOSTROPHES = "\u00b4\u02bb\u02bc\u2018\u2019\u201b\u2032"
+_SUPERSCRIPTS = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
+_FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
+_CIRCLED = "\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf"
+_THOUSANDS = "\u00a0\u2009\u202f\u066c"
+_TRADE_MARKS = "\u2120\u2122"
+_SENTENCES = "\ufdfa\ufdfb"
+_JOINER = "\u200c"
+_SPECIAL = re.compile(
+    f"[{_DROPPED}\U000e0000-\U000e0fff{_JOINER}{_APOSTROPHES}\u2044{_THOUSANDS}{_TRADE_MARKS}"
+    f"{_SUPERSCRIPTS}{_FRACTIONS}{_CIRCLED}{_SENTENCES}]"
+)
+_KINDS = {
+    kind: re.compile(f"[{characters}]")
+    for kind, characters in {
+        "joiner": _JOINER,
+        "slash": "\u2044",
+        "apostrophe": _APOSTROPHES,
+        "blank": _TRADE_MARKS,
+        "thousands": _THOUSANDS,
+        "fraction": _FRACTIONS,
+        "superscript": _SUPERSCRIPTS,
+        "apart": _CIRCLED + _SENTENCES,
+    }.items()
+}
+_ARABIC = re.compile("[\u0620-\u06ff]")
+_UNIT = r"(?:^|[\s\x00-@\[-`{-\x7f\u00b7\u00d7])[A-Za-z\u00b5\u03bc]{1,2}\Z"
+_APART = {"fraction": re.compile(r"\d\Z"), "superscript": re.compile(rf"(?s)\A(?!.*{_UNIT}).*[^\s{_SUPERSCRIPTS}]\Z")}
+"""Before what a blank is due: behind a word that is longer than a unit a superscript is the number of a note."""
+# Lucene's tokenizer takes these for a part of a word; where only ASCII is around them, its tokens stay as they are.
+_UP_TO_THREE, _THOUSAND = re.compile(r"(?:^|\D)\d{1,3}\Z"), re.compile(r"\d{3}(?!\d)")
+_GLUE = re.compile(r"[:._](?:(?<=[^\x00-\x7f].)(?<!\d.)(?=\w)|(?<=[A-Za-z].)(?=[^\x00-\x7f])(?!\d))")
+_ATTACHED = "\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc"
+"""What is no mark, and yet may become one letter with what stands before it: sounds of Hangul and kana."""
+
+
+def folded(text: str) -> str:
+    """Return a text in the form in which it is compared; ASCII as it is."""
+    if text.isascii():
+        return text
+    if _SPECIAL.search(text):
+        text = _SPECIAL.sub(_plain, text)
+    return _GLUE.sub(" ", unicodedata.normalize("NFKC", text))
+
+
+def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
+    """Return a text as :func:`folded` does, and where in ``text`` what each of its characters is begins and ends."""
+    if text.isascii() or not (_SPECIAL.search(text) or not unicodedata.is_normalized("NFKC", text)):
+        return folded(text), list(range(len(text))), list(range(1, len(text) + 1))
+    characters: list[tuple[str, int, int]] = []
+    last = 0
+    for special in _SPECIAL.finditer(text):
+        characters += [(text[at], at, at + 1) for at in range(last, special.start())]
+        characters += [(character, *special.span()) for character in _plain(special)]
+        last = special.end()
+    characters += [(text[at], at, at + 1) for at in range(last, len(text))]
+    form, starts, ends, first = "", list[int](), list[int](), 0
+    for after in range(1, len(characters) + 1):
+        if after < len(characters) and _is_attached(characters[after][0]):
+            continue
+        group = unicodedata.normalize("NFKC", "".join(character for character, _, _ in characters[first:after]))
+        form += group
+        starts += [characters[first][1]] * len(group)
+        ends += [characters[after - 1][2]] * len(group)
+        first = after
+    return _GLUE.sub(" ", form), starts, ends
+
+
+def _plain(special: re.Match[str]) -> str:
+    """Return what takes the place of a special character."""
+    character, text, at = special[0], special.string, special.start()
+    before = text[max(0, at - 4) : at]
+    form = unicodedata.normalize("NFKC", character).replace("\u2044", "/")
+    kind = next((kind for kind, characters in _KINDS.items() if characters.match(character)), "dropped")
+    if kind == "dropped":
+        form = ""
+    elif kind == "joiner":  # between Arabic letters it means something: Persian's and Sorani's analyzers read it
+        form = _JOINER if _ARABIC.match(before[-1:]) and _ARABIC.match(text, at + 1) else ""
+    elif kind == "apostrophe":
+        form = "'"
+    elif kind == "blank":
+        form = " "
+    elif kind == "thousands" and _THOUSAND.match(text, at + 1) and _UP_TO_THREE.search(before):
+        form = ""
+    elif kind in _APART and _APART[kind].search(before[-3:]):
+        form = f" {form}"
+    elif kind == "apart":
+        form = f" {form} "
+    return form
+
+
+def _is_attached(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M" or re.match(f"[{_ATTACHED}]", character) is not None

@@ -1,0 +1,232 @@
+"""What looks the same is the same to a search; words of one letter and words inside longer ones are found."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import factseek
+from factseek import Search, parse_query
+from factseek.retrieval.filters import parse_filter
+from factseek.retrieval.search.index import Index
+
+Ask = Callable[[str], set[str]]
+
+
+def indexed(folder: Path, texts: dict[str, str], language: str = "en", **fields: dict[str, str]) -> Index:
+    lines = [{"docid": docid, "text": text, **fields.get(docid, {})} for docid, text in texts.items()]
+    source = folder / "documents.jsonl"
+    source.write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
+    factseek.build("jsonl", [source], folder / "index", dense=False, language=language)
+    return factseek.open_index(folder / "index")
+
+
+def found(index: Index, query: str) -> list[str]:
+    parsed = parse_query(query, Search(k=50))
+    return sorted(hit.docid for hit in index.search([parsed.text], parsed.search)[0])
+
+
+TEXTS = {
+    "nfc": "The mayor of N\u00eemes, M\u00fcller, denied it",
+    "nfd": "The mayor of Ni\u0302mes, Mu\u0308ller, denied it",
+    "ligature": "The e\ufb00ect of \ufb02uoride is \ufb01ne",
+    "letters": "The effect of fluoride is fine",
+    "hyphens": "The flu\u00ado\u00adride was added",
+    "widths": "chloro\u200bquine \u2067works\u2069",
+    "straight": "chloroquine works",
+    "styled": "𝓒𝓱𝓵𝓸𝓻𝓸𝓺𝓾𝓲𝓷𝓮 kills",
+    "fullwidth": "Ｃｈｌｏｒｏｑｕｉｎｅ, ５０ mg",
+    "subscript": "N₂O and CO₂ rise",
+    "plain": "N2O and CO2 rise",
+    "curly": "They can’t recall the vaccine¹",
+    "typed": "They can't recall the vaccine",
+    "power": "about 10² cases",
+    "arabic": "ﻟﻘﺎﺡ",
+    "jamo": "\u1107\u1162\u11a8\u1109\u1175\u11ab",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    sources = {"nfc": {"source": "M\u00fcnchner Zeitung"}, "nfd": {"source": "Mu\u0308nchner Zeitung"}}
+    with indexed(tmp_path_factory.mktemp("equivalents"), TEXTS, **sources) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("query", "docids"),
+    [
+        ("N\u00eemes", ["nfc", "nfd"]),
+        ("Mu\u0308ller", ["nfc", "nfd"]),
+        ("fluoride", ["hyphens", "letters", "ligature"]),
+        ("e\ufb00ects", ["letters", "ligature"]),
+        ("chloroquine", ["fullwidth", "straight", "styled", "widths"]),
+        ("works", ["straight", "widths"]),
+        ("N2O", ["plain", "subscript"]),
+        ("CO₂", ["plain", "subscript"]),
+        ("can’t recall", ["curly", "typed"]),
+        ("vaccine", ["curly", "typed"]),
+        ("50", ["fullwidth"]),
+        ("10", ["power"]),
+        ("لقاح", ["arabic"]),
+        ("백신", ["jamo"]),
+        ('"Mu\u0308ller denied"', ["nfc", "nfd"]),
+        ('"effect of fluoride"', ["letters", "ligature"]),
+        ("mayor -Ni\u0302mes", []),
+        ("rise -CO2", []),
+        ("fluoride -\ufb01ne", ["hyphens"]),
+        ("works -chloroquine", []),
+    ],
+)
+def test_what_looks_the_same_is_found_and_left_out_together(index: Index, query: str, docids: list[str]) -> None:
+    assert found(index, query) == docids
+
+
+def test_equivalents_have_the_same_score(index: Index) -> None:
+    scores = {hit.docid: hit.score for hit in index.search(["Müller fluoride N₂O"], Search(k=50))[0]}
+    assert scores["nfc"] == scores["nfd"]
+    assert scores["letters"] == scores["ligature"]
+    assert scores["plain"] == scores["subscript"]
+
+
+def test_a_source_is_one_however_it_is_written(index: Index) -> None:
+    composed = "M\u00fcnchner Zeitung"
+    assert index.facets("Müller", {"source": 10}, Search())["source"].values == [(composed, 2)]
+    for written in (composed, unicodedata.normalize("NFD", composed)):
+        search = Search(where=parse_filter([f"source={written}"]))
+        assert {hit.docid for hit in index.search(["Müller"], search)[0]} == {"nfc", "nfd"}
+        assert found(index, f'Müller source:"{written}"') == ["nfc", "nfd"]
+
+
+def test_passages_are_shown_as_they_are_written(index: Index) -> None:
+    hits = index.search(["fluoride"], Search(k=50))[0]
+    marked = {}
+    for evidence in index.evidence("fluoride", hits):
+        passage = evidence.passage
+        assert passage.text == TEXTS[evidence.docid]
+        marked[evidence.docid] = [passage.text[start:end] for start, end in passage.highlights]
+    assert marked == {"letters": ["fluoride"], "ligature": ["\ufb02uoride"], "hyphens": ["flu\u00ado\u00adride"]}
+
+
+def test_a_suggestion_is_of_plain_letters(index: Index) -> None:
+    assert index.spellings("flouride") == {"flouride": "fluoride"}
+    assert index.spellings("\ufb02ouride") == {"flouride": "fluoride"}
+    assert index.spellings("\ufb02uoride mayor Ni\u0302mes") == {}
+
+
+GLUED = {
+    "colon": "UPDATE:Cholera spreads",
+    "blank": "UPDATE: Cholera spreads",
+    "stop": "It ended in autumn.Typhus followed",
+    "score": "see malaria_cases_2020",
+    "number": "It cost 1,234,567 euros",
+    "swiss": "It cost 1'234'567 francs",
+    "digits": "It cost 1234567 dollars",
+    "decimal": "a rate of 12.345 and 3.5",
+    "url": "as polio.example.org says",
+}
+
+
+@pytest.fixture(scope="module")
+def glued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    with indexed(tmp_path_factory.mktemp("glued"), GLUED) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("query", "docids"),
+    [
+        ("cholera", ["blank", "colon"]),
+        ("update", ["blank", "colon"]),
+        ("UPDATE:Cholera", ["blank", "colon"]),
+        ("typhus", ["stop"]),
+        ("autumn", ["stop"]),
+        ("malaria", ["score"]),
+        ("case", ["score"]),
+        ("2020", ["score"]),
+        ("1234567", ["digits", "number", "swiss"]),
+        ("1,234,567", ["digits", "number", "swiss"]),
+        ("polio", ["url"]),
+        ("5", []),
+        ("spreads -cholera", []),
+        ("spreads -UPDATE:Cholera", ["blank"]),
+        ('spreads "cholera"', ["blank", "colon"]),
+        ('cost -"1234567"', []),
+    ],
+)
+def test_a_word_inside_a_longer_one_is_found_and_left_out(glued: Index, query: str, docids: list[str]) -> None:
+    assert found(glued, query) == docids
+
+
+def test_a_word_inside_a_longer_one_comes_behind_every_word(glued: Index) -> None:
+    hits = glued.search(["cholera followed"], Search(k=50))[0]
+    assert [hit.docid for hit in hits] == ["stop", "blank", "colon"]
+    assert [hit.docid for hit in glued.search(["cholera followed"], Search(k=2))[0]] == ["stop", "blank"]
+    assert glued.count("cholera", Search()).hits == 2
+    evidence = glued.evidence("cholera", hits[2:])[0].passage
+    assert [evidence.text[start:end] for start, end in evidence.highlights] == ["Cholera"]
+    assert list(glued.word_weights("cholera", hits[2:])[0]) == ["cholera"]
+
+
+@pytest.mark.parametrize(
+    ("language", "texts", "queries"),
+    [
+        (
+            "zh",
+            {"a": "多喝水有益健康", "b": "吸烟致癌", "c": "茶", "d": "癌 症 5G 基站", "e": "茶叶 健康"},
+            {
+                "水": "a",
+                "癌": "bd",
+                "茶": "ce",
+                "健康 -水": "e",
+                "茶 -叶": "c",
+                '"5G 基站"': "d",
+                '"致癌"': "b",
+                "喝癌": "",
+            },
+        ),
+        (
+            "ja",
+            {"a": "水を飲む", "b": "胃癌の検診", "c": "お茶が好き", "d": "水道水は安全です"},
+            {"水": "ad", "癌": "b", "茶": "c", "安全 -水": "", "飲む -癌": "a"},
+        ),
+        (
+            "ko",
+            {"a": "물을 마시면 좋다", "b": "백신은 암을 일으키지 않는다", "c": "서울의 비", "d": "비누"},
+            {"물": "a", "암": "b", "비": "cd", "백신은 -암": "", "서울의 -비": "", "비 -비누": "c"},
+        ),
+        (
+            "th",
+            {"a": "วัคซีนโควิดปลอดภัยสำหรับเด็ก", "b": "ดื่มน้ำวันละแปดแก้ว", "c": "น้ำ ท่วม", "d": "COVID-19 ๒๕๖๓"},
+            {
+                "วัคซีน": "a",
+                "น้ำ": "bc",
+                "ท่วม": "c",
+                "ปลอดภัย": "a",
+                "วัคซีน -เด็ก": "",
+                '"แปดแก้ว"': "b",
+                "covid": "d",
+                "2563": "d",
+            },
+        ),
+        ("lo", {"a": "ວັກຊີນປອດໄພ", "b": "ດື່ມນ້ຳ"}, {"ວັກຊີນ": "a", "ນ້ຳ": "b"}),
+        ("km", {"a": "វ៉ាក់សាំងមានសុវត្ថិភាព", "b": "ទឹកស្អាត"}, {"វ៉ាក់សាំង": "a", "ទឹក": "b"}),
+        ("my", {"a": "ကာကွယ်ဆေးဘေးကင်းသည်", "b": "ရေသောက်ပါ"}, {"ကာကွယ်ဆေး": "a", "ရေ": "b"}),
+        (
+            "ar",
+            {"a": "عاجل:الحصبة تنتشر", "b": "أعلنت الوزارة.الوضع مستقر", "c": "لقاح_كورونا آمن"},
+            {"الحصبة": "a", "الوضع": "b", "كورونا": "c", "عاجل:الوضع": "ab", "تنتشر -الحصبة": ""},
+        ),
+        ("fa", {"a": "می\u200cخواهم آب", "b": "می خواهم نان"}, {"خواهم": "ab", "می\u200cخواهم": "ab"}),
+        ("hi", {"a": "टीका:सुरक्षित है", "b": "कोरोनावायरस"}, {"सुरक्षित": "a", "#कोरोनावायरस": "b"}),
+    ],
+)
+def test_words_of_scripts_that_join_them(
+    tmp_path: Path, language: str, texts: dict[str, str], queries: dict[str, str]
+) -> None:
+    with indexed(tmp_path, texts, language) as opened:
+        assert {query: "".join(found(opened, query)) for query in queries} == queries
