@@ -227,12 +227,9 @@ def test_a_title_asks_for_the_text_alone(papers: Path) -> None:
         (["--seed", "-1"], "--seed -1: give a number from 0"),
         (["--rate", "0"], "--rate 0.0: give a number between 0 and 1"),
         (["--measure", "AP,P@5"], "--measure AP,P@5: give one measure"),
-        (
-            ["--base", "no-such-model"],
-            "model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path",
-        ),
+        (["--base", "no-such-model"], "model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_trained_is_told_in_one_line(
     asked: list[object], tmp_path: Path, command: Command, extra: list[object], message: str
 ) -> None:
