@@ -76,8 +76,7 @@ def _text(document: dict[str, str]) -> str:
 
 def objects(path: Path) -> list[dict[str, Any]]:
     """Return the JSON object of each line."""
-    with path.open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
 def ndcg10(collection: Collection, rankings: Mapping[str, Sequence[tuple[str, float]]]) -> float:
@@ -99,14 +98,9 @@ class Sampler:
     """Makes documents of sentences of real ones: two stretches of two sentences, each of one document."""
 
     def __init__(self, data: Path) -> None:
-        self._texts: list[list[str]] = []
-        for name in ("scifact", "nfcorpus"):
-            with (data / name / "corpus.jsonl").open(encoding="utf-8") as lines:
-                for line in lines:
-                    text = json.loads(line)["text"]
-                    texts = [text[span.start : span.end] for span in sentences(text)]
-                    if len(texts) > 1:
-                        self._texts.append(texts)
+        texts = (row["text"] for name in ("scifact", "nfcorpus") for row in objects(data / name / "corpus.jsonl"))
+        parted = ([text[span.start : span.end] for span in sentences(text)] for text in texts)
+        self._texts = [of_text for of_text in parted if len(of_text) > 1]
 
     def texts(self, first: int, count: int) -> Iterator[tuple[str, str]]:
         """Yield docid and text of the documents from number ``first`` on: the same for the same number."""
@@ -129,8 +123,7 @@ class Sampler:
 
 def claims(data: Path) -> list[str]:
     """Return the texts of SciFact's claims."""
-    with (data / "scifact" / "queries.jsonl").open(encoding="utf-8") as lines:
-        return [json.loads(line)["text"] for line in lines]
+    return [row["text"] for row in objects(data / "scifact" / "queries.jsonl")]
 
 
 class NoisyEncoder:

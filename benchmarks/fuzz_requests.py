@@ -72,7 +72,8 @@ def request_of(
     asked = [(chance.choice(PARAMETERS), chance.choice(VALUES)) for _ in range(chance.choice((0, 0, 1, 2, 4)))]
     if method == "GET":
         kept = [(name, value) for name, value in example.items() if chance.random() < 0.7]
-        asked += [(name, _text(chance, part)) for name, value in kept for part in _parts(value)]
+        parts = [(name, part) for name, value in kept for part in (value if isinstance(value, list) else [value])]
+        asked += [(name, chance.choice(VALUES) if chance.random() < 0.4 else str(part)) for name, part in parts]
     query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in asked)
     headers, body = _headers(chance), b"" if method == "GET" and chance.random() < 0.9 else _body(chance, example)
     if chance.random() < 0.05:
@@ -105,14 +106,6 @@ def _token(chance: random.Random, name: str, value: Any) -> Any:
         case _:
             return value[: chance.randrange(len(value))] + chance.choice(("", "=", "é", "\0", "+/", "====="))
     return urlsafe_b64encode(content).decode().rstrip("=")
-
-
-def _parts(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _text(chance: random.Random, value: Any) -> str:
-    return chance.choice(VALUES) if chance.random() < 0.4 else str(value)
 
 
 def _quoted(text: str) -> str:

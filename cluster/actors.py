@@ -131,8 +131,9 @@ class ShardActor:
         own: dict[str, Callable[..., Any]] = {
             "hits": self._hits,
             "columns": self._columns,
-            "stored": self._stored,
-            "documents": self._documents,
+            "stored": lambda state, places: state.stored(places, lambda *_: None),
+            # In the order of the shard, from its first or behind one.
+            "documents": lambda state, where, after, most: list(islice(state.documents(where, after), most)),
         }
         answer = own[method](opened, *arguments) if method in own else getattr(opened, method)(*arguments)
         return list(answer) if isinstance(answer, Iterator) else answer
@@ -149,13 +150,6 @@ class ShardActor:
     def _columns(self, state: Snapshot, asked: RankingQuestion) -> list[ScoredDocids]:
         ranking = state.ranking(asked.names[0], asked.settings)
         return ranking.columns(asked.queries, asked.k, asked.where, self._limit(asked))
-
-    def _stored(self, state: Snapshot, places: Sequence[Place]) -> dict[Place, Stored]:
-        return state.stored(places, lambda *_: None)
-
-    def _documents(self, state: Snapshot, where: Filter | None, after: str | None, most: int) -> list[Document]:
-        """Return at most so many documents under a filter, in the order of the shard, from its first or behind one."""
-        return list(islice(state.documents(where, after), most))
 
     def _limit(self, asked: RankingQuestion) -> Deadline | None:
         if asked.seconds is None:
@@ -560,33 +554,26 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
     and goes on from its journal. Raises MachineError if no cluster answers.
     """
     connect(cluster.address)
-    return partial(_build_there, cluster)
-
-
-def _build_there(
-    cluster: ClusterSettings, requests: Sequence[BuildRequest], config: indexer_settings.Config
-) -> list[BuildReport]:
-    """Raises MachineError if there are too few processors, or a build cannot be run; what a build raises."""
     library = ray()
-    _check_room(len(requests), f"builder{'s' * (len(requests) != 1)} of shards that reserve", cluster.cpus)
-    encoder = config.encoder
-    threads = encoder.threads or max(1, int(cluster.cpus))
-    config = msgspec.structs.replace(config, encoder=msgspec.structs.replace(encoder, threads=threads))
-    run = library.remote(_build_shard).options(num_cpus=cluster.cpus, max_retries=3, scheduling_strategy="SPREAD")
-    builds = [run.remote(request, config) for request in requests]
-    try:
-        return list(library.get(builds))
-    except library.exceptions.RayTaskError as error:
-        raise (
-            error.cause
-            if isinstance(error.cause, FactseekError)
-            else _not_started(requests[0].folder.parent, "built", str(error))
-        ) from None
-    except library.exceptions.RayError as error:
-        raise _not_started(requests[0].folder.parent, "built", str(error)) from None
-    finally:
-        for reference in library.wait(builds, num_returns=len(builds), timeout=0)[1]:
-            library.cancel(reference, force=True)
+
+    def run(requests: Sequence[BuildRequest], config: indexer_settings.Config) -> list[BuildReport]:
+        """Raises MachineError if there are too few processors, or a build cannot be run; what a build raises."""
+        _check_room(len(requests), f"builder{'s' * (len(requests) != 1)} of shards that reserve", cluster.cpus)
+        threads = config.encoder.threads or max(1, int(cluster.cpus))
+        config = msgspec.structs.replace(config, encoder=msgspec.structs.replace(config.encoder, threads=threads))
+        there = library.remote(_build_shard).options(num_cpus=cluster.cpus, max_retries=3, scheduling_strategy="SPREAD")
+        builds = [there.remote(request, config) for request in requests]
+        try:
+            return list(library.get(builds))
+        except library.exceptions.RayError as error:
+            cause = getattr(error, "cause", None)
+            failed = _not_started(requests[0].folder.parent, "built", str(error))
+            raise (cause if isinstance(cause, FactseekError) else failed) from None
+        finally:
+            for reference in library.wait(builds, num_returns=len(builds), timeout=0)[1]:
+                library.cancel(reference, force=True)
+
+    return run
 
 
 def _build_shard(request: BuildRequest, config: indexer_settings.Config) -> BuildReport:

@@ -22,7 +22,7 @@ from ..retrieval.errors import IndexStateError
 from ..retrieval.files import read_regular, write_atomically
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.lease import Lease, take_segments
-from ..retrieval.store.manifest import RESTORE, SHARDS, Manifest, ManifestPart, SegmentInfo
+from ..retrieval.store.manifest import RESTORE, SHARDS, Manifest, ManifestPart
 
 LAYOUT = 1
 MOST_SHARDS = 1_000
@@ -90,7 +90,9 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             documents=sum(part.documents for part in parts),
             passages=sum(part.passages for part in parts),
             segments=tuple(
-                _numbered(number, segment) for number, part in enumerate(parts) for segment in part.segments
+                msgspec.structs.replace(segment, name=f"{number:04d}{int(segment.name):0{_MOST_DIGITS}d}")
+                for number, part in enumerate(parts)
+                for segment in part.segments
             ),
         )
 
@@ -223,8 +225,3 @@ def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
 
 def _shown(views: dict[str, Any]) -> str:
     return msgspec.json.encode(views, order="deterministic").decode()
-
-
-def _numbered(shard: int, segment: SegmentInfo) -> SegmentInfo:
-    """Return a segment under a name that no segment of another shard has."""
-    return msgspec.structs.replace(segment, name=f"{shard:04d}{int(segment.name):0{_MOST_DIGITS}d}")

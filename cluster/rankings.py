@@ -44,7 +44,6 @@ class AskShards(Protocol):
 
     def __call__(self, asked: Callable[[IndexState], T]) -> list[T]:
         """Return what the shards answer, in their order; those that are lost may be left out."""
-        ...
 
 
 class CollectionTerms:
@@ -125,11 +124,9 @@ class WholeIndex(Protocol):
 
     def encoder_of(self, view: str) -> Encoder:
         """Return the encoder that made the vectors of a view."""
-        ...
 
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""
-        ...
 
 
 class ShardedRankings:

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import files_in, open_regular, writable
 from ...retrieval.records.runs import column
 from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
+from ..formats import StatementFormat, StatementFormats, add_learning, loaded
 from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language
 from .rankers import kind, names
@@ -32,41 +33,6 @@ _TEXT = 90
 """Characters of a statement that a row shows."""
 
 
-class StatementFormat(Protocol):
-    """A task that ranks statements by how far they are worth checking."""
-
-    LANGUAGES: tuple[str, ...]
-    """The languages of its statements."""
-
-    def read_statements(self, path: Path, *, labelled: bool) -> list[Statement]:
-        """Return the statements of a whole file."""
-        ...
-
-    def stream_statements(self, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
-        """Yield statements as their lines come."""
-        ...
-
-    def write(self, records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
-        """Write topic or debate, id and score of each statement as a submission."""
-        ...
-
-
-class StatementFormats(Protocol):
-    """The tasks that rank statements, by name."""
-
-    def names(self) -> list[str]:
-        """Return the names of the tasks."""
-        ...
-
-    def default(self) -> str:
-        """Return the name of the task that is meant where none is named."""
-        ...
-
-    def load(self, name: str) -> StatementFormat:
-        """Return the task of a name."""
-        ...
-
-
 def language_of_task(format_: StatementFormat) -> str:
     """Return the language of a task that has one alone; ``""`` where it has to be seen from the texts."""
     return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""
@@ -79,18 +45,8 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
         help="rank tweets or the sentences of debates by how far they are worth checking",
         description="Train a ranker of check-worthiness, or load one, and rank tweets or sentences with it.",
     )
-    parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
-    parser.add_argument(
-        "--train",
-        nargs="+",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="labelled files to learn from, or folders of them",
-    )
-    parser.add_argument("--load", type=Path, metavar="MODEL", help="a ranker that --save wrote, instead of --train")
-    parser.add_argument("--save", type=Path, metavar="MODEL", help="write the trained ranker to this file")
-    parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(names())} (default: claims.model)")
+    train = "labelled files to learn from, or folders of them"
+    add_learning(parser, formats.names(), names(), train=train, what="ranker", model="claims.model")
     add_language(parser)
     parser.add_argument(
         "--input",
@@ -155,12 +111,7 @@ def _learned(args: argparse.Namespace, formats: StatementFormats) -> TrainedRank
 
     config = config_of(args, Config)
     if args.load:
-        learned = training.load(args.load, args.task, config)
-        if args.model and args.model != learned.manifest.model:
-            raise QueryError(
-                f"--model {args.model}: {args.load} is a {learned.manifest.model} model", remedy="leave --model out"
-            )
-        return learned
+        return loaded(args, lambda: training.load(args.load, args.task, config))
     model = args.model or config.claims.model
     if not args.train and kind(model).LEARNS:
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model")

@@ -45,11 +45,9 @@ class Model(Protocol):
 
     def score(self, features: Any) -> Floats:
         """Return a score for each row of features."""
-        ...
 
     def state(self) -> State:
         """Return the state from which the same model can be restored."""
-        ...
 
 
 class Member(Protocol):
@@ -62,15 +60,12 @@ class Member(Protocol):
 
     def features(self, statements: Sequence[Statement]) -> Any:
         """Return a row for each statement: an array or a sparse matrix."""
-        ...
 
     def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
         """Return what it learns from rows, their labels, and how much each row counts."""
-        ...
 
     def state(self) -> State:
         """Return the state from which the same member can be restored, without its model."""
-        ...
 
 
 class MemberReader(NamedTuple):
@@ -78,10 +73,6 @@ class MemberReader(NamedTuple):
 
     member: Member
     model: Model
-
-
-def _any_language(statements: Sequence[Statement], config: Config) -> bool:
-    return True
 
 
 class MemberKind(NamedTuple):
@@ -94,7 +85,7 @@ class MemberKind(NamedTuple):
 
     make: Callable[[Sequence[Statement], Config], Member]
     restore: Callable[[State, State, Config], MemberReader]
-    reads: Callable[[Sequence[Statement], Config], bool] = _any_language
+    reads: Callable[[Sequence[Statement], Config], bool] = lambda statements, config: True
     forwards: bool = False
 
 
@@ -226,11 +217,6 @@ class _Neighbours:
         return State({"terms": list(self._vocabulary.terms)}, {"idf": self._vocabulary.weights})
 
 
-def _make_neighbours(statements: Sequence[Statement], config: Config) -> Member:
-    vocabulary = learn_ngrams(_spoken(statements), words, sublinear=True)
-    return _Neighbours(vocabulary, config.claims.best.sharpnesses)
-
-
 def _restore_neighbours(member: State, model: State, config: Config) -> MemberReader:
     vocabulary = restore_vocabulary(member, member.settings["terms"], "idf", words, sublinear=True)
     rows = restore_rows(model, "", len(vocabulary.terms))
@@ -305,10 +291,6 @@ def _encoder_settings(config: Config, trained: str = "") -> EncoderSettings:
 def _knows_languages(statements: Sequence[Statement], config: Config) -> bool:
     known = languages(_encoder_settings(config).model, config.encoder)
     return not known or {statement.language for statement in statements} <= set(known)
-
-
-def _make_vectors(statements: Sequence[Statement], config: Config) -> Member:
-    return _Vectors(open_encoder(_encoder_settings(config), layered=True), config.claims.best.strengths)
 
 
 def _restore_vectors(member: State, model: State, config: Config) -> MemberReader:
@@ -389,10 +371,21 @@ KINDS: Mapping[str, MemberKind] = {
         forwards=True,
     ),
     "lexical": MemberKind(_make_lexical, _restore_lexical),
-    "neighbours": MemberKind(_make_neighbours, _restore_neighbours),
+    "neighbours": MemberKind(
+        make=lambda statements, config: _Neighbours(
+            learn_ngrams(_spoken(statements), words, sublinear=True), config.claims.best.sharpnesses
+        ),
+        restore=_restore_neighbours,
+    ),
     "signs": MemberKind(
         make=lambda statements, config: _Signs(config.claims.best.trees, config.claims.best.leaf),
         restore=lambda member, model, config: MemberReader(_Signs(), restore_forest(model, len(NAMES))),
     ),
-    "vectors": MemberKind(_make_vectors, _restore_vectors, reads=_knows_languages),
+    "vectors": MemberKind(
+        make=lambda statements, config: _Vectors(
+            open_encoder(_encoder_settings(config), layered=True), config.claims.best.strengths
+        ),
+        restore=_restore_vectors,
+        reads=_knows_languages,
+    ),
 }

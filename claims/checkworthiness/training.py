@@ -65,7 +65,15 @@ def train(
         task=task,
         model=model,
         languages=tuple(sorted({statement.language for statement in statements} - {""})),
-        sources=tuple(_source(path, labelled) for path, labelled in sources),
+        sources=tuple(
+            TrainingFile(
+                name=storable(path.name),
+                sha256=sha256(path),
+                statements=len(labelled),
+                positives=sum(bool(statement.label) for statement in labelled),
+            )
+            for path, labelled in sources
+        ),
         settings=msgspec.json.decode(msgspec.json.encode(config.claims)),
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
         figures=trained.figures,
@@ -97,12 +105,3 @@ def _check_scores(ranker: Ranker, languages: Sequence[str]) -> None:
     for numbers in (scores, scores if probabilities is None else probabilities):
         if numbers.shape != (len(trials),) or not np.isfinite(numbers).all():
             raise ValueError("a score is not a finite number")
-
-
-def _source(path: Path, statements: Sequence[Statement]) -> TrainingFile:
-    return TrainingFile(
-        name=storable(path.name),
-        sha256=sha256(path),
-        statements=len(statements),
-        positives=sum(bool(statement.label) for statement in statements),
-    )

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ...retrieval.files import files_in
 from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report
+from ..formats import StatementFormats
 from ..settings import Config
-from .cli import StatementFormats, add_language, in_language
+from .cli import add_language, in_language
 
 
 def register(commands: Subparsers, formats: StatementFormats) -> None:

@@ -78,12 +78,8 @@ def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lex
     lacking = unstated(claim.quantities, [number for text in read for number in text.quantities])
     both = zip(evidence.sentences, read, strict=True)
     pairs = np.array([_pair(claim, sentence, text, lacking) for sentence, text in both])
-    together = _together(pairs) if len(pairs) else [0.0] * (len(OF) * len(PAIR))
-    return [*together, *_claim(claim), *_search(claim, evidence, read)]
-
-
-def _together(pairs: NDArray[np.float64]) -> list[float]:
-    return [float(value) for part in (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) for value in part]
+    parts = (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) if len(pairs) else [[0.0] * len(PAIR)] * len(OF)
+    return [*(float(value) for part in parts for value in part), *_claim(claim), *_search(claim, evidence, read)]
 
 
 def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Sequence[Quantity]) -> list[float]:

@@ -98,8 +98,10 @@ def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -
     ends = {-(-number * step // STEPS) for step in range(1, STEPS + 1)}
     # An end moves behind all claims that are as sure as the last.
     counts = sorted({int(np.searchsorted(-ranked, -ranked[end - 1], side="right")) for end in ends})
+    # A probability to four digits, never more than it was: it has to let its own claim pass.
+    shortened = np.floor(ranked * 10_000) / 10_000
     return [
-        RiskPoint(_shortened(ranked[count - 1]), round(count / number, 4), round(int(wrong[count - 1]) / count, 4))
+        RiskPoint(float(shortened[count - 1]), round(count / number, 4), round(int(wrong[count - 1]) / count, 4))
         for count in counts
     ]
 
@@ -113,8 +115,3 @@ def needed_confidence(curve: Sequence[RiskPoint], most_wrong: float) -> float:
         return 0.0
     good = [point for point in curve if point.wrong <= most_wrong]
     return (good[-1] if good else curve[0]).confidence
-
-
-def _shortened(probability: float) -> float:
-    """Return a probability to four digits, never more than it was: it has to let its own claim pass."""
-    return float(np.floor(probability * 10_000) / 10_000)

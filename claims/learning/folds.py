@@ -43,7 +43,8 @@ def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-    topics = _topics(statements)
+    numbers_of = {name: at for at, name in enumerate(dict.fromkeys(statement.topic for statement in statements))}
+    topics = np.array([numbers_of[statement.topic] for statement in statements])
     spoken = any(statement.speaker for statement in statements)
     together = topics if spoken or len(set(topics.tolist())) >= number else groups(statements)
     labels = np.array([statement.label for statement in statements])
@@ -71,11 +72,6 @@ def _numbered(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDAr
     for fold, (_, tested) in enumerate(splits):
         numbers[tested] = fold
     return numbers
-
-
-def _topics(statements: Sequence[Statement]) -> NDArray[np.int64]:
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(statement.topic for statement in statements))}
-    return np.array([numbers[statement.topic] for statement in statements])
 
 
 def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> float:

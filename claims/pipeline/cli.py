@@ -12,7 +12,8 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
-from ..checkworthiness.cli import StatementFormat, StatementFormats, language_of_task
+from ..checkworthiness.cli import language_of_task
+from ..formats import StatementFormats
 from ..settings import Config
 from ..verdicts.cli import add_where, finder_of
 
@@ -54,12 +55,15 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
 
 def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     """Rank, find evidence, judge; write the JSON lines and the page."""
+    from ..text.languages import with_language
     from .steps import json_line, page
 
     html = args.html or args.output.with_name(f"{args.output.name}.html")
     _refuse(args, html)
     config = config_of(args, Config)
-    statements = _statements(args, formats.load(args.task))
+    format_ = formats.load(args.task)
+    language = args.language or language_of_task(format_)
+    statements = with_language(format_.read_statements(args.input, labelled=False), language)
     with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)
         checked, heading = _checked(args, config, finder, statements)
@@ -79,14 +83,6 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     if abstained:
         say(f"note: the evidence allows no verdict on {abstained:,} of {len(checked):,}; the page says why")
     return DONE
-
-
-def _statements(args: argparse.Namespace, format_: StatementFormat) -> list[Statement]:
-    """Return the statements, each with its language."""
-    from ..text.languages import with_language
-
-    statements = format_.read_statements(args.input, labelled=False)
-    return with_language(statements, args.language or language_of_task(format_))
 
 
 def _checked(

@@ -92,15 +92,8 @@ def polarity(text: str, lists: Lexicon) -> Polarity:
     """Return how often a sentence negates, and its direction."""
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
     negations = sum(word in lists.negations or (word.endswith("n't") and bool(lists.negations)) for word in words)
-    return Polarity(negations, _sign(_count(words, lists.more) - _count(words, lists.less)))
-
-
-def _count(words: Sequence[str], listed: frozenset[str]) -> int:
-    return sum(word in listed for word in words)
-
-
-def _sign(difference: int) -> int:
-    return (difference > 0) - (difference < 0)
+    difference = sum((word in lists.more) - (word in lists.less) for word in words)
+    return Polarity(negations, (difference > 0) - (difference < 0))
 
 
 _MOST = 8
@@ -205,11 +198,9 @@ def opposites(text: str, language: str) -> list[str]:
     low = [word.group().lower().replace("’", "'") for word in words]
     affirmed = list(_affirmed(text, words, low, lists))
     # A word turned round in a negated sentence does not contradict it: what does not prevent need not cause.
-    made = affirmed or [
-        *_turned(text, words, low, lists),
-        _denied(text, words, low, lists),
-        *_exchanged(text, words, low, lists),
-    ]
+    carrier = next((word for word, key in zip(words, low, strict=True) if key in lists.carriers), None)
+    denied = text[: carrier.end()] + lists.negation + text[carrier.end() :] if carrier else lists.denial + text
+    made = affirmed or [*_turned(text, words, low, lists), denied, *_exchanged(text, words, low, lists)]
     return [opposite for opposite in dict.fromkeys(made) if opposite != text and _OPPOSED.search(opposite)][:_MOST]
 
 
@@ -230,12 +221,6 @@ def _affirmed(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lis
         first = words[at - 1] if at and low[at - 1] in lists.supports else words[at]
         left = lists.negations[key]
         yield text[: first.start()] + (f"{left} " if left else "") + text[words[at].end() :].lstrip()
-
-
-def _denied(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> str:
-    """Return the text with a negation."""
-    carrier = next((word for word, key in zip(words, low, strict=True) if key in lists.carriers), None)
-    return text[: carrier.end()] + lists.negation + text[carrier.end() :] if carrier else lists.denial + text
 
 
 def _exchanged(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:

@@ -82,7 +82,8 @@ def _of_same_unit(stated: Quantity, evidence: Sequence[Quantity]) -> list[Quanti
 
 
 def _quantity(digits: str, word: str, after: str) -> Quantity:
-    value = _value(digits)
+    whole, _, rest = _THOUSANDS.sub("", digits).replace(",", ".").replace("٫", ".").replace("٬", ".").partition(".")
+    value = float(f"{whole}.{rest.replace('.', '')}" if rest else whole)
     word, after = word.lower(), after.lower()
     if word in _SCALES:
         return Quantity(value * _SCALES[word], "" if after in _NO_UNIT else after)
@@ -92,12 +93,6 @@ def _quantity(digits: str, word: str, after: str) -> Quantity:
         word = ""
     whole_year = digits.isdecimal() and len(digits) == 4 and 1800 <= value <= 2100
     return Quantity(value, "year" if whole_year else word)
-
-
-def _value(digits: str) -> float:
-    plain = _THOUSANDS.sub("", digits).replace(",", ".").replace("٫", ".").replace("٬", ".")
-    whole, _, rest = plain.partition(".")
-    return float(f"{whole}.{rest.replace('.', '')}" if rest else whole)
 
 
 def _kind(text: str, number: int) -> str:

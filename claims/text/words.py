@@ -94,18 +94,14 @@ class NgramVocabulary:
             counts = Counter(row for term in self._analyze(text) if (row := self._rows.get(term)) is not None)
             rows = sorted(counts)
             columns.append(np.array(rows, dtype=np.int32))
-            values.append(self._weighed(rows, [counts[row] for row in rows]))
+            times = np.array([counts[row] for row in rows], dtype=np.float64)
+            weights = (1 + np.log(times) if self.sublinear else times) * self.weights[rows]
+            values.append(weights / (float(np.sqrt(np.sum(weights * weights))) or 1.0))
             starts.append(starts[-1] + len(rows))
         shape = (len(texts), len(self.terms))
         if not texts:
             return csr_matrix(shape, dtype=np.float64)
         return csr_matrix((np.concatenate(values), np.concatenate(columns), np.array(starts)), shape=shape)
-
-    def _weighed(self, rows: list[int], counts: list[int]) -> NDArray[np.float64]:
-        times = np.array(counts, dtype=np.float64)
-        values = (1 + np.log(times) if self.sublinear else times) * self.weights[rows]
-        norm = float(np.sqrt(np.sum(values * values)))
-        return values / norm if norm else values
 
 
 def learn_ngrams(texts: Sequence[str], analyze: Analyze, *, sublinear: bool, least: int = 1) -> NgramVocabulary:
@@ -182,8 +178,10 @@ def groups(statements: Sequence[Statement]) -> NDArray[np.int64]:
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    vectors = _vectors(statements)
-    pairs = np.concatenate([np.empty((0, 2), dtype=np.int64), *_alike_among(vectors)])
+    vectors, starts = _vectors(statements), range(0, len(statements), _AT_ONCE)
+    # Each block of rows is compared with itself and the later ones.
+    blocks = [_pairs(vectors[start : start + _AT_ONCE], vectors[start:]) + start for start in starts]
+    pairs = np.concatenate([np.empty((0, 2), dtype=np.int64), *blocks])
     size = len(statements)
     links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
     return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
@@ -202,12 +200,6 @@ def repeated(statements: Sequence[Statement], earlier: Sequence[Statement]) -> N
 def _vectors(statements: Sequence[Statement]) -> Any:
     texts = [statement.text for statement in statements]
     return learn_ngrams(texts, characters, sublinear=True, least=2).vectors(texts)
-
-
-def _alike_among(rows: Any) -> list[NDArray[np.intp]]:
-    """Return pairs of row numbers, one array for each block of rows, each compared with itself and the later ones."""
-    starts = range(0, rows.shape[0], _AT_ONCE)
-    return [_pairs(rows[start : start + _AT_ONCE], rows[start:]) + start for start in starts]
 
 
 def _pairs(rows: Any, others: Any) -> NDArray[np.intp]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +17,7 @@ from ...retrieval.files import writable
 from ...retrieval.filters import parse_filter
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, report, say
+from ..formats import ClaimFormats, add_learning, loaded
 from ..settings import Config
 from .models import kind, names
 
@@ -37,35 +38,6 @@ models:
 """
 
 
-class ClaimFormat(Protocol):
-    """A task that asks for verdicts on claims."""
-
-    LABELS: tuple[str, ...]
-    """The labels that a verdict may have."""
-
-    def read_claims(self, path: Path, *, labelled: bool) -> list[Claim]:
-        """Return the claims of a file."""
-        ...
-
-    def write_verdicts(
-        self, verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
-    ) -> None:
-        """Write claim, label and sentences of each verdict as a submission."""
-        ...
-
-
-class ClaimFormats(Protocol):
-    """The tasks that ask for verdicts, by name."""
-
-    def names(self) -> list[str]:
-        """Return the names of the tasks."""
-        ...
-
-    def load(self, name: str) -> ClaimFormat:
-        """Return the task of a name."""
-        ...
-
-
 def register(commands: Subparsers, formats: ClaimFormats) -> None:
     """Add ``verdict``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
@@ -75,13 +47,8 @@ def register(commands: Subparsers, formats: ClaimFormats) -> None:
         epilog=_EPILOG + "\n".join(f"  {name:10}  {kind(name).SUMMARY}" for name in names()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
-    parser.add_argument(
-        "--train", nargs="+", type=Path, default=[], metavar="FILE", help="labelled claims to learn from"
-    )
-    parser.add_argument("--load", type=Path, metavar="MODEL", help="a model that --save wrote, instead of --train")
-    parser.add_argument("--save", type=Path, metavar="MODEL", help="write the trained model to this file")
-    parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(names())} (default: evidence)")
+    train = "labelled claims to learn from"
+    add_learning(parser, formats.names(), names(), train=train, what="model", model="evidence")
     parser.add_argument(
         "--entailment",
         default="",
@@ -153,12 +120,7 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     from . import training
 
     if args.load:
-        learned = training.load(args.load, config, args.task)
-        if args.model and args.model != learned.manifest.model:
-            raise QueryError(
-                f"--model {args.model}: {args.load} is a {learned.manifest.model} model", remedy="leave --model out"
-            )
-        return learned
+        return loaded(args, lambda: training.load(args.load, config, args.task))
     format_ = formats.load(args.task)
     sources = [(path, format_.read_claims(path, labelled=True)) for path in args.train]
     lesson = training.Lesson(args.task, format_.LABELS, sources)
@@ -170,12 +132,11 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
         contrast, entailment = open_contrast(config, finder.index.info.language), open_entailment_of(asked)
     learned = training.train(name, lesson, finder, config.verdict, bar, contrast=contrast, entailment=entailment)
     figures = learned.manifest.figures
-    if figures:
-        named = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]
-        each = ", ".join(f"{name} {figures[name]['macro_f1']:.3f}" for name in named)
-        say(f"macro-F1 on {figures['claims']:,} training claims, cross-validated over {figures['folds']} folds: {each}")
-    else:
-        say("note: too few claims of some label for a cross-validation: what the model is worth is not known")
+    each = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]
+    measured = ", ".join(f"{name} {figures[name]['macro_f1']:.3f}" for name in each)
+    folds = f"{figures['claims']:,} training claims, cross-validated over {figures['folds']} folds" if figures else ""
+    unknown = "note: too few claims of some label for a cross-validation: what the model is worth is not known"
+    say(f"macro-F1 on {folds}: {measured}" if figures else unknown)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.model.state())
         claims = sum(len(labelled) for _, labelled in sources)

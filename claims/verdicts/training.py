@@ -95,10 +95,10 @@ class TrainedVerdicts(NamedTuple):
 
         Raises QueryError if the index is not of the kind that the model learned with.
         """
-        needed, there = _setting(self.manifest), _setting_of(finder)
-        for name, value in needed.items():
-            if there[name] != value:
-                here = f"{finder.index.info.place} has {there[name] or 'none'}"
+        for name, there in _setting_of(finder).items():
+            value = getattr(self.manifest, name)
+            if there != value:
+                here = f"{finder.index.info.place} has {there or 'none'}"
                 remedy = "use an index like the one it learned with, or train another model"
                 raise QueryError(f"the model learned with {name} {value or 'none'}, {here}", remedy=remedy)
         surer = needed_confidence(self.risk, settings.most_wrong) if for_people else 0.0
@@ -148,18 +148,22 @@ def train(
     extractors = FeatureExtractors(contrast, entailment)
     cases = read_evidence(claims, finder, progress, extractors)
     model = models.kind(name).fit(cases, classes, labels, settings)
-    setting = _setting_of(finder)
     manifest = VerdictManifest(
         task=lesson.task,
         model=name,
         labels=labels,
         # The commonest where the task has none for what is not decided.
         undecided=UNDECIDED if UNDECIDED in lesson.labels else max(labels, key=lambda label: counts[label]),
-        language=setting["language"],
-        retriever=setting["retriever"],
-        encoder=setting["encoder"],
+        **_setting_of(finder),
         index=finder.index.info.id,
-        sources=tuple(_source(path, labelled) for path, labelled in lesson.sources),
+        sources=tuple(
+            ClaimsFile(
+                name=storable(path.name),
+                sha256=sha256(path),
+                labels=dict(sorted(Counter(claim.label for claim in labelled).items())),
+            )
+            for path, labelled in lesson.sources
+        ),
         settings=msgspec.to_builtins(settings),
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
         figures=_figures(name, claims, cases, labels, settings, entailed=entailment is not None),
@@ -279,15 +283,6 @@ def out_of_fold(
     return probabilities
 
 
-def _setting(manifest: VerdictManifest) -> dict[str, str]:
-    return {"language": manifest.language, "retriever": manifest.retriever, "encoder": manifest.encoder}
-
-
 def _setting_of(finder: Finder) -> dict[str, str]:
     index = finder.index
     return {"language": index.info.language, "retriever": index.resolve().retriever, "encoder": finder.encoder}
-
-
-def _source(path: Path, claims: Sequence[Claim]) -> ClaimsFile:
-    counts = Counter(claim.label for claim in claims)
-    return ClaimsFile(name=storable(path.name), sha256=sha256(path), labels=dict(sorted(counts.items())))

@@ -89,7 +89,9 @@ class Verifier:
             each = dict(zip(self.labels, row, strict=True))
             label = max(each, key=lambda name: each[name])
             reason = self._lack_of_evidence(claim, of_claim, label) if self._reads_evidence else ""
-            reason = reason or self._lack_of_probability(label, each[label])
+            asked = self._settings.min_confidence
+            if not reason and each[label] < asked:
+                reason = f"no label is probable enough: {label} has {each[label]:.2f}, {asked:g} is asked"
             yield Verdict(claim, self._undecided if reason else label, each, reason, of_claim)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
@@ -104,11 +106,6 @@ class Verifier:
             return ""
         words = len(set(terms(claim.text, analyzer)))
         return f"the evidence holds {round(share * words)} of the {words} words of the claim that matter"
-
-    def _lack_of_probability(self, label: str, probability: float) -> str:
-        if probability >= self._settings.min_confidence:
-            return ""
-        return f"no label is probable enough: {label} has {probability:.2f}, {self._settings.min_confidence:g} is asked"
 
 
 def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,7 @@ from ...retrieval.progress import Progress, silent
 from ...retrieval.records.runs import ScoreTable
 from ...retrieval.store import manifest as manifests
 from ..run.batch import chunks, columns
-from ..run.compare import Comparison, compare
+from ..run.compare import Comparison, Pair, compare
 from ..run.judged import DEPTH, Judged, depth_of
 from ..scoring.machine import Machine, this_machine
 from ..scoring.ranking import identical_notes, own_first
@@ -42,21 +42,17 @@ _PAIRS = ("measure", "first", "second", "difference", "95 % interval", "p (Holm)
 _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
-    """The part of an index that a retriever needs: megabytes on disk, and seconds to build them, 0 if not known."""
+class Measured(NamedTuple):
+    """One retriever: its timings, the megabytes of what it needs of the index, and the seconds to build that, or 0."""
 
+    retriever: str
+    timings: Timings
     megabytes: float
     build_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """One retriever: its timings, and the part of the index that it needs."""
-
-    retriever: str
-    timings: Timings
-    sizes: Sizes
+Table = tuple[Sequence[str], list[Sequence[str]], int]
+"""A header, the rows below it, and how many columns stand to the left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +85,8 @@ class Bench:
             "timed_queries": self.timed,
             "quality": self.quality.as_json(),
             "retrievers": {
-                measured.retriever: {**msgspec.to_builtins(measured.timings), **asdict(measured.sizes)}
-                for measured in self.measured
+                name: {**msgspec.to_builtins(timings), "megabytes": megabytes, "build_seconds": seconds}
+                for name, timings, megabytes, seconds in self.measured
             },
             "notes": list(self.notes),
         }
@@ -123,7 +119,8 @@ def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progres
     with closing(progress("timing", "retrievers", len(request.retrievers))) as bar:
         for name in request.retrievers:
             timings = measure(_load(index, judged, name, request))
-            measured.append(Measured(retriever=name, timings=timings, sizes=sizes(index, name)))
+            needed = index.footprint(name.partition(AND)[0])
+            measured.append(Measured(name, timings, needed.bytes / 1e6, needed.seconds))
             bar.update()
     encoder = index.info.encoder
     return Bench(
@@ -140,12 +137,6 @@ def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progres
         measured=tuple(measured),
         notes=(*judged.notes, *identical_notes("query", list(own))),
     )
-
-
-def sizes(index: Index, retriever: str) -> Sizes:
-    """Return the size of what a retriever needs of an index; the documents count for every retriever."""
-    footprint = index.footprint(retriever.partition(AND)[0])
-    return Sizes(megabytes=footprint.bytes / 1e6, build_seconds=footprint.seconds)
 
 
 def chosen(text: str | None, index: Index) -> tuple[str, ...]:
@@ -203,26 +194,16 @@ def _load(index: Index, judged: Judged, retriever: str, request: BenchRequest) -
 
 def as_markdown(bench: Bench) -> str:
     """Return a benchmark as Markdown tables."""
-    parts = [
-        markdown_table(quality_header(bench), quality_rows(bench)),
-        markdown_table(_SPEED, speed_rows(bench)),
-    ]
-    if bench.quality.pairs:
-        parts.append(markdown_table(_PAIRS, _pair_rows(bench), left=3))
-    return "\n".join([*parts, f"{method(bench)}\n"])
+    return "\n".join([*(markdown_table(*table) for table in tables(bench).values()), f"{method(bench)}\n"])
 
 
 def as_html(bench: Bench, png: bytes) -> str:
     """Return a benchmark as one HTML page."""
-    first = next(iter(bench.quality.means))
     notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in bench.notes)
-    pairs = f"<h2>Differences</h2>\n{html_table(_PAIRS, _pair_rows(bench))}" if bench.quality.pairs else ""
-    body = (
-        f"<p>{escape(method(bench))}</p>\n{notes}"
-        f"<h2>Quality</h2>\n{html_table(quality_header(bench), quality_rows(bench))}"
-        f"{html_image(png, f'{first} against the median latency of each retriever')}"
-        f"<h2>Speed and size</h2>\n{html_table(_SPEED, speed_rows(bench))}{pairs}"
-    )
+    parts = [f"<h2>{title}</h2>\n{html_table(*table[:2])}" for title, table in tables(bench).items()]
+    shown = f"{next(iter(bench.quality.means))} against the median latency of each retriever"
+    parts.insert(1, html_image(png, shown))
+    body = f"<p>{escape(method(bench))}</p>\n{notes}{''.join(parts)}"
     return page(f"Sparse, dense and hybrid retrieval on {bench.name}", body)
 
 
@@ -238,33 +219,33 @@ def method(bench: Bench) -> str:
     )
 
 
-def quality_header(bench: Bench) -> Sequence[str]:
-    """Return the names of the columns of quality."""
-    return ("retriever", *(name for measure in bench.quality.means for name in (measure, "95 % interval")))
-
-
-def quality_rows(bench: Bench) -> list[Sequence[str]]:
-    """Return a row with the quality of each retriever."""
-    rows: list[Sequence[str]] = []
+def tables(bench: Bench) -> dict[str, Table]:
+    """Return the tables of a benchmark by their titles: quality, speed and size, and differences if it has pairs."""
+    quality: list[Sequence[str]] = []
     for name in bench.quality.runs:
         values = [by_run[name] for by_run in bench.quality.means.values()]
         cells = [(figure(value.mean), f"{figure(value.low, 3)}–{figure(value.high, 3)}") for value in values]
-        rows.append([name, *(cell for pair in cells for cell in pair)])
-    return rows
-
-
-def speed_rows(bench: Bench) -> list[Sequence[str]]:
-    """Return a row with the latency, memory, size and build time of each retriever."""
-    rows: list[Sequence[str]] = []
-    for measured in bench.measured:
-        timings, sizes = measured.timings, measured.sizes
-        row = [measured.retriever]
+        quality.append([name, *chain.from_iterable(cells)])
+    speed: list[Sequence[str]] = []
+    for name, timings, megabytes, seconds in bench.measured:
+        row = [name]
         for at in timings.latencies:
             row += [figure(at.p50, 2), figure(at.p95, 2), figure(at.p99, 2), f"{at.per_second:,.0f}"]
         row += [f"{timings.encoding:.0%}" if timings.encoding else "–", figure(timings.first_answer, 2)]
-        row += [f"{timings.peak_megabytes:,.0f}", f"{sizes.megabytes:,.1f}"]
-        rows.append([*row, f"{sizes.build_seconds:,.1f}" if sizes.build_seconds else "-"])
-    return rows
+        speed.append(
+            [*row, f"{timings.peak_megabytes:,.0f}", f"{megabytes:,.1f}", f"{seconds:,.1f}" if seconds else "-"]
+        )
+    header = ("retriever", *chain.from_iterable((measure, "95 % interval") for measure in bench.quality.means))
+    found: dict[str, Table] = {"Quality": (header, quality, 1), "Speed and size": (_SPEED, speed, 1)}
+    if bench.quality.pairs:
+        found["Differences"] = (_PAIRS, [_pair_row(pair) for pair in bench.quality.pairs], 3)
+    return found
+
+
+def _pair_row(pair: Pair) -> Sequence[str]:
+    test, change = pair.test, pair.test.difference
+    gained = f"{change.mean:+.4f}", f"{change.low:+.4f} to {change.high:+.4f}", figure(pair.holm_randomisation)
+    return (pair.measure, pair.first, pair.second, *gained, str(test.wins), str(test.ties), str(test.losses))
 
 
 def plot(benches: Sequence[Bench]) -> bytes:
@@ -289,20 +270,3 @@ def plot(benches: Sequence[Bench]) -> bytes:
         panel.legend()
     canvas.savefig(drawn, format="png", metadata={"Software": None})
     return drawn.getvalue()
-
-
-def _pair_rows(bench: Bench) -> list[Sequence[str]]:
-    return [
-        (
-            pair.measure,
-            pair.first,
-            pair.second,
-            f"{pair.test.difference.mean:+.4f}",
-            f"{pair.test.difference.low:+.4f} to {pair.test.difference.high:+.4f}",
-            figure(pair.holm_randomisation),
-            str(pair.test.wins),
-            str(pair.test.ties),
-            str(pair.test.losses),
-        )
-        for pair in bench.quality.pairs
-    ]

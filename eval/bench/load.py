@@ -118,6 +118,8 @@ def put_load(load: Load) -> Timings:
 
 def _under(index: Index, asked: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
     """Search once for each query, ``callers`` at a time."""
+    import numpy as np
+
     taken = [0.0] * len(asked)
     numbers = count()
 
@@ -132,14 +134,9 @@ def _under(index: Index, asked: Sequence[SearchQuery], search: Search, callers: 
     with ThreadPoolExecutor(callers) as pool:
         for caller in [pool.submit(call) for _ in range(callers)]:
             caller.result()
-    return _latency(taken, callers, perf_counter() - began)
-
-
-def _latency(seconds: Sequence[float], callers: int, wall: float) -> Latency:
-    import numpy as np
-
-    p50, p95, p99 = (float(value) * 1000 for value in np.percentile(seconds, (50, 95, 99)))
-    return Latency(callers=callers, p50=p50, p95=p95, p99=p99, per_second=len(seconds) / wall)
+    wall = perf_counter() - began
+    p50, p95, p99 = (float(value) * 1000 for value in np.percentile(taken, (50, 95, 99)))
+    return Latency(callers=callers, p50=p50, p95=p95, p99=p99, per_second=len(taken) / wall)
 
 
 def _encoding(index: Index, asked: Sequence[SearchQuery], search: Search) -> float:

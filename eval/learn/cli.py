@@ -259,6 +259,7 @@ def _one_measure(text: str) -> str:
 
 def train_model(args: argparse.Namespace, what: str) -> int:
     """Train an encoder or a re-ranker, write the model, print what it is worth."""
+    from ...retrieval.encoders.sources import for_language
     from ...retrieval.progress import bar
     from .examples import TrainingJudged, of_documents
     from .trainer import SETTINGS, check_target
@@ -272,11 +273,13 @@ def train_model(args: argparse.Namespace, what: str) -> int:
         else:
             read = _read_judged(args, index)
             judged = TrainingJudged(asked=read.asked, qrels=read.qrels, search=read.search)
+        made_by = index.info.encoder and (index.info.encoder.model or index.info.encoder.name)
         names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
         request = TrainingRequest(
             what=what,
             settings=ModelTraining(
-                base=args.base or _encoder_of(index), **{name: getattr(args, name) for name in names}
+                base=args.base or made_by or for_language(index.settings.encoder, index.info.language).model,
+                **{name: getattr(args, name) for name in names},
             ),
             files=tuple(path for path in (args.queries, args.qrels) if path is not None),
             index=index.info.id,
@@ -289,16 +292,6 @@ def train_model(args: argparse.Namespace, what: str) -> int:
     beside = "".join(f", and {name} to {value:g}" for name, value in trained.card["beside"].items())
     say(f"{args.output}: the model; set {SETTINGS[what]} to it{beside}")
     return DONE
-
-
-def _encoder_of(index: Index) -> str:
-    """Return the model of the index's encoder; of an index without vectors the one for its language."""
-    from ...retrieval.encoders.sources import for_language
-
-    made_by = index.info.encoder
-    if made_by is not None:
-        return made_by.model or made_by.name
-    return for_language(index.settings.encoder, index.info.language).model
 
 
 def _check_model(args: argparse.Namespace) -> None:

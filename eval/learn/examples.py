@@ -107,10 +107,6 @@ def _sentences(text: str) -> list[SentenceSpan]:
     return [span for span in sentences(text) if span.end - span.start >= _SHORTEST]
 
 
-def _text_alone(title: str, text: str) -> str:
-    return text
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
     """The first hits of a query, best first, and its relevant documents, each with the text of one passage.
@@ -190,3 +186,7 @@ def triples(learned: Sequence[Candidates], negatives: int, seed: int) -> list[Tr
                 drawn += sample([text for text in every if text not in relevant], negatives - len(drawn))
             rows.append((query.query, positive, tuple(drawn)))
     return rows
+
+
+def _text_alone(title: str, text: str) -> str:
+    return text

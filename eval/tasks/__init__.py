@@ -46,33 +46,27 @@ class Task(Protocol):
 
     def read_queries(self, path: Path) -> list[TaskQuery]:
         """Return the inputs in their order."""
-        ...
 
     def read_gold(self, paths: Sequence[Path]) -> Any:
         """Return the judgements."""
-        ...
 
     def read_submission(self, path: Path) -> Any:
         """Return a submission, whoever wrote it.
 
         Raises SourceError at its first error.
         """
-        ...
 
     def write(self, records: Any, path: Path, run_id: str) -> None:
         """Write a submission, in one piece or not at all."""
-        ...
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
         """Report every fault of a submission; with the input, also what is missing or unknown."""
-        ...
 
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
         """Return the official figures.
 
         Raises CheckFailed if the submission has errors.
         """
-        ...
 
 
 class RankingTask(Task, Protocol):
@@ -87,21 +81,18 @@ class RankingTask(Task, Protocol):
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
         """Return the judgements; ``note`` is called with each remark that a reader of figures should know."""
-        ...
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
         """Return the part of a submission that answers each query.
 
         Raises QueryError if an id cannot stand in the file.
         """
-        ...
 
     def read_scores(self, path: Path) -> RunScores:
         """Return the scores of a submission.
 
         Raises CheckFailed if it has errors that leave a figure undefined.
         """
-        ...
 
 
 class StatementTask(Task, Protocol):
@@ -112,14 +103,12 @@ class StatementTask(Task, Protocol):
 
         Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of 0 or 1.
         """
-        ...
 
     def stream_statements(self, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
         """Yield statements as their lines come.
 
         Raises SourceError, naming ``source`` and the line, at the first that is none.
         """
-        ...
 
 
 class VerdictTask(Task, Protocol):
@@ -132,7 +121,6 @@ class VerdictTask(Task, Protocol):
 
         Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of the task's.
         """
-        ...
 
     def write_verdicts(
         self, verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
@@ -141,40 +129,6 @@ class VerdictTask(Task, Protocol):
 
         Raises QueryError if a label is none of the task's, or an id cannot stand in the file.
         """
-        ...
-
-
-class Tasks:
-    """The tasks: modules and descriptions of this folder by their names, descriptions elsewhere by their paths."""
-
-    def __init__(self) -> None:
-        self._modules = Plugins[Task](__name__, QueryError, "task", "the tasks are")
-        self._described: dict[tuple[Path, float], Task] = {}
-
-    def names(self) -> list[str]:
-        """Return the names of the tasks of this folder, in alphabetical order."""
-        return sorted([*self._modules.names(), *_descriptions()])
-
-    def load(self, name: str) -> Task:
-        """Return the task of a name, or the one that the file of this path describes.
-
-        Raises QueryError, with the list of names, if there is none; ConfigError if the file describes none.
-        """
-        path = Path(name) if is_description(name) else _descriptions().get(name)
-        if path is not None:
-            return self._of_file(path)
-        if name not in self._modules.names():
-            there = f"the tasks are {', '.join(self.names())}, or the path of a .yaml that describes one"
-            raise QueryError(f"unknown task {name[:80]!r}", remedy=there)
-        return self._modules.load(name)
-
-    def _of_file(self, path: Path) -> Task:
-        from ._described import described_task
-
-        state = (path, path.stat().st_mtime if path.is_file() else 0.0)
-        if state not in self._described:
-            self._described[state] = described_task(path)
-        return self._described[state]
 
 
 def is_description(name: str) -> bool:
@@ -187,13 +141,38 @@ def identity(name: str) -> str:
     return f"{name} {sha256(Path(name))}" if is_description(name) else name
 
 
+_MODULES = Plugins[Task](__name__, QueryError, "task", "the tasks are")
+_DESCRIBED: dict[tuple[Path, float], Task] = {}
+
+
 def _descriptions() -> dict[str, Path]:
     """Return the descriptions of this folder by their names."""
     return {path.stem.replace("_", "-"): path for folder in __path__ for path in Path(folder).glob("*.yaml")}
 
 
-TASKS = Tasks()
-names, task = TASKS.names, TASKS.load
+def names() -> list[str]:
+    """Return the names of the tasks, modules and descriptions of this folder, in alphabetical order."""
+    return sorted([*_MODULES.names(), *_descriptions()])
+
+
+def task(name: str) -> Task:
+    """Return the task of a name, or the one that the file of this path describes.
+
+    Raises QueryError, with the list of names, if there is none; ConfigError if the file describes none.
+    """
+    path = Path(name) if is_description(name) else _descriptions().get(name)
+    if path is None:
+        if name not in _MODULES.names():
+            there = f"the tasks are {', '.join(names())}, or the path of a .yaml that describes one"
+            raise QueryError(f"unknown task {name[:80]!r}", remedy=there)
+        return _MODULES.load(name)
+    from ._described import described_task
+
+    state = (path, path.stat().st_mtime if path.is_file() else 0.0)
+    if state not in _DESCRIBED:
+        _DESCRIBED[state] = described_task(path)
+    return _DESCRIBED[state]
+
 
 Chosen = TypeVar("Chosen", bound=Task)
 
@@ -207,11 +186,11 @@ class TasksThatSubmit(Generic[Chosen]):
 
     def names(self) -> list[str]:
         """Return the names of these tasks, in alphabetical order."""
-        return [name for name in TASKS.names() if self._submits == TASKS.load(name).SUBMITS]
+        return [name for name in names() if self._submits == task(name).SUBMITS]
 
     def default(self) -> str:
         """Return the name of the task that is meant where none is named."""
-        return next(name for name in self.names() if TASKS.load(name).DEFAULT)
+        return next(name for name in self.names() if task(name).DEFAULT)
 
     def load(self, name: str) -> Chosen:
         """Return the task of a name.
@@ -219,10 +198,10 @@ class TasksThatSubmit(Generic[Chosen]):
         Raises QueryError, with the list of these tasks' names, if it is not among them.
         """
         there = self.names()
-        if name not in there and not (is_description(name) and self._submits == TASKS.load(name).SUBMITS):
+        if name not in there and not (is_description(name) and self._submits == task(name).SUBMITS):
             remedy = f"the {self._noun}s are {', '.join(there)}"
             raise QueryError(f"is not a {self._noun}", place=name, remedy=remedy)
-        return cast(Chosen, TASKS.load(name))
+        return cast(Chosen, task(name))
 
 
 RANKING = TasksThatSubmit[RankingTask]("documents", "ranking task")

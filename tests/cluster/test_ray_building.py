@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from factseek.cluster.actors import builder
@@ -25,17 +24,11 @@ from factseek.retrieval.search.opening import leased
 
 from ..retrieval.index.conftest import documents
 from .conftest import CONFIG, node_without_the_package, settings
-from .verbs import verify
+from .verbs import verify, written
 
 pytestmark = pytest.mark.real
 PATIENCE = 120.0
 WORDS = "measles vaccine sea level ice of the north rain after a dry summer river bridge town".split()
-
-
-def written(path: Path, lines: dict[str, str]) -> Path:
-    encoded = (msgspec.json.encode({"docid": docid, "text": text}) for docid, text in lines.items())
-    path.write_bytes(b"".join(line + b"\n" for line in encoded))
-    return path
 
 
 def many(count: int, version: str = "first") -> dict[str, str]:
@@ -85,9 +78,9 @@ def builder_of(shard: Path) -> int:
 
 
 def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -> None:
-    first = written(tmp_path / "first.jsonl", {each.docid: each.text for each in documents()})
+    first = written(tmp_path, "first.jsonl", {each.docid: each.text for each in documents()})
     newer = {each.docid: f"{each.text} new" for each in list(documents())[:9]}
-    changed = written(tmp_path / "second.jsonl", {**many(9), **newer})
+    changed = written(tmp_path, "second.jsonl", {**many(9), **newer})
     for source, verb in ((first, ""), (changed, "update"), (first, "update")):
         here = built(tmp_path / "here", source, verb=verb)
         there = built(tmp_path / "there", source, ray_cluster, verb=verb)
@@ -100,7 +93,7 @@ def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -
 
 @pytest.mark.deep
 def test_a_process_that_dies_costs_its_unfinished_segment(ray_cluster: str, tmp_path: Path) -> None:
-    source = written(tmp_path / "source.jsonl", many(3000))
+    source = written(tmp_path, "source.jsonl", many(3000))
     built(tmp_path / "here", source, dense=False)
     shard = tmp_path / "there" / "shard-01"
     with ThreadPoolExecutor(1) as beside:
@@ -117,7 +110,7 @@ def test_a_process_that_dies_costs_its_unfinished_segment(ray_cluster: str, tmp_
 
 @pytest.mark.deep
 def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str, tmp_path: Path) -> None:
-    source, config = written(tmp_path / "source.jsonl", many(6000)), tmp_path / "config.yaml"
+    source, config = written(tmp_path, "source.jsonl", many(6000)), tmp_path / "config.yaml"
     config.write_text("cluster: {cpus: 0.1}\nindex: {segment_passages: 500}\n")
     command = ["index", "jsonl", str(source), "--no-dense", "--shards", "3", "--config", str(config)]
     assert main([*command, "--index", str(tmp_path / "here")]) == 0
@@ -139,7 +132,7 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str,
 
 @pytest.mark.deep
 def test_what_contradicts_a_document_is_one_line(ray_cluster: str, tmp_path: Path) -> None:
-    first, second = written(tmp_path / "a.jsonl", many(9)), written(tmp_path / "b.jsonl", many(9, "second"))
+    first, second = written(tmp_path, "a.jsonl", many(9)), written(tmp_path, "b.jsonl", many(9, "second"))
     built(tmp_path / "index", first, ray_cluster, dense=False)
     with pytest.raises(SourceError, match=r"b\.jsonl:\d: docid 'd000\d' stands at .*a\.jsonl:\d already, with other"):
         built(tmp_path / "index", second, ray_cluster, "append", dense=False)
@@ -148,7 +141,7 @@ def test_what_contradicts_a_document_is_one_line(ray_cluster: str, tmp_path: Pat
 
 @pytest.mark.deep
 def test_a_cluster_without_room_leaves_nothing(ray_cluster: str, tmp_path: Path) -> None:
-    source = written(tmp_path / "a.jsonl", many(9))
+    source = written(tmp_path, "a.jsonl", many(9))
     request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", dense=False)
     with pytest.raises(MachineError) as raised:
         build_shards(request, 3, CONFIG, builder(settings(ray_cluster, cpus=100)))
@@ -158,7 +151,7 @@ def test_a_cluster_without_room_leaves_nothing(ray_cluster: str, tmp_path: Path)
 
 @pytest.mark.deep
 def test_a_node_without_the_package_is_one_line(nodes: Any, ray_cluster: str, tmp_path: Path) -> None:
-    source, lacking = written(tmp_path / "a.jsonl", many(9)), node_without_the_package(nodes, tmp_path)
+    source, lacking = written(tmp_path, "a.jsonl", many(9)), node_without_the_package(nodes, tmp_path)
     request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", dense=False)
     try:
         with pytest.raises(MachineError) as raised:
@@ -182,6 +175,6 @@ def test_a_node_without_the_package_is_one_line(nodes: Any, ray_cluster: str, tm
     ],
 )  # fmt: skip
 def test_bad_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    source = written(tmp_path / "a.jsonl", many(9))
+    source = written(tmp_path, "a.jsonl", many(9))
     assert main(["index", "jsonl", str(source), "--index", str(tmp_path / "index"), *arguments]) == 2
     assert capsys.readouterr().err == f"factseek: {message}\n"

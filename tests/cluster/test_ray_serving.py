@@ -136,24 +136,20 @@ def test_a_cluster_that_is_not_named(folders: tuple[Path, Path], capsys: pytest.
 
 
 @pytest.mark.deep
-def test_too_few_nodes_for_the_replicas(ray_cluster: str, folders: tuple[Path, Path]) -> None:
-    with pytest.raises(MachineError) as raised:
-        check_opens(folders[1], CONFIG, settings(ray_cluster, replicas=4))
-    assert str(raised.value) == (
-        "cluster.replicas: the cluster has 3 nodes, too few for 4 replicas; add nodes with ray start --address, or ask "
-        "for fewer replicas"
-    )
-
-
-@pytest.mark.deep
-def test_too_few_processors_for_the_replicas(ray_cluster: str, folders: tuple[Path, Path]) -> None:
-    with pytest.raises(MachineError) as raised:
-        check_opens(folders[1], CONFIG, settings(ray_cluster, cpus=100))
-    assert re.fullmatch(
-        r"cluster\.cpus: [0-9.]+ processors of the cluster are free, too few for 3 replicas of shards that reserve 100 "
-        r"each; add nodes with ray start --address, or reserve fewer",
-        str(raised.value),
-    )
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"replicas": 4}, r"cluster\.replicas: the cluster has 3 nodes, too few for 4 replicas; add nodes with "
+         r"ray start --address, or ask for fewer replicas"),
+        ({"cpus": 100}, r"cluster\.cpus: [0-9.]+ processors of the cluster are free, too few for 3 replicas of shards "
+         r"that reserve 100 each; add nodes with ray start --address, or reserve fewer"),
+    ],
+)  # fmt: skip
+def test_too_little_for_the_replicas(
+    ray_cluster: str, folders: tuple[Path, Path], options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(MachineError, match=f"^{message}$"):
+        check_opens(folders[1], CONFIG, settings(ray_cluster, **options))
 
 
 @pytest.mark.deep

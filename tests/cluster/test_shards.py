@@ -100,16 +100,21 @@ def test_the_same_document_is_no_other_in_any_shard(tmp_path: Path) -> None:
     assert layout.read(index).id == before
 
 
-def test_an_interrupted_build_goes_on(tmp_path: Path) -> None:
-    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+def interrupted(request: BuildRequest, shards: int, done: int) -> None:
+    """Build so many shards, of which some are done when the build is interrupted."""
 
     def some(requests: list[BuildRequest], config: Config) -> list[BuildReport]:
-        build_here(requests[:2], config)
+        build_here(requests[:done], config)
         raise KeyboardInterrupt
 
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False)
     with pytest.raises(KeyboardInterrupt):
-        build_shards(request, 3, CONFIG, some)  # type: ignore[arg-type]
+        build_shards(request, shards, CONFIG, some)  # type: ignore[arg-type]
+
+
+def test_an_interrupted_build_goes_on(tmp_path: Path) -> None:
+    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False)
+    interrupted(request, 3, 2)
     with pytest.raises(IndexStateError, match="is not a factseek index"):
         manifests.read(index)
     finished = {path: path.stat().st_ino for path in index.glob("*/segments/*/documents.sqlite")}
@@ -122,14 +127,8 @@ def test_an_interrupted_build_goes_on(tmp_path: Path) -> None:
 
 def test_what_a_build_of_other_sources_left_is_not_taken_over(tmp_path: Path) -> None:
     index, source = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
-
-    def one(requests: list[BuildRequest], config: Config) -> list[BuildReport]:
-        build_here(requests[:1], config)
-        raise KeyboardInterrupt
-
     request = BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False)
-    with pytest.raises(KeyboardInterrupt):
-        build_shards(request, 2, CONFIG, one)  # type: ignore[arg-type]
+    interrupted(request, 2, 1)
     written(tmp_path, "first.jsonl", CHANGED)
     build_shards(request, 2, CONFIG)
     assert exported(index) == CHANGED
@@ -357,9 +356,7 @@ def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
     index, elsewhere = tmp_path / "index", tmp_path / "elsewhere"
     built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
     (index / "shard-01").rename(elsewhere)
-    description = json.loads((index / "shards.json").read_text("utf-8"))
-    description["shards"][1]["path"] = str(elsewhere)
-    (index / "shards.json").write_text(json.dumps(description), "utf-8")
+    redirected(index, elsewhere)
     built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
     assert exported(index) == FIRST | CHANGED
     reshard(index, 3, CONFIG)
@@ -374,9 +371,7 @@ def test_a_shard_that_is_named_by_its_whole_path_is_not_swept_away(tmp_path: Pat
     built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
     kept = index / "shard-01.kept"
     shutil.copytree(index / "shard-01", kept)
-    description = json.loads((index / "shards.json").read_text("utf-8"))
-    description["shards"][1]["path"] = str((index / "shard-01").resolve())
-    (index / "shards.json").write_text(json.dumps(description), "utf-8")
+    redirected(index, (index / "shard-01").resolve())
     built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
     assert exported(index) == FIRST | CHANGED
     assert (kept / "manifest.json").exists()

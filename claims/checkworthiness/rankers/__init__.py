@@ -32,15 +32,12 @@ class Ranker(Protocol):
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
         """Return a finite score for each statement, in their order."""
-        ...
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return the probability of being worth checking that goes with each score; ``None`` if it is not known."""
-        ...
 
     def state(self) -> State:
         """Return the state from which :func:`restore` makes the same ranker."""
-        ...
 
 
 class Trained(NamedTuple):
@@ -58,11 +55,9 @@ class RankerKind(Protocol):
 
     def train(self, statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
         """Return a ranker that learned from labelled statements."""
-        ...
 
     def restore(self, state: State, config: Config) -> Ranker:
         """Return the ranker of a saved state."""
-        ...
 
 
 RANKERS = Plugins[RankerKind](__name__, QueryError, "model", "there are")

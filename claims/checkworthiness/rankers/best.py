@@ -114,31 +114,22 @@ def restore(state: State, config: Config) -> BestRanker:
     Raises ValueError, KeyError, TypeError or AttributeError if the state is not that of a ranker, MachineError if it
     reads the vectors of an encoder that is not the configured one.
     """
-    readers = {}
+    readers, stacks = {}, {}
     for key, parts in state.settings["readers"].items():
-        member, model = (_part(state, key, part, parts[part]) for part in ("member", "model"))
+        of_part: dict[str, dict[str, Any]] = {"member": {}, "model": {}}
+        for name, tensor in state.tensors.items():
+            for part, tensors in of_part.items():
+                if name.startswith(prefix := f"{key}/{part}/"):
+                    tensors[name.removeprefix(prefix)] = tensor
+        member, model = (State(parts[part], tensors) for part, tensors in of_part.items())
         readers[key] = restored(key.partition("/")[2], member, model, config)
-    stacks = {language: _stack(stack, language, readers) for language, stack in state.settings["stacks"].items()}
+    for language, saved in state.settings["stacks"].items():
+        numbers = State({**saved["weights"], "": saved["bias"]}, {})
+        weights = {name: number(numbers, name) for name in saved["weights"]}
+        if not weights or any(_key(language, name) not in readers for name in weights):
+            raise ValueError(f"{language}: there is no such reader")
+        stacks[language] = Stack(weights, number(numbers, ""))
     return BestRanker(readers, stacks)
-
-
-def _stack(saved: dict[str, Any], language: str, readers: Mapping[str, MemberReader]) -> Stack:
-    """Return a saved stack.
-
-    Raises ValueError if it weighs a reader that there is not, or with no number.
-    """
-    numbers = State({**saved["weights"], "": saved["bias"]}, {})
-    weights = {name: number(numbers, name) for name in saved["weights"]}
-    if not weights or any(_key(language, name) not in readers for name in weights):
-        raise ValueError(f"{language}: there is no such reader")
-    return Stack(weights, number(numbers, ""))
-
-
-def _part(state: State, key: str, part: str, settings: dict[str, Any]) -> State:
-    """Return the state of a reader's member or model."""
-    prefix = f"{key}/{part}/"
-    named = {name.removeprefix(prefix): tensor for name, tensor in state.tensors.items() if name.startswith(prefix)}
-    return State(settings, named)
 
 
 class _Population(NamedTuple):

@@ -54,31 +54,26 @@ class Network:
             width = dimension
         for layer in ("shared", "claim.0", "claim.2"):
             if layer != "shared" or "shared.weight" in self.tensors:
-                width = self._checked(layer, width)
+                weight, bias = self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
+                if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
+                    raise ValueError(f"{layer} does not fit what comes before it")
+                width = int(weight.shape[0])
         if width != 2:
             raise ValueError("the claim head has not two ends")
-
-    def _checked(self, layer: str, width: int) -> int:
-        weight, bias = self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
-        if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
-            raise ValueError(f"{layer} does not fit what comes before it")
-        return int(weight.shape[0])
 
     def score(self, rows: Rows) -> NDArray[np.float64]:
         """Return a score between -1 and 1 for each row."""
         if not len(rows):
             return np.empty(0)
-        layer = self._vectors(rows)
+        if isinstance(rows, np.ndarray):
+            layer = np.asarray(rows, dtype=np.float64)
+        else:
+            table = self.tensors["grams.weight"].astype(np.float64)
+            layer = np.stack([(table[buckets] * weights[:, None]).sum(axis=0) for buckets, weights in rows])
         if "shared.weight" in self.tensors:
             layer = np.tanh(self._layer("shared", layer))
         layer = self._layer("claim.2", np.tanh(self._layer("claim.0", layer)))
         return np.asarray(np.tanh((layer[:, 1] - layer[:, 0]) / 2), dtype=np.float64)
-
-    def _vectors(self, rows: Rows) -> NDArray[np.float64]:
-        if isinstance(rows, np.ndarray):
-            return np.asarray(rows, dtype=np.float64)
-        table = self.tensors["grams.weight"].astype(np.float64)
-        return np.stack([(table[buckets] * weights[:, None]).sum(axis=0) for buckets, weights in rows])
 
     def _layer(self, name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         # A row times a matrix is summed alike whatever rows stand beside it, which a matrix product does not promise.
@@ -148,6 +143,8 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     Raises SourceError if a language has fewer than two statements of a class, MachineError, naming the command that
     fetches it, if the configured encoder is not on this machine.
     """
+    from sklearn.linear_model import LogisticRegression
+
     from ._networks import Examples, numbered
     from ._networks import train as train_network
 
@@ -166,7 +163,9 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
             networks.append(Network(train_network(rest, settings, len(known), config.claims.seed + fold)))
             scores[held] = networks[-1].score(examples.taken(held).rows)
             bar.update(1)
-    slope, bias = _calibrated(scores, labels)
+    # What turns held-out scores into log-odds.
+    machine: Any = LogisticRegression(C=1e3, max_iter=1000).fit(scores[:, None], labels)
+    slope, bias = float(machine.coef_[0, 0]), float(machine.intercept_[0])
     figures = {
         language: {"AP": average_precision(labels[rows], scores[rows])}
         for language in known
@@ -236,11 +235,3 @@ def _folds(statements: Sequence[Statement], known: Sequence[str], config: Config
         check_enough(own, language)
         numbers[rows] = folds(own, config.claims.folds, config.claims.seed)
     return numbers
-
-
-def _calibrated(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> tuple[float, float]:
-    """Return slope and bias that turn held-out scores into log-odds."""
-    from sklearn.linear_model import LogisticRegression
-
-    machine: Any = LogisticRegression(C=1e3, max_iter=1000).fit(scores[:, None], labels)
-    return float(machine.coef_[0, 0]), float(machine.intercept_[0])

@@ -38,11 +38,9 @@ class VerdictModel(Protocol):
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
         """Return probabilities, shape (len(cases.texts), number of classes), rows that add up to 1."""
-        ...
 
     def state(self) -> State:
         """Return the state from which ``restore`` makes the same model."""
-        ...
 
 
 class VerdictModelKind(Protocol):
@@ -55,11 +53,9 @@ class VerdictModelKind(Protocol):
         self, cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings
     ) -> VerdictModel:
         """Return a model that learned from cases with their classes, counted among ``labels``; each of these occurs."""
-        ...
 
     def restore(self, state: State) -> VerdictModel:
         """Return the model of a saved state."""
-        ...
 
 
 MODELS = Plugins[VerdictModelKind](__name__, QueryError, "model", "there are")

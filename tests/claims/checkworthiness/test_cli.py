@@ -198,15 +198,12 @@ def test_bad_training_files(rank: Rank, files, content: str, message: str) -> No
 
 
 DEBATE = [
-    (
-        "1\tA\tone\n2\tB\ttwo\n",
-        "bad.tsv:1: has no labels: its columns are line_number, speaker, text; looked for label",
-    ),
+    ("1\tA\tone\n2\tB\ttwo\n", "bad.tsv:1: has no labels: its columns are line_number, speaker, text; looked for label"),
     ("1\tA\tone\t0\n3\tB\ttwo\t1\n", "bad.tsv:2: line number '3' where 2 is due"),
     ("1\tA\tone\t0\n2\tB\t \t1\n", "bad.tsv:2: the sentence is empty; a debate has a text on every line"),
     ("1\tA\tone\tyes\n", "bad.tsv:1: label 'yes' is neither 0 nor 1"),
     ("1 A one 0\n", "bad.tsv:1: has 1 of the 4 columns between tabs (line_number speaker text label)"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "message"), DEBATE)
@@ -235,43 +232,22 @@ def test_bad_streams(rank: Rank, task: str, content: bytes, message: str) -> Non
 
 ARGUMENTS = [
     (["--input", DEV], "give --train with labelled files to learn from, or --load with a saved model"),
-    (
-        ["--train", TRAIN, "--load", "m", "--input", DEV],
-        "--train and --load exclude each other: learn a ranker or load one",
-    ),
+    (["--train", TRAIN, "--load", "m", "--input", DEV], "--train and --load exclude each other: learn a ranker or load one"),
     (["--load", "m", "--save", "n"], "--load and --save exclude each other: copy the file instead"),
     (["--load", "m", "--input", DEV], "m: there is no such model file; write one with --save"),
     (["--train", TRAIN], "there is nothing to do: give --input to rank, --stream for standard input, or --save"),
     (["--train", TRAIN, "--output", "o"], "--output: there is nothing to rank; name it with --input"),
-    (
-        ["--train", TRAIN, "--stream", "--json"],
-        "--stream writes JSON lines to standard output; leave out --output and --json",
-    ),
-    (
-        ["--train", TRAIN, "--input", DEV, DEV, "--output", "o"],
-        "--input: checkworthy-en-dev is the name of two files; their submissions would be one file",
-    ),
+    (["--train", TRAIN, "--stream", "--json"], "--stream writes JSON lines to standard output; leave out --output and --json"),
+    (["--train", TRAIN, "--input", DEV, DEV, "--output", "o"], "--input: checkworthy-en-dev is the name of two files; their submissions would be one file"),
     (["--train", TRAIN, "--input", DEV, "--output", "no/o"], "no/o: there is no folder no; make it first"),
-    (
-        ["--train", TRAIN, "--input", DEV, "--output", DEV],
-        f"{DEV}: is read by this command and would be written over; name another file",
-    ),
-    (
-        ["--train", TRAIN, "--save", TRAIN],
-        f"{TRAIN}: is read by this command and would be written over; name another file",
-    ),
+    (["--train", TRAIN, "--input", DEV, "--output", DEV], f"{DEV}: is read by this command and would be written over; name another file"),
+    (["--train", TRAIN, "--save", TRAIN], f"{TRAIN}: is read by this command and would be written over; name another file"),
     (["--train", TRAIN, "--input", DEV, "--words", "-1"], "--words and --top take a number that is not negative"),
     (["--train", "none.tsv", "--save", "m"], "none.tsv: there is no such file"),
-    (
-        ["--train", TRAIN, "--input", DEV, "--output", "o", "--run-id", "a b"],
-        "--run-id 'a b' is empty or holds white space: it cannot stand in a column of a file",
-    ),
+    (["--train", TRAIN, "--input", DEV, "--output", "o", "--run-id", "a b"], "--run-id 'a b' is empty or holds white space: it cannot stand in a column of a file"),
     (["--train", TRAIN, "--input", "none.tsv"], "none.tsv: there is no such file"),
-    (
-        ["--train", TRAIN, "--model", "upv", "--save", "m"],
-        "unknown model 'upv'; there are best, multilingual, ngram, random",
-    ),
-]
+    (["--train", TRAIN, "--model", "upv", "--save", "m"], "unknown model 'upv'; there are best, multilingual, ngram, random"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "message"), ARGUMENTS)

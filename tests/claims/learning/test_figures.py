@@ -33,7 +33,3 @@ def test_bins_of_calibration() -> None:
     truth = np.array([0, 0, 1, 1])
     probabilities = np.array([[0.95, 0.05], [0.55, 0.45], [0.55, 0.45], [0.0, 1.0]])
     assert bins(truth, probabilities) == [(2, pytest.approx(0.55), 0.5), (2, pytest.approx(0.975), 1.0)]
-
-
-def test_of_equal_probabilities_the_first_counts() -> None:
-    assert figures(np.array([0]), np.array([[0.5, 0.5]]), ("A", "B")).accuracy == 1.0

@@ -72,13 +72,6 @@ def test_it_is_found_again_by_what_the_model_names() -> None:
     assert missing.value.line.startswith(f"verdicts.model: it learned with {lost}: encoder 'lost' is not on this")
 
 
-def test_all_models_of_a_process_share_one() -> None:
-    english, arabic = (open_contrast(settings(ENGLISH), language) for language in ("en", "ar"))
-    again = reopen(info(settings(ENGLISH)), None, Config(), "en", PLACE).contrast
-    assert english and arabic
-    assert english._encoder is arabic._encoder is again._encoder
-
-
 def test_a_model_that_learned_with_it_is_saved_and_loaded(
     command: Command, examples: Path, pages: Path, tmp_path: Path
 ) -> None:

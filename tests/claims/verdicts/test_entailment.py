@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from factseek.claims.evidence.extractors import open_entailment_of
 from factseek.retrieval.config import CrossEncoderSettings
 from factseek.retrieval.encoders.cross_encoder import EntailmentInfo, open_entailment
 from factseek.retrieval.errors import MachineError
@@ -43,16 +42,15 @@ def test_a_model_of_the_hub_s_kind_judges_as_it_does_itself(model: Path, tmp_pat
 
 @pytest.mark.real
 def test_other_labels_are_refused(model: Path, tmp_path: Path) -> None:
-    folder = _relabelled(model, tmp_path / "other", {"0": "good", "1": "bad", "2": "neutral"})
+    names, folder = {"0": "good", "1": "bad", "2": "neutral"}, Path(shutil.copytree(model, tmp_path / "other"))
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["id2label"], config["label2id"] = names, {name: int(number) for number, name in names.items()}
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
     with pytest.raises(MachineError) as refused:
         open_entailment(CrossEncoderSettings(model=str(folder), cache=str(tmp_path / "cache")))
     assert refused.value.line == (
         f"entailment model 'other' cannot be exported: {folder}: its labels are good, bad, neutral; entailment, contradiction, neutral are needed"
     )
-
-
-def test_no_model_is_opened_by_default() -> None:
-    assert open_entailment_of(CrossEncoderSettings()) is None
 
 
 @pytest.mark.parametrize(
@@ -73,13 +71,3 @@ def test_what_it_refuses(
     )
     assert (code, printed) == (2, "")
     assert said.splitlines()[-1] == f"factseek: {message}"
-
-
-def _relabelled(model: Path, folder: Path, names: dict[str, Any]) -> Path:
-    import shutil
-
-    shutil.copytree(model, folder)
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    config["id2label"], config["label2id"] = names, {name: int(number) for number, name in names.items()}
-    (folder / "config.json").write_text(json.dumps(config), "utf-8")
-    return folder

@@ -261,12 +261,9 @@ def test_the_text_of_a_topic_is_whole(put, field: str, text: str) -> None:
         ("<queries><query id='7'>pears</query></queries>", "7"),
         ("<topics><title>Task of 2020</title><topic id='7'>pears</topic></topics>", "7"),
         ("<topics><topic id='7' query='pears'/></topics>", "7"),
-        (
-            "<?xml version='1.0'?>\n<!DOCTYPE topics [<!ELEMENT topic ANY>]>\n<topics><topic id='7'>pears</topic></topics>",
-            "7",
-        ),
+        ("<?xml version='1.0'?>\n<!DOCTYPE topics [<!ELEMENT topic ANY>]>\n<topics><topic id='7'>pears</topic></topics>", "7"),
     ],
-)
+)  # fmt: skip
 def test_topics_of_other_forms(put, content: str, qid: str) -> None:
     assert read_topics(put(content, "topics.xml")) == [Query(qid, "pears")]
 

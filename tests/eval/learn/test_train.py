@@ -16,8 +16,6 @@ import pytest
 from factseek.eval.learn import combiner as training
 from factseek.eval.learn.learners import Pool
 from factseek.eval.learn.splits import grouped_folds
-from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.settings import Config
 from factseek.retrieval.files import sha256
 from factseek.retrieval.records import qrels
 from factseek.retrieval.search.combiner import WeightedSum, load
@@ -26,22 +24,14 @@ from tests.conftest import overriding
 Command = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("train") / "index"
-    request = BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False)
-    build(request, Config())
-    return folder
-
-
 @pytest.fixture
-def asked(index: Path, examples: Path, tmp_path: Path) -> list[object]:
+def asked(example: Path, examples: Path, tmp_path: Path) -> list[object]:
     judged = ["--queries", examples / "queries-en.tsv", "--qrels", examples / "qrels-en.txt"]
-    return ["train", "combiner", "--index", index, *judged, "--output", tmp_path / "model", "--folds", "3"]
+    return ["train", "combiner", "--index", example, *judged, "--output", tmp_path / "model", "--folds", "3"]
 
 
 def test_what_was_trained_can_be_searched_with(
-    asked: list[object], index: Path, examples: Path, tmp_path: Path, command: Command
+    asked: list[object], example: Path, examples: Path, tmp_path: Path, command: Command
 ) -> None:
     code, printed, said = command(*asked)
     assert code == 0
@@ -59,7 +49,13 @@ def test_what_was_trained_can_be_searched_with(
     assert "relevant documents are not in the index: " in said
     (tmp_path / "config.yaml").write_text("combine: {model: model}\nsearch: {stages: [combine]}\n", "utf-8")
     code, printed, _ = command(
-        "search", "the Nile is longer than the Amazon", "--index", index, "--json", "--config", tmp_path / "config.yaml"
+        "search",
+        "the Nile is longer than the Amazon",
+        "--index",
+        example,
+        "--json",
+        "--config",
+        tmp_path / "config.yaml",
     )
     assert code == 0
     hits = json.loads(printed)["hits"]
@@ -132,21 +128,13 @@ def test_queries_that_all_share_documents_are_parted_one_by_one() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        (
-            "1000000000000000101 0 EX-EN-01-0001-001 1\n",
-            [],
-            "--folds 3: give a number from 2 to that of the judged queries, 1",
-        ),
-        (
-            "1000000000000000101 0 gone-1 1\n1000000000000000102 0 EX-EN-01-0001-001 0\n1000000000000000103 0 gone-2 1\n",
-            [],
-            "no query has a relevant and a non-relevant document among its first 100 hits: there is nothing to learn from",
-        ),
+        ("1000000000000000101 0 EX-EN-01-0001-001 1\n", [], "--folds 3: give a number from 2 to that of the judged queries, 1"),
+        ("1000000000000000101 0 gone-1 1\n1000000000000000102 0 EX-EN-01-0001-001 0\n1000000000000000103 0 gone-2 1\n", [], "no query has a relevant and a non-relevant document among its first 100 hits: there is nothing to learn from"),
         (None, ["--seed", "-1"], "--seed -1: give a number from 0"),
         (None, ["--sample", "1"], "--sample 1: give a number of queries, 2 or more"),
         (None, ["--measure", "AP,P@5"], "--measure AP,P@5: give one measure"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_learned_is_told_in_one_line(
     asked: list[object], tmp_path: Path, command: Command, wrong: tuple[str | None, list[object], str]
 ) -> None:

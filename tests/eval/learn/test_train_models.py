@@ -9,10 +9,13 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from factseek.eval.learn import trainer
+from factseek.eval.learn.cli import INTERRUPTED
 from factseek.eval.learn.encoder import EncoderTraining, triples
 from factseek.eval.learn.examples import Candidates, of_documents
 from factseek.eval.learn.request import ModelTraining, TrainingRequest
@@ -22,7 +25,6 @@ from factseek.indexer.settings import Config
 from factseek.retrieval.files import sha256
 from factseek.retrieval.search.index import open_index
 from tests.conftest import overriding
-from tests.eval.learn.interrupted import check_goes_on
 from tests.small_models import small_cross_encoder
 
 Command = Callable[..., tuple[int, str, str]]
@@ -91,7 +93,7 @@ def test_the_same_seed_trains_the_same_encoder(asked: list[object], tmp_path: Pa
 
 @pytest.mark.deep
 def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
-    asked: list[object], tmp_path: Path, index: Path, command: Command
+    asked: list[object], tmp_path: Path, example: Path, command: Command
 ) -> None:
     teacher = tmp_path / "teacher"
     base = small_cross_encoder()
@@ -107,7 +109,13 @@ def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
         f"rerank: {{model: teacher, weight: {beside['rerank.weight']}}}\nsearch: {{stages: [rerank]}}\n", "utf-8"
     )
     code, printed, said = command(
-        "search", "the Nile is longer than the Amazon", "--index", index, "--json", "--config", tmp_path / "config.yaml"
+        "search",
+        "the Nile is longer than the Amazon",
+        "--index",
+        example,
+        "--json",
+        "--config",
+        tmp_path / "config.yaml",
     )
     assert code == 0, said
     assert all("rerank" in hit["stages"] for hit in json.loads(printed)["hits"])
@@ -136,7 +144,33 @@ def test_documents_alone_teach(asked: list[object], papers: Path, tmp_path: Path
 def test_an_interrupted_training_goes_on_to_the_same_model(
     asked: list[object], tmp_path: Path, command: Command
 ) -> None:
-    check_goes_on([*asked[:2], *overriding(asked[2:], ["--epochs", "2"])], tmp_path, command, at_look=3)
+    asked, look, looks = [*asked[:2], *overriding(asked[2:], ["--epochs", "2"])], trainer.look, []
+
+    def interrupted(values: Callable[[], Any]) -> Any:
+        def then_stop() -> Any:
+            looks.append(1)
+            if len(looks) == 3:
+                raise KeyboardInterrupt
+            return values()
+
+        return look(then_stop)
+
+    code, _, said = command(*asked)
+    assert code == 0, said
+    (tmp_path / "model").rename(tmp_path / "whole")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(trainer, "look", interrupted)
+        code, printed, said = command(*asked)
+    assert (code, printed) == (130, "")
+    assert said.splitlines()[-1] == f"factseek: {INTERRUPTED}"
+    assert "Traceback" not in said
+    assert not (tmp_path / "model").exists()
+    code, _, said = command(*asked)
+    assert code == 0, said
+    assert "note: the training goes on from " in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "whole"]
+    model, whole = (tmp_path / name / "model.safetensors" for name in ("model", "whole"))
+    assert model.read_bytes() == whole.read_bytes()
 
 
 def test_neither_relevant_passages_nor_their_near_copies_are_negatives() -> None:
@@ -193,12 +227,9 @@ def test_a_title_asks_for_the_text_alone(papers: Path) -> None:
         (["--seed", "-1"], "--seed -1: give a number from 0"),
         (["--rate", "0"], "--rate 0.0: give a number between 0 and 1"),
         (["--measure", "AP,P@5"], "--measure AP,P@5: give one measure"),
-        (
-            ["--base", "no-such-model"],
-            "model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path",
-        ),
+        (["--base", "no-such-model"], "model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_trained_is_told_in_one_line(
     asked: list[object], tmp_path: Path, command: Command, extra: list[object], message: str
 ) -> None:
@@ -253,10 +284,10 @@ def test_too_few_judged_queries_are_refused(asked: list[object], tmp_path: Path,
 
 @pytest.mark.parametrize("what", ["encoder", "reranker"])
 def test_without_any_negative_nothing_is_trained(
-    asked: list[object], index: Path, tmp_path: Path, command: Command, what: str
+    asked: list[object], example: Path, tmp_path: Path, command: Command, what: str
 ) -> None:
     queries = ["1000000000000000101", *(f"{number}" for number in range(20))]
-    with open_index(index) as opened:
+    with open_index(example) as opened:
         docids = [document.docid for document in opened.documents()]
     (tmp_path / "queries").write_text("".join(f"{qid}\tthe Nile\n" for qid in queries), "utf-8")
     (tmp_path / "qrels").write_text("".join(f"{qid} 0 {docid} 1\n" for qid in queries for docid in docids), "utf-8")
@@ -270,11 +301,11 @@ def test_without_any_negative_nothing_is_trained(
     assert not (tmp_path / "model").exists()
 
 
-def test_judgements_are_given_or_left_out(asked: list[object], index: Path, tmp_path: Path, command: Command) -> None:
+def test_judgements_are_given_or_left_out(asked: list[object], example: Path, tmp_path: Path, command: Command) -> None:
     code, _, said = command(*asked, "--from-documents")
     assert code == 2
     assert said == "factseek: --from-documents learns without judgements; leave out --queries and --qrels\n"
-    code, _, said = command("train", "encoder", "--index", index, "--output", tmp_path / "model")
+    code, _, said = command("train", "encoder", "--index", example, "--output", tmp_path / "model")
     assert code == 2
     assert said == "factseek: give --queries and --qrels, or --from-documents\n"
 

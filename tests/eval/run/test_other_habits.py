@@ -12,18 +12,7 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
-from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.records.table_shape import SAVE_AS_UTF8
-from factseek.settings import Config
-
-
-@pytest.fixture(scope="module")
-def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The English snippets of the bundled example, indexed for BM25."""
-    folder = tmp_path_factory.mktemp("example") / "index"
-    source = root / "examples" / "snippets-en.tsv"
-    build(BuildRequest(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
-    return folder
 
 
 @pytest.fixture

@@ -12,23 +12,12 @@ import pytest
 import yaml
 
 from factseek.eval.run.ir_metadata import COMPONENTS, as_comments
-from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.records.trec import read_run, write_run
-from factseek.settings import Config
 from tests.conftest import ROOT
 
 Command = Callable[..., tuple[int, str, str]]
 QUERIES, QRELS = ROOT / "examples" / "queries-en.tsv", ROOT / "examples" / "qrels-en.txt"
-
-
-@pytest.fixture(scope="module")
-def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The English snippets of the bundled example, indexed for BM25."""
-    folder = tmp_path_factory.mktemp("example") / "index"
-    source = root / "examples" / "snippets-en.tsv"
-    build(BuildRequest(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
-    return folder
 
 
 def run(command: Command, example: Path, output: Path, *more: object) -> None:

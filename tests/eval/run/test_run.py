@@ -17,25 +17,14 @@ from factseek.eval.files.answers import TaskQuery
 from factseek.eval.run.batch import filtered_queries
 from factseek.eval.run.run import RunRequest
 from factseek.eval.run.run import run as run_queries
-from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import MachineError
 from factseek.retrieval.files import sha256
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.settings import Config
 from tests.conftest import ROOT, overriding
 
 WORDS = "measles vaccine sea level ice melts mask trial river ocean heat virus death year study risk".split()
-
-
-@pytest.fixture(scope="module")
-def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The English snippets of the bundled example, indexed for BM25."""
-    folder = tmp_path_factory.mktemp("example") / "index"
-    source = root / "examples" / "snippets-en.tsv"
-    build(BuildRequest(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
-    return folder
 
 
 def test_the_help_says_how_each_ranking_task_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
