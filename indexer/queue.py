@@ -368,16 +368,23 @@ def overtake(folder: Path, docids: Iterable[str]) -> None:
 
 def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        # A power cut loses at most the last changes, for which nobody waits after it; bulks are synced.
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.executescript(_TABLES)
-        return database
-    except sqlite3.DatabaseError:
-        database.close()
-        if not to_read or os.access(path, os.W_OK):
-            raise
+    until = time.monotonic() + _SECONDS
+    while True:
+        try:
+            # A power cut loses at most the last changes, for which nobody waits after it; bulks are synced.
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            database.executescript(_TABLES)
+            return database
+        except sqlite3.DatabaseError as error:
+            # Where two make the queue at once, SQLite does not wait for the other by itself.
+            if "locked" in str(error) and time.monotonic() < until:
+                time.sleep(0.01)
+                continue
+            database.close()
+            if not to_read or os.access(path, os.W_OK):
+                raise
+            break
     # Nobody writes there: without a log, the file alone is the queue.
     how = "mode=ro" if path.with_name(f"{path.name}-wal").is_file() else "immutable=1"
     return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False)

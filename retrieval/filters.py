@@ -16,7 +16,7 @@ from .domain import Document, Filter
 from .errors import QueryError
 from .folding import folded
 from .languages import language_code
-from .lucene.analysis import words_of
+from .lucene.analysis import LETTER, parts_of, words_of
 from .text import refuse_text
 
 FIELDS = ("topic", "source", "language", "kind")
@@ -27,6 +27,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 MOST_CHARS = 8_000
 """Of a filter token: Lucene takes no longer ones than 32,766 bytes."""
 _SAFE = re.compile(r"[A-Za-z0-9_.~:-]*")  # what quoting leaves alone, and colons
+_LETTERS = re.compile(f"((?:{LETTER.pattern})+)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 
@@ -196,12 +197,32 @@ def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] 
         for name in declared
         for value in metadata_values(document.metadata.get(name))
     ]
-    return " ".join((token("id", f"{segment}:{document.docid}"), shared, *title_tokens(document.title), *own))
+    return " ".join(
+        (token("id", f"{segment}:{document.docid}"), shared, *_title_tokens(document.title, by_letters=True), *own)
+    )
 
 
 def title_tokens(title: str) -> list[str]:
-    """Return what is indexed of the words of a title, or looked for, without regard to case and order."""
-    return list(map(_title_token, sorted(set(words_of(folded(title).casefold())))))
+    """Return what is looked for of the words of a title, without regard to case and order.
+
+    Of scripts that put no blanks between words it is pairs of letters, or the one letter.
+    """
+    return _title_tokens(title, by_letters=False)
+
+
+def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
+    """Return :func:`title_tokens`; ``by_letters`` also what else finds a title: single letters, and parts of words."""
+    form = folded(title).casefold()
+    found = words_of(form) + (parts_of(form).split() if by_letters else [])
+    words: set[str] = set()
+    for word in found:
+        for run in _LETTERS.split(word):
+            if not _LETTERS.fullmatch(run):
+                words.add(run)
+            elif by_letters or len(run) == 1:
+                words.update(run)
+            words.update(run[at : at + 2] for at in range(len(run) - 1) if _LETTERS.fullmatch(run))
+    return list(map(_title_token, sorted(words - {""})))
 
 
 @lru_cache(maxsize=20_000)

@@ -85,7 +85,8 @@ _JOINED = re.compile(r"\w+(?:[:.]\w+)*")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[',.]\d{3})+(?![.,]?\w)")
 _THOUSANDS = re.compile("[',.]")
 _PART = re.compile(r"[^\W_]+")
-_LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
+LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
+"""A letter of a script that puts no blanks between words, or whose letters may be words, as those of Korean."""
 
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]
 """From words to the terms of each."""
@@ -238,7 +239,7 @@ class TermCache:
         """Return a function from a text to those of its chunks that hold a wanted term, or are too long to be known."""
         known: set[str] = set()
         of: tuple[_Memory, int] | None = None
-        letters = list(filter(_LETTER.search, wanted))
+        letters = list(filter(LETTER.search, wanted))
 
         def holding(text: str) -> set[str]:
             nonlocal known, of
@@ -297,7 +298,7 @@ def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[S
     if matching and len(terms) == 1:
         return [(0, len(word))]
     if not word.isascii():
-        matching |= {term for term in wanted if _LETTER.search(term) and term in word}
+        matching |= {term for term in wanted if LETTER.search(term) and term in word}
     if not matching:
         return []
     pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))

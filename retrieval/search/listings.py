@@ -54,6 +54,7 @@ _TEX = str.maketrans(
 )
 _TEX_ADDRESS = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "{}\\ "})
 """Addresses are taken as they are: no sign in them may end the field."""
+_OF_PAPERS = frozenset({"doi", "journal", "pubmed_id", "pmcid", "authors", "source_x"})
 _SCHEMA_TYPES = {PAPER: "ScholarlyArticle", "webpages": "WebPage"}
 
 
@@ -71,8 +72,20 @@ class Citation(NamedTuple):
     passage: str
 
 
+def example_hit(hit: Evidence) -> Evidence:
+    """Return a hit of a bundled example as it is cited: no journal, no DOI and no address of its own."""
+    metadata = {name: value for name, value in hit.metadata.items() if name not in _OF_PAPERS}
+    return msgspec.structs.replace(hit, source="example data of factseek", url="", kind="", metadata=metadata)
+
+
+def _as_cited(hit: Evidence) -> Evidence:
+    """Return a hit, or what it is cited as if it is a bundled example, which was written after a paper."""
+    return example_hit(hit) if hit.metadata.get("source_x") == "Example" else hit
+
+
 def citation(hit: Evidence) -> Citation:
     """Return the citation of a hit; a document without a title is called by the first sentence of its passage."""
+    hit = _as_cited(hit)
     passage = _line(hit.passage.text)
     named = str(hit.metadata.get("authors") or "")
     authors = tuple(author for part in named.split(";") if (author := _line(part)))
@@ -188,7 +201,7 @@ def _jsonld(hits: Sequence[Evidence], _: str) -> str:
 
     A hit that reviews a claim is a ``ClaimReview``; the others may stand under ``citation`` or ``appearance`` of one.
     """
-    items = [{"@type": "ListItem", "position": hit.rank, "item": _item(hit)} for hit in hits]
+    items = [{"@type": "ListItem", "position": hit.rank, "item": _item(_as_cited(hit))} for hit in hits]
     listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}
     return script_safe(listed) + "\n"
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import msgspec
-
 from ...retrieval.domain import Document, Passage
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.listings import citation
@@ -20,7 +18,6 @@ Mark = Callable[[str], Sequence[tuple[int, int]]]
 _LEAD = 60
 _VERDICTS = frozenset({"true", "mixed", "false", "unproven"})
 _EXAMPLES = "example-"
-_OF_PAPERS = frozenset({"doi", "journal", "pubmed_id", "pmcid", "authors"})
 _TITLE = 80
 """Characters of a passage that stand for the title of a document without one."""
 
@@ -70,12 +67,6 @@ def review_of(metadata: Mapping[str, Any]) -> Review | None:
 def is_example(index: str) -> bool:
     """Return whether an index is of the bundled examples, by the name that it is served under."""
     return index.startswith(_EXAMPLES)
-
-
-def example_hit(hit: Evidence) -> Evidence:
-    """Return a hit of a bundled example as it is cited: no journal, no DOI and no address of its own."""
-    metadata = {name: value for name, value in hit.metadata.items() if name not in _OF_PAPERS}
-    return msgspec.structs.replace(hit, source="example data of factseek", url="", kind="", metadata=metadata)
 
 
 def plain_citation(hit: Evidence, link: str) -> str:

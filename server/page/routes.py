@@ -30,7 +30,6 @@ from .cards import (
     Mark,
     Review,
     blocks,
-    example_hit,
     excerpt,
     is_example,
     plain_citation,
@@ -225,7 +224,7 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState, **in_column: Any
     address = state.document(served.name, hit.docid, hit.passage.number)
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
     link, example = web_link(hit.url), is_example(served.name)
-    cited = example_hit(hit) if example else hit
+    cited = listings.example_hit(hit) if example else hit
     return Card(
         hit=hit,
         titled=bool(hit.title),
@@ -275,7 +274,7 @@ def export() -> Response:
     most = min(each.index.settings.search.max_k for each in served)
     asked = asked_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))
     hits = (ranking_of_many(asked) if len(asked) > 1 else ranking(asked[0])).hits
-    hits = [example_hit(hit) if is_example(hit.index or served[0].name) else hit for hit in hits]
+    hits = [listings.example_hit(hit) if is_example(hit.index or served[0].name) else hit for hit in hits]
     content: str | bytes
     if format == listings.JSON:
         media, suffix = "application/json", "json"

@@ -19,7 +19,7 @@ from ..api.verdicts import Judge, judge_of
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import RequestFields
-from .cards import is_example, title_of
+from .cards import is_example
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters
 
@@ -129,7 +129,7 @@ def _shown(sentence: EvidenceSentence, claim: Claim, served: ServedIndex, asked:
     return Shown(
         sentence=sentence,
         pieces=pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
-        title=title_of(sentence.title, sentence.text, sentence.docid),
+        title=sentence.title or sentence.docid,
         address=url_for(
             "page.document_page",
             name=served.name,

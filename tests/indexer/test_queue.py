@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,17 @@ def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:
 def queue(folder: Path) -> Iterator[Queue]:
     with Queue(folder) as opened:
         yield opened
+
+
+def test_many_make_the_queue_at_once(folder: Path) -> None:
+    def opened(place: Path) -> bool:
+        with Queue(place) as queue:
+            return queue.changes_wait()
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(60):
+            shutil.rmtree(folder / JOBS, ignore_errors=True)
+            assert not any(pool.map(opened, [folder] * 8))
 
 
 def test_a_change_is_taken_and_answered_once(queue: Queue, folder: Path) -> None:

@@ -167,6 +167,14 @@ def test_json_ld_of_reviews_and_of_what_they_cite() -> None:
     assert item["itemReviewed"]["author"]["name"] == "A. Nonymous"
 
 
+def test_a_bundled_example_is_not_cited_as_the_paper_that_it_was_written_after() -> None:
+    example = msgspec.structs.replace(PAPER, metadata={**PAPER.metadata, "source_x": "Example"})
+    for format in ("ris", "bibtex", "jsonld"):
+        text = list_hits([example], format)
+        assert "example data of factseek" in text
+        assert not re.search("10\\.1|bmjopen|BMJ|MacIntyre", text), text
+
+
 def test_an_unknown_format() -> None:
     expected = "unknown format 'xls'; there are json, bibtex, csv, jsonld, ndjson, ris, trec, tsv"
     with pytest.raises(QueryError, match=f"^{expected}$"):

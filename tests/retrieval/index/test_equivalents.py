@@ -172,6 +172,30 @@ def test_a_word_inside_a_longer_one_comes_behind_every_word(glued: Index) -> Non
     assert list(glued.word_weights("cholera", hits[2:])[0]) == ["cholera"]
 
 
+def test_titles_are_folded_and_found_by_one_letter(tmp_path: Path) -> None:
+    titles = {
+        "a": "多喝水有益",
+        "b": "5G基站",
+        "c": "Mu\u0308ller: winter.Rubella",
+        "d": "물을 마시면",
+        "e": "ดื่มน้ำ",
+        "f": "水",
+    }
+    fields = {docid: {"title": title} for docid, title in titles.items()}
+    queries = {
+        "水": "af",
+        "喝水": "a",
+        "水喝": "",
+        "基站 5G": "b",
+        "m\u00fcller": "c",
+        "rubella": "c",
+        "물": "d",
+        "น้ำ": "e",
+    }
+    with indexed(tmp_path, dict.fromkeys(titles, "report"), "zh", **fields) as opened:
+        assert {words: "".join(found(opened, f'report title:"{words}"')) for words in queries} == queries
+
+
 @pytest.mark.parametrize(
     ("language", "texts", "queries"),
     [
