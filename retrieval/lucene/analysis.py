@@ -82,8 +82,7 @@ _READ_JOINERS = ("persian", "sorani")
 """The analyzers to which a joiner of no width means something."""
 _JOINT = re.compile(r"[:._,'](?:(?<=\w[:._])(?=\w)|(?<=\d[,'])(?=\d\d\d))")
 _JOINED = re.compile(r"\w+(?:[:.]\w+)*")
-_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[',.]\d{3})+(?![.,]?\w)")
-_THOUSANDS = re.compile("[',.]")
+_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}([',.])\d{3}(?:\1\d{3})*(?:[.,]\d+)?(?![.,]?\w)")
 _PART = re.compile(r"[^\W_]+")
 LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
 """A letter of a script that puts no blanks between words, or whose letters may be words, as those of Korean."""
@@ -122,7 +121,7 @@ def parts_of(text: str) -> str:
             continue
         start, last = text.rfind(" ", 0, joint.start()) + 1, text.find(" ", joint.end())
         last = len(text) if last < 0 else last
-        parts += [_THOUSANDS.sub("", number) for number in _NUMBER.findall(text, start, last)]
+        parts += [number[0].replace(number[1], "") for number in _NUMBER.finditer(text, start, last)]
         for joined in _JOINED.findall(text, start, last):
             several = [] if joined.isalnum() or not any(map(str.isalpha, joined)) else _PART.findall(joined)
             parts += several if len(several) > 1 else []
@@ -135,7 +134,7 @@ def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
     named = [(start, word) for start, _, word in words if "." in word and any(map(str.isalpha, word))]
     dotted = [(start, part) for start, word in named for part in _PART.finditer(word)]
     parts = [(start + part.start(), start + part.end(), part[0]) for start, part in dotted]
-    numbers = [(*number.span(), _THOUSANDS.sub("", number[0])) for number in _NUMBER.finditer(form)]
+    numbers = [(*number.span(), number[0].replace(number[1], "")) for number in _NUMBER.finditer(form)]
     return words + parts + numbers
 
 

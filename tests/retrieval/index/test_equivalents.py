@@ -126,6 +126,7 @@ GLUED = {
     "number": "It cost 1,234,567 euros",
     "swiss": "It cost 1'234'567 francs",
     "digits": "It cost 1234567 dollars",
+    "cents": "for 9,876.50 or 1.234.567,25",
     "decimal": "a rate of 12.345 and 3.5",
     "url": "as polio.example.org says",
 }
@@ -150,6 +151,8 @@ def glued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         ("2020", ["score"]),
         ("1234567", ["digits", "number", "swiss"]),
         ("1,234,567", ["digits", "number", "swiss"]),
+        ("9876.50", ["cents"]),
+        ("1234567,25", ["cents"]),
         ("polio", ["url"]),
         ("5", []),
         ("spreads -cholera", []),
