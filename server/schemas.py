@@ -96,7 +96,7 @@ class SearchOptions(RequestFields):
         Meta(description="how hybrid fuses its rankings; left out: as configured"),
     ] = None
     profile: Annotated[
-        ProfileName | None, Meta(description="tweet: links, mentions and RT dropped, hashtags split")
+        ProfileName | None, Meta(description="tweet: links, mentions and RT dropped, hashtags whole and split")
     ] = None
     highlight: Annotated[bool, Meta(description="say where the passage has words of the query")] = True
     group: Annotated[bool | None, Meta(description="one hit a document, by its best passage; false: one a passage")] = (
