@@ -316,6 +316,8 @@ def post_documents(name: str) -> Response:
 def job_state(job: str) -> Response:
     """Answer how far a job is, and what became of its documents."""
     serving = registry()
+    if serving.config.server.keys:
+        check_key()
     folders = {name: served.index.info.place for name, served in serving.indexes.items()}
     folders.update({name: Path(folder) for name, folder in serving.config.server.indexes.items()})
     for name, folder in folders.items():
