@@ -61,14 +61,17 @@ class Watch:
         self._not_before = 0.0
         self._whole = reader(watched.request.kind).WHOLE_FOLDER
         self._irregular: set[Path] = set()
-        self._left_out: list[Path] = []
+        self._notes: list[WatchOutcome] = []
 
     def look(self, paths: Sequence[Path] | None = None) -> None:
         """Note which files have appeared or changed, among ``paths`` or in the whole folder."""
         now = self._clock()
-        for path in self._files() if paths is None else paths:
+        for path in [*self._files(), *self._read] if paths is None else paths:
             if self._is_wanted(path) and self._is_irregular(path):
-                self._left_out.append(path)
+                self._note(path, f"is {NOT_REGULAR}; it is left out")
+            if path in self._read and not os.path.lexists(path):
+                del self._read[path]
+                self._note(path, "is gone; its documents stay", "remove them with factseek delete")
             stamp = self._stamp(path)
             if stamp is None or self._read.get(path) == stamp:
                 self._waiting.pop(path, None)
@@ -77,7 +80,8 @@ class Watch:
 
     def batches(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[WatchOutcome]:
         """Read the files that have settled, batch by batch, until ``stopped`` says so; yield what became of each."""
-        yield from self._named_left_out()
+        notes, self._notes = self._notes, []
+        yield from notes
         self.look(list(self._waiting))
         if self._clock() < self._not_before:
             return
@@ -118,11 +122,8 @@ class Watch:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             yield from (Path(parent, name) for name in sorted(names))
 
-    def _named_left_out(self) -> Iterator[WatchOutcome]:
-        """Yield, once for each thing that is no regular file, that it is left out."""
-        left_out, self._left_out = self._left_out, []
-        for path in left_out:
-            yield WatchOutcome((path,), None, SourceError(f"is {NOT_REGULAR}; it is left out", place=path).line)
+    def _note(self, path: Path, what: str, remedy: str = "") -> None:
+        self._notes.append(WatchOutcome((path,), None, SourceError(what, place=path, remedy=remedy).line))
 
     def _is_irregular(self, path: Path) -> bool:
         """Return whether ``path`` is a pipe, a device or a link in a circle, and was not named before."""

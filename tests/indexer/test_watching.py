@@ -86,6 +86,8 @@ def test_files_are_read_once_and_again_when_they_change(folder: Path, tmp_path: 
     assert changed.report
     assert (changed.report.documents, changed.report.replaced, changed.report.duplicates) == (2, 1, 1)
     (folder / "a.jsonl").unlink()
+    (gone,) = looked(watch)
+    assert gone.error == f"{folder / 'a.jsonl'}: is gone; its documents stay; remove them with factseek delete"
     assert looked(watch) == []
     assert texts(tmp_path / "index") == {"a": "Measles.", "b": "Changed.", "c": "Measles."}
     again = watching(folder)  # a new start reads all, and finds nothing new
