@@ -61,12 +61,20 @@ class PassageWriter:
     """
 
     def __init__(
-        self, folder: Path, analyzer: str, fields: Fields, buffer_mb: int = 128, *, phrases: bool = False
+        self,
+        folder: Path,
+        analyzer: str,
+        fields: Fields,
+        buffer_mb: int = 128,
+        *,
+        phrases: bool = False,
+        parts: bool = False,
     ) -> None:
-        """Open the index to be written; with ``phrases`` the places of words are indexed too."""
+        """Open the index to be written; ``phrases`` adds the places of words, ``parts`` the words inside them."""
         self._folder = folder
         self._is_flat = fields == "flat"
         self._analyzer = analyzer
+        self._parts = parts
         names = pack((*_names(fields), PARTS, FILTERS))
         place = _java_path(folder)
         opened = open_analyzer(analyzer)
@@ -82,7 +90,7 @@ class PassageWriter:
         """
         whole = analysable(self._analyzer, flat_text(title, text))
         fields = (whole,) if self._is_flat else (analysable(self._analyzer, title), analysable(self._analyzer, text))
-        self._gathered += (*fields, parts_of(whole), filters)
+        self._gathered += (*fields, parts_of(whole) if self._parts else "", filters)
         self._size += len(title) + len(text)
         if len(self._gathered) >= 4 * _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
             self._hand_over()

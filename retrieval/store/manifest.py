@@ -238,6 +238,15 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
         return self.views.get(LUCENE, {}).get("phrases") is True
 
     @property
+    def has_parts(self) -> bool:
+        """Whether words inside longer ones are indexed beside them; unsaid, in all languages but English.
+
+        Runs over English collections are compared with Pyserini's, byte by byte.
+        """
+        parts = self.views.get(LUCENE, {}).get("parts")
+        return parts if isinstance(parts, bool) else self.language != "en"
+
+    @property
     def has_signatures(self) -> bool:
         """Whether passages have signatures, by which near-copies of them are told."""
         return SIGNATURES in self.views

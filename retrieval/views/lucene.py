@@ -19,14 +19,15 @@ from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, Vi
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return what the manifest is to say of the view in a new index: whether phrases can be looked for, and by which
-    fields of the metadata documents can be filtered.
+    """Return what the manifest is to say of the view in a new index: whether phrases can be looked for, whether words
+    inside others are found, if that is set, and by which fields of the metadata documents can be filtered.
 
     Raises QueryError if a field cannot be.
     """
     declared = field_names(config.index.filter_fields)
     phrases: dict[str, Any] = {"phrases": True} if config.index.phrases else {}
-    return phrases | ({FILTER_FIELDS: list(declared)} if declared else {})
+    parts = {} if config.index.parts == "auto" else {"parts": config.index.parts}
+    return phrases | parts | ({FILTER_FIELDS: list(declared)} if declared else {})
 
 
 def view(name: str, manifest: Manifest) -> LuceneView:
@@ -55,9 +56,15 @@ class LuceneView(View):
         """Return what adds passages to Lucene's index."""
         start(tools.config.java.heap)
         manifest, buffer_mb = tools.manifest, tools.config.build.lucene_buffer_mb
-        phrases = manifest.has_phrases
         place = segment.folder / LUCENE
-        writer = PassageWriter(place, manifest.analyzer, manifest.fields, buffer_mb, phrases=phrases)
+        writer = PassageWriter(
+            place,
+            manifest.analyzer,
+            manifest.fields,
+            buffer_mb,
+            phrases=manifest.has_phrases,
+            parts=manifest.has_parts,
+        )
         return _LuceneSink(writer, segment.kind, segment.name, manifest.filter_fields)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,15 +14,19 @@ import factseek
 from factseek import Search, parse_query
 from factseek.retrieval.filters import parse_filter
 from factseek.retrieval.search.index import Index
+from factseek.settings import convert
 
 Ask = Callable[[str], set[str]]
 
 
-def indexed(folder: Path, texts: dict[str, str], language: str = "en", **fields: dict[str, str]) -> Index:
+def indexed(
+    folder: Path, texts: dict[str, str], language: str = "en", settings: Any = None, **fields: dict[str, str]
+) -> Index:
     lines = [{"docid": docid, "text": text, **fields.get(docid, {})} for docid, text in texts.items()]
     source = folder / "documents.jsonl"
     source.write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
-    factseek.build("jsonl", [source], folder / "index", dense=False, language=language)
+    config = convert({"index": settings or {}}, "test")
+    factseek.build("jsonl", [source], folder / "index", dense=False, language=language, config=config)
     return factseek.open_index(folder / "index")
 
 
@@ -134,7 +139,7 @@ GLUED = {
 
 @pytest.fixture(scope="module")
 def glued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    with indexed(tmp_path_factory.mktemp("glued"), GLUED) as opened:
+    with indexed(tmp_path_factory.mktemp("glued"), GLUED, settings={"parts": True}) as opened:
         yield opened
 
 
@@ -163,6 +168,17 @@ def glued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 )
 def test_a_word_inside_a_longer_one_is_found_and_left_out(glued: Index, query: str, docids: list[str]) -> None:
     assert found(glued, query) == docids
+
+
+@pytest.mark.parametrize(
+    ("language", "settings", "docids"),
+    [("en", {}, ["blank"]), ("de", {}, ["blank", "colon"]), ("de", {"parts": False}, ["blank"])],
+)
+def test_an_english_index_keeps_words_as_lucene_takes_them_unless_told_otherwise(
+    tmp_path: Path, language: str, settings: Any, docids: list[str]
+) -> None:
+    with indexed(tmp_path, GLUED, language, settings) as index:
+        assert found(index, "cholera") == docids
 
 
 def test_a_word_inside_a_longer_one_comes_behind_every_word(glued: Index) -> None:
