@@ -166,4 +166,4 @@ def test_it_is_benchmarked(folders: dict[str, Path], tmp_path: Path, monkeypatch
         found = benchmark.bench(index, judged, request)
     assert found.quality.means["RR@5"]["toy"].mean == 1.0
     assert found.measured[1].retriever == "toy"
-    assert found.measured[1].sizes.megabytes < found.measured[0].sizes.megabytes
+    assert found.measured[1].megabytes < found.measured[0].megabytes
