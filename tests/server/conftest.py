@@ -161,14 +161,9 @@ def indexes(folders: dict[str, Path], config: Config) -> Iterator[dict[str, Inde
 
 
 @pytest.fixture(scope="session")
-def app(
-    indexes: dict[str, Index],
-    config: Config,
-    rankers: dict[str, ServedRanker],
-    models: dict[str, ServedVerdicts],
-) -> Flask:
-    """The application."""
-    return create_app(config, indexes, ranked_by=rankers, judged_by=models)
+def app(indexes: dict[str, Index], config: Config, rankers: dict[str, ServedRanker]) -> Flask:
+    """The application, without a model of verdicts, which takes torch to make."""
+    return create_app(config, indexes, ranked_by=rankers, judged_by={})
 
 
 @pytest.fixture

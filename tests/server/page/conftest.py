@@ -38,6 +38,17 @@ AXE = "4.14.1"
 SECONDS_TO_ARRIVE = 60
 
 
+@pytest.fixture(scope="session")
+def app(
+    indexes: dict[str, Index],
+    config: Config,
+    rankers: dict[str, ServedRanker],
+    models: dict[str, ServedVerdicts],
+) -> Flask:
+    """The application, with a model of verdicts."""
+    return create_app(config, indexes, ranked_by=rankers, judged_by=models)
+
+
 @pytest.fixture(scope="module")
 def address(
     config: Config,
