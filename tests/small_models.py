@@ -65,17 +65,8 @@ def _save_encoder(folder: str) -> None:
 
 def _save_cross_encoder(folder: str) -> None:
     import torch
-    from sentence_transformers import CrossEncoder
 
-    torch.manual_seed(0)
-    model = CrossEncoder(
-        str(find_model("all-MiniLM-L6-v2").path),
-        num_labels=1,
-        max_length=64,
-        device="cpu",
-        local_files_only=True,
-        config_kwargs={"num_hidden_layers": 1},
-    )
+    model = _cross_encoder(labels=1)
     classifier: Any = model.transformers_model.train()
     # Most of the weights are those of the words, which need no more training, and cost the most of it.
     classifier.get_input_embeddings().requires_grad_(False)
@@ -93,18 +84,25 @@ def _save_cross_encoder(folder: str) -> None:
 
 def _save_entailment(folder: str) -> None:
     import torch
+
+    model = _cross_encoder(labels=3)
+    torch.nn.init.normal_(model.transformers_model.classifier.weight, std=1.0)
+    model.config.id2label = {0: "CONTRADICTION", 1: "entailment", 2: "Neutral"}
+    model.config.label2id = {name: number for number, name in model.config.id2label.items()}
+    model.save_pretrained(folder)
+
+
+def _cross_encoder(labels: int) -> Any:
+    """Return a CrossEncoder of the first layer of the embedded encoder, with a head that knows nothing yet."""
+    import torch
     from sentence_transformers import CrossEncoder
 
     torch.manual_seed(0)
-    model = CrossEncoder(
+    return CrossEncoder(
         str(find_model("all-MiniLM-L6-v2").path),
-        num_labels=3,
+        num_labels=labels,
         max_length=64,
         device="cpu",
         local_files_only=True,
         config_kwargs={"num_hidden_layers": 1},
     )
-    torch.nn.init.normal_(model.transformers_model.classifier.weight, std=1.0)
-    model.config.id2label = {0: "CONTRADICTION", 1: "entailment", 2: "Neutral"}
-    model.config.label2id = {name: number for number, name in model.config.id2label.items()}
-    model.save_pretrained(folder)

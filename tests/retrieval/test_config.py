@@ -138,9 +138,16 @@ def test_yaml_cannot_make_objects(tmp_path: Path) -> None:
         read(path)
 
 
-def test_where_the_configuration_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, without a configuration in the environment; its ``config.yaml``."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
+    return Path("config.yaml")
+
+
+@pytest.mark.usefixtures("here")
+def test_where_the_configuration_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load() == Config()
     Path("config.yaml").write_text("search: {k: 3}", "utf-8")
     assert load().search.k == 3
@@ -171,11 +178,9 @@ def test_where_the_configuration_comes_from(tmp_path: Path, monkeypatch: pytest.
     ],
 )
 def test_the_config_yaml_of_another_program_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+    here: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
-    Path("config.yaml").write_text(text, "utf-8")
+    here.write_text(text, "utf-8")
     assert load() == Config()
     note = "config.yaml is passed over: it has no settings of factseek; put yours into factseek.yaml\n"
     assert capsys.readouterr() == ("", note)
@@ -183,24 +188,20 @@ def test_the_config_yaml_of_another_program_is_passed_over(
         load("config.yaml")  # named, it is meant
 
 
-@pytest.mark.parametrize("text", ["", "# nothing yet\n", "search: {k: 10}\n", '{"bm25": {"b": 0.4}}'])
+@pytest.mark.parametrize(
+    ("text", "k"), [("", 10), ("# nothing yet\n", 10), ("search: {k: 12}\n", 12), ('{"search": {"k": 13}}', 13)]
+)
 def test_a_config_yaml_of_ours_is_read_without_a_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+    here: Path, capsys: pytest.CaptureFixture[str], text: str, k: int
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
-    Path("config.yaml").write_text(text, "utf-8")
-    assert load() == Config()
+    here.write_text(text, "utf-8")
+    assert load().search.k == k
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("text", ["search: {kk: 3}", "title: x\nsearch: {k: 3}", "search: {k: [\n", "'search': {{k}\n"])
-def test_what_is_wrong_with_a_config_yaml_of_ours_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
-    Path("config.yaml").write_text(text, "utf-8")
+def test_what_is_wrong_with_a_config_yaml_of_ours_is_said(here: Path, text: str) -> None:
+    here.write_text(text, "utf-8")
     with pytest.raises(ConfigError, match=r"^config\.yaml"):
         load()
 
