@@ -72,7 +72,7 @@ class IndexSettings(Settings, frozen=True, kw_only=True):
     signatures: bool = True
     words: bool = True
     phrases: bool = True
-    parts: Literal["auto"] | bool = "auto"
+    parts: Literal["auto", "always", "never"] = "auto"
     filter_fields: tuple[str, ...] = ()
     verify: bool = False
 

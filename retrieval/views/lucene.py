@@ -26,7 +26,7 @@ def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | 
     """
     declared = field_names(config.index.filter_fields)
     phrases: dict[str, Any] = {"phrases": True} if config.index.phrases else {}
-    parts = {} if config.index.parts == "auto" else {"parts": config.index.parts}
+    parts = {} if config.index.parts == "auto" else {"parts": config.index.parts == "always"}
     return phrases | parts | ({FILTER_FIELDS: list(declared)} if declared else {})
 
 

@@ -139,7 +139,7 @@ GLUED = {
 
 @pytest.fixture(scope="module")
 def glued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    with indexed(tmp_path_factory.mktemp("glued"), GLUED, settings={"parts": True}) as opened:
+    with indexed(tmp_path_factory.mktemp("glued"), GLUED, settings={"parts": "always"}) as opened:
         yield opened
 
 
@@ -172,7 +172,7 @@ def test_a_word_inside_a_longer_one_is_found_and_left_out(glued: Index, query: s
 
 @pytest.mark.parametrize(
     ("language", "settings", "docids"),
-    [("en", {}, ["blank"]), ("de", {}, ["blank", "colon"]), ("de", {"parts": False}, ["blank"])],
+    [("en", {}, ["blank"]), ("de", {}, ["blank", "colon"]), ("de", {"parts": "never"}, ["blank"])],
 )
 def test_an_english_index_keeps_words_as_lucene_takes_them_unless_told_otherwise(
     tmp_path: Path, language: str, settings: Any, docids: list[str]

@@ -44,7 +44,7 @@ def both(request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytes
     work = tmp_path_factory.mktemp(request.param)
     source = unfolded(data_dir / folder, work / folder)
     request = BuildRequest(kind="beir", sources=(source,), folder=work / "ours", language=language, dense=False)
-    build(request, convert({"index": {"parts": False}}, "test"))
+    build(request, convert({"index": {"parts": "never"}}, "test"))
     with Index(work / "ours") as ours:
         yield Both(source, ours, pyserini_searcher(source, work / "theirs", language), judged_queries(source, qrels))
 
@@ -107,7 +107,7 @@ def assert_same(query: str, ours: list[Hit], theirs: list[tuple[str, float]]) ->
 
 def test_splitting_into_segments_changes_no_score(both: Both, tmp_path: Path) -> None:
     config = convert(
-        {"index": {"parts": False, "segment_passages": max(1, both.ours.info.published.passages // 5)}}, "t"
+        {"index": {"parts": "never", "segment_passages": max(1, both.ours.info.published.passages // 5)}}, "t"
     )
     request = BuildRequest(
         kind="beir",
