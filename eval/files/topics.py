@@ -54,10 +54,15 @@ _MARKUP = frozenset(
 """Elements of HTML that stand in texts: their tags are dropped, their texts stay."""
 _PIECE = re.compile(
     r"<!--(?:.*?-->|.*\Z)|<!\[CDATA\[(?P<cdata>.*?)\]\]>"
-    r"|<(?P<end>/?)(?P<name>[a-z][a-z0-9_.:-]*+)(?P<attributes>(?:\s++[a-z_:][a-z0-9_.:-]*+\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+)\s*+/?>",
+    r"|<(?P<end>/?)(?P<name>[a-z][a-z0-9_.:-]*+)(?P<attributes>(?:\s++[a-z_:][a-z0-9_.:-]*+\s*+=\s*+"
+    r"(?:\"[^\"]*+\"|'[^']*+'|[^\s\"'<>=/]++))*+)\s*+/?>",
     re.I | re.S,
 )
-_ATTRIBUTE = re.compile(r"([a-z_:][a-z0-9_.:-]*+)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')", re.I)
+_ATTRIBUTE = re.compile(r"([a-z_:][a-z0-9_.:-]*+)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>=/]++))", re.I)
+_BROKEN_TAG = re.compile(
+    rf"<(?:/?|\s*+)(?:{'|'.join((*_BLOCKS, *sorted(_KNOWN)))})(?:\s++[a-z]|\s*+(?:[>/]|\Z)|\s*+<)", re.I
+)
+"""What was meant as the tag of a topic or a field, in what is left as text."""
 _LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")
 """What CLEF's topics begin the names of fields with."""
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
@@ -242,7 +247,7 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
     counts, whatever its language. Every block that was opened is a topic: one without an id or a text is a fault, and
     so is a field outside of blocks.
     """
-    pieces = list(_pieces(content, first_line))
+    pieces = list(_pieces(content, first_line, faults))
     names = {piece.name for piece in pieces if not piece.end}
     block = next((name for name in _BLOCKS if name in names), "")
     if not block:
@@ -259,31 +264,44 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
         yield _topic(pieces[opened:], faults)
 
 
-def _pieces(content: str, line: int) -> Iterator[_Piece]:
-    """Yield the tags and the texts of a file in order; a sign that makes no tag is text."""
+def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
+    """Yield the tags and the texts of a file in order; a ``<`` that begins no tag is text.
+
+    A tag of a topic or a field that cannot be read is a fault, and so is a comment whose end is mistyped.
+    """
     position = 0
-    for match in _PIECE.finditer(content):
-        before = content[position : match.start()]
+    for match in (*_PIECE.finditer(content), None):
+        before = content[position : match.start() if match else None]
+        if broken := _BROKEN_TAG.search(before):
+            at = line + before.count("\n", 0, broken.start())
+            written = before[broken.start() :].partition("\n")[0]
+            faults.error(
+                at, f'{shown(written)} cannot be read as a tag; close it, and write each attribute as name="value"'
+            )
         if before:
             yield _Piece(line, unescaped(before))
+        if match is None:
+            return
         line += before.count("\n")
         if match["name"]:
             name = _LANGUAGE.sub("", match["name"].lower())
             yield _Piece(line, match[0], name, bool(match["end"]), match["attributes"])
         elif match["cdata"]:
             yield _Piece(line, match["cdata"])
+        elif match[0].startswith("<!--") and ("<!--" in match[0][4:] or not match[0].endswith("-->")):
+            faults.error(
+                line, "a comment does not end before the next comment or the end of the file; close it with -->"
+            )
         line += match[0].count("\n")
         position = match.end()
-    if content[position:]:
-        yield _Piece(line, unescaped(content[position:]))
 
 
 def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
     """Return the topic of the pieces of one block."""
     start = pieces[0]
     fields = _fields(pieces[1:])
-    for key, double, single in _ATTRIBUTE.findall(start.attributes):
-        fields[key.lower()] = " ".join(unescaped(double or single).split())
+    for key, *values in _ATTRIBUTE.findall(start.attributes):
+        fields[key.lower()] = " ".join(unescaped("".join(values)).split())
     found: list[str] = []
     for kind, wanted in (("id", _TAGGED_QIDS), ("text", _TAGGED_TEXTS)):
         value = next((fields[name] for name in wanted if fields.get(name)), "")

@@ -37,6 +37,8 @@ _WEB_HEADER = starts("DOCHDR")
 _ANY = any_element()
 _WHOLE = frozenset("body article content story main".split())
 """Elements that are looked into: they hold text, headlines and more."""
+_HEADERS = frozenset("header h3".split())
+"""Elements that are looked into for headlines and dates alone."""
 _TEXT = frozenset("text leadpara lp ld lead tx abstract summary description desc p para".split())
 _TITLE = frozenset("headline title hl head ttl ti".split())
 _DATE = frozenset("date_time date date1 dd pubdate".split())
@@ -145,17 +147,18 @@ def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
 
     texts, titles, dates, others = list[str](), list[str](), list[str](), list[tuple[str, str]]()
 
-    def collect(source: str) -> None:
+    def collect(source: str, header: str = "") -> None:
         position = 0
         for element in (*elements(source, _ANY), None):
-            texts.append(_plain(source[position : element.start if element else None], is_tag))
+            beside = _plain(source[position : element.start if element else None], is_tag)
+            others.append((header, beside)) if header else texts.append(beside)
             if element is None:
                 return
             position = element.end
             name = _ANY.match(source, element.start)[1].lower()  # type: ignore[index]  # it starts so
             inner = source[element.inner_start : element.inner_end]
-            if name in _WHOLE:
-                collect(inner)
+            if name in _WHOLE or name in _HEADERS:
+                collect(inner, name if name in _HEADERS else header)
             elif name not in _OTHER:
                 taken = {**dict.fromkeys(_TEXT, texts), **dict.fromkeys(_TITLE, titles), **dict.fromkeys(_DATE, dates)}
                 text = _plain(inner, is_tag)

@@ -48,7 +48,8 @@ def clean_date(value: object, order: str = "") -> str:
     Reads ISO 8601, partial, basic or with a time, RFC 2822's and Twitter's (times count in UTC), PubMed's
     ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), English words, and ``5.3.2020``, whose day comes first. Of
     ``3/5/2020`` and ``3-5-2020`` nobody can tell: ``order`` does, unless one number is above 12 or both are the same.
-    A year of two digits is in 1969 to 2068, as POSIX reads it. A day that the calendar does not have is no date.
+    ``20-03-05`` needs ``order`` too: its year may be the first number. A year of two digits is in 1969 to 2068, as
+    POSIX reads it. A day that the calendar does not have is no date.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
@@ -76,7 +77,11 @@ def clean_date(value: object, order: str = "") -> str:
 def order_of(text: str) -> Order:
     """Return which number of ``3/25/2020`` is the day, ``either`` if both may be, ``""`` if that is no question."""
     match = _PARTED.fullmatch(_CLOCK.sub("", " ".join(text.split())))
-    if match is None or int(match["first"]) == int(match["second"]):
+    if match is None:
+        return ""
+    if match["mark"] == "-" and len(match["year"]) == 2:
+        return "either"
+    if int(match["first"]) == int(match["second"]):
         return ""
     days = int(match["first"]) > 12, int(match["second"]) > 12
     return {(True, False): "day-first", (False, True): "month-first", (False, False): "either"}.get(days, "")  # type: ignore[return-value]

@@ -26,6 +26,17 @@ _BLOCK = 1 << 18
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
+class _CarriageReturns:
+    """A file whose lines end with a carriage return alone, read as if they ended with a line feed."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes."""
+        return self._file.read(size).replace(b"\r", b"\n")
+
+
 class Faults(Protocol):
     """The faults that a reader reports of a file: an error makes a figure undefined or wrong, a warning does not.
 
@@ -70,8 +81,8 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     """Yield number, from 1, and bytes of each line without its line end; blank lines are ``b""``.
 
     A line that is too long or holds a NUL byte is an error and left out, without being held in memory.
-    A byte-order mark, Windows line ends, and a last line that does not end, are warnings. Text that its mark says is
-    UTF-16 is held in memory and given as UTF-8. What is packed with gzip is unpacked.
+    A byte-order mark, Windows or old Macintosh line ends, and a last line that does not end, are warnings. Text that
+    its mark says is UTF-16 is held in memory and given as UTF-8. What is packed with gzip is unpacked.
     Raises SourceError if the file cannot be opened or unpacked.
     """
     number = windows = 0
@@ -80,12 +91,15 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
         if content := binary_content(file.peek(_PEEKED)):
             faults.error(0, content)
             return
-        text: BinaryIO | None = file
+        text: BinaryIO | _CarriageReturns | None = file
         if start.startswith(codecs.BOM_UTF8):
             faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
             file.read(len(codecs.BOM_UTF8))
         elif start.startswith(_UTF16):
             text = _as_utf8(file, faults)
+        elif b"\r" in (peeked := file.peek(_PEEKED)) and b"\n" not in peeked:
+            text = _CarriageReturns(file)
+            faults.warning(0, "has old Macintosh line ends: a carriage return ends each line")
         ended = True
         for block in _blocks(text) if text else ():
             whole = block.split(b"\n")
@@ -116,7 +130,7 @@ def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
     return BytesIO(text.encode("utf-8"))
 
 
-def _blocks(file: BinaryIO) -> Iterator[bytes]:
+def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines; of a line that is too long only the beginning."""
     rest = b""
     while block := file.read(_BLOCK):

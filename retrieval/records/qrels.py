@@ -113,7 +113,8 @@ class QrelsReader:
         if not self._delimiter:
             return line.split()
         try:
-            row = next(csv.reader([line.decode("utf-8", "surrogateescape")], delimiter=self._delimiter), [])
+            text = line.decode("utf-8", "surrogateescape")
+            row = next(csv.reader([text], delimiter=self._delimiter, skipinitialspace=True), [])
         except csv.Error:  # a carriage return outside of quotes, a cell of more than 131,072 characters
             self._faults.error(number, f"is not a row of a table with {self._delimiter!r} between its columns")
         return [cell.strip().encode("utf-8", "surrogateescape") for cell in row] if any(row) else []
@@ -163,10 +164,19 @@ class QrelsReader:
 
 def _delimiter(line: bytes) -> str:
     """Return what separates the columns of a table that begins with this line, "" if blanks do."""
-    if len(line.split()) == 1:
-        return next((mark for mark in (",", ";") if line.count(mark.encode()) in (2, 3)), "")
-    cells = line.split(b"\t")
-    return "\t" if len(cells) in (3, 4) and all(map(_is_name, cells)) else ""
+    words = line.split()
+    for mark in (b",", b";", b"\t"):
+        cells = line.split(mark)
+        if len(cells) not in (3, 4):
+            continue
+        # Blanks may stand beside commas; an id between blanks may hold commas.
+        separates = len(words) == 1 or (
+            any(word.startswith(mark) or word.endswith(mark) for word in words)
+            and all(len(cell.split()) == 1 for cell in cells)
+        )
+        if all(map(_is_name, cells)) or (separates and mark != b"\t"):
+            return mark.decode()
+    return ""
 
 
 def _is_name(cell: bytes) -> bool:

@@ -199,17 +199,36 @@ def test_a_carriage_return_in_the_header_is_refused(tmp_path: Path) -> None:
 MASKS = "<topic number='1'><query>masks</query></topic>\n"
 
 
+TAG = """: {!r} cannot be read as a tag; close it, and write each attribute as name="value\""""
+COMMENT = ": a comment does not end before the next comment or the end of the file; close it with -->"
+
+
 @pytest.mark.parametrize(
-    "run", ["<top " * 40_000, "<top " + "a" * 200_000 + ">", "<query><a" * 25_000, "<!-- " * 90_000]
+    ("after", "line", "reason"),
+    [
+        ("<top " * 40_000, 2, TAG.format("<top <top <top <top <top <top <top <top…")),
+        ("<topic " * 30_000 + ">", 2, TAG.format("<topic <topic <topic <topic <topic <top…")),
+        ("<topic number='2' new>\n<query>hats</query></topic>", 2, TAG.format("<topic number='2' new>")),
+        ('\n<topic number="2>\n<query>hats</query></topic>', 3, TAG.format('<topic number="2>')),
+        ("<topic number='2'><query hats</query></topic>", 2, TAG.format("<query hats")),
+        ("<topic number='2'><query>hats</query ></topic", 2, TAG.format("</topic")),
+        ("< topic number='2'><query>hats</query></topic>", 2, TAG.format("< topic number='2'><query>hats</query></…")),
+        ("<!-- " * 90_000, 2, COMMENT),
+        ("<!-- hats -- >\n<topic number='2'><query>hats</query></topic>", 2, COMMENT),
+        ("<!-- a ->\n<topic number='2'><query>hats</query></topic><!-- b -->", 2, COMMENT),
+        ("<topic>" * 40_000, 2, ": the <topic> has no id: its fields are none"),
+    ],
 )
-def test_a_long_run_of_what_does_not_end_is_passed_over(put, run: str) -> None:
-    assert read_queries(put(MASKS + run, "topics.xml")) == [TaskQuery("1", "masks")]
+def test_a_topic_that_cannot_be_read_is_refused(put, after: str, line: int, reason: str) -> None:
+    path = put(MASKS + after, "topics.xml")
+    with pytest.raises(SourceError) as error:
+        read_queries(path)
+    assert error.value.line.startswith(f"{path}:{line}{reason}")
 
 
-@pytest.mark.parametrize("run", ["<topic>" * 40_000, "<topic " * 30_000 + ">"])
-def test_a_topic_that_is_opened_and_empty_is_said(put, run: str) -> None:
-    with pytest.raises(SourceError, match="the <topic> has no id: its fields are none"):
-        read_queries(put(MASKS + run, "topics.xml"))
+def test_attributes_need_no_quotes_and_a_sign_without_a_name_is_text(put) -> None:
+    texts = "<topic number=2><query>p < .05 and a <b, <query> of <a 200</query></topic>\n<query><a<a<a"
+    assert read_topics(put(MASKS + texts, "topics.xml"))[1] == Query("2", "p < .05 and a <b, of <a 200")
 
 
 OPEN = "<topics>\n<top>\n<num> 1 </num>\n<title> one\n{}<top>\n<num> 2\n<title> two\n</top>\n<top>\n<num> 3\n<title> three\n"

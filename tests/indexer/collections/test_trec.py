@@ -51,6 +51,11 @@ Second.
     [
         (NEWS, Document("WSJ1", "AT&T, a < b, co-op.\nSecond.", "A headline over two lines", date="1987-03-24")),
         ("<doc><docno>a</docno><text>x</text></doc>", Document("a", "x")),
+        (
+            "<DOC><DOCNO>F1</DOCNO><HEADER><H2> Reports </H2><DATE1> 1 March 1994 </DATE1>Type: NOTE\n"
+            "<H3> <TI> On masks </TI></H3></HEADER><TEXT>x</TEXT></DOC>",
+            Document("F1", "x", "On masks", date="1994-03-01"),
+        ),
         ('<DOC id="NYT_1" type="story">\n<HEADLINE>h</HEADLINE>\n<TEXT>x</TEXT></DOC>', Document("NYT_1", "x", "h")),
         ("<DOC><DOCNO>a</DOCNO><TEXT>x</TEXT><TEXT>y</TEXT></DOC>", Document("a", "x\ny")),
         ("<DOC><DOCNO>a</DOCNO>\n<BYTECOUNT>9</BYTECOUNT>all of it\n</DOC>", Document("a", "all of it")),
