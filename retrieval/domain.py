@@ -11,6 +11,9 @@ from typing import Any, NamedTuple, Self
 
 import msgspec
 
+from .folding import folded_value
+from .languages import language_code
+
 NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -209,9 +212,10 @@ class Filter(NamedTuple):
         return self._replace(phrases=(), without=(), title=())
 
     def values(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield each field that is filtered, with the values that it admits."""
-        built_in = (("topic", self.topic), ("source", self.source), ("language", self.language), ("kind", self.kind))
-        yield from (pair for pair in (*built_in, *self.metadata) if pair[1])
+        """Yield each field that is filtered, with the values that it admits as documents have them."""
+        languages = tuple(language_code(value) or value for value in self.language)
+        built_in = (("topic", self.topic), ("source", self.source), ("language", languages), ("kind", self.kind))
+        yield from ((name, tuple(map(folded_value, each))) for name, each in (*built_in, *self.metadata) if each)
 
 
 class Total(NamedTuple):

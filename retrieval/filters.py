@@ -5,7 +5,6 @@ from __future__ import annotations
 import calendar
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
@@ -14,7 +13,7 @@ from urllib.parse import quote
 
 from .domain import Document, Filter
 from .errors import QueryError
-from .folding import folded
+from .folding import folded, folded_value
 from .languages import language_code
 from .lucene.analysis import LETTER, parts_of, words_of
 from .text import refuse_text
@@ -56,12 +55,7 @@ def metadata_values(value: object) -> list[str]:
 def _text_of(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return composed(str(value)) if isinstance(value, (str, int)) else ""
-
-
-def composed(value: str) -> str:
-    """Return a value of a field with each letter and its accents as one character (NFC), as values are compared."""
-    return value if value.isascii() else unicodedata.normalize("NFC", value)
+    return folded_value(str(value)) if isinstance(value, (str, int)) else ""
 
 
 def refuse_texts(where: Filter) -> None:
@@ -98,7 +92,7 @@ def parse_filter(
             raise QueryError(f"filter {pair!r} is not UTF-8 text")
         if name == "language":
             value = language_code(value) or value
-        values.setdefault(name, []).append(composed(value))
+        values.setdefault(name, []).append(folded_value(value))
     admitted = {name: tuple(sorted(set(several))) for name, several in values.items()}
     where = Filter(
         **{name: several for name, several in admitted.items() if name in FIELDS},
@@ -249,9 +243,10 @@ def token(name: str, value: str) -> str:
 
 def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
     """Return whether a document's metadata has, of each declared field that is filtered, a value that is admitted."""
+    admitted = dict(where.values())
     return all(
-        not admitted or not set(admitted).isdisjoint(metadata_values(metadata.get(name)))
-        for name, admitted in where.metadata
+        name not in admitted or not set(admitted[name]).isdisjoint(metadata_values(metadata.get(name)))
+        for name, _ in where.metadata
     )
 
 
@@ -260,7 +255,7 @@ def matches(where: Filter, document: Document, kind: str) -> bool:
     if document.docid in where.excluded:
         return False
     have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}
-    if any(getattr(where, name) and value not in getattr(where, name) for name, value in have.items()):
+    if any(have.get(name, admitted[0]) not in admitted for name, admitted in where.values()):
         return False
     if not has_metadata(where, document.metadata):
         return False

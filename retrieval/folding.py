@@ -11,12 +11,13 @@ import unicodedata
 
 _DROPPED = "\u00ad\u034f\u061c\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 """Soft hyphens, blanks of no width, direction marks, and what chooses between forms of a letter."""
-_APOSTROPHES = "\u00b4\u02bb\u02bc\u2018\u2019\u201b\u2032"
+_INVISIBLE = re.compile(f"[{_DROPPED}]")
+_APOSTROPHES = "\u00b4\u02bb\u05f3\u02bc\u2018\u2019\u201b\u2032"
 _SUPERSCRIPTS = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
 _CIRCLED = "\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf"
 _THOUSANDS = "\u00a0\u2009\u202f\u066c"
-_TRADE_MARKS = "\u2120\u2122"
+_TRADE_MARKS = "\u2116\u2120\u2122"
 _SENTENCES = "\ufdfa\ufdfb"
 _JOINER = "\u200c"
 _SPECIAL = re.compile(
@@ -54,6 +55,17 @@ def folded(text: str) -> str:
     if _SPECIAL.search(text):
         text = _SPECIAL.sub(_plain, text)
     return _GLUE.sub(" ", unicodedata.normalize("NFKC", text))
+
+
+def folded_value(value: str) -> str:
+    """Return a value of a field, such as a source, in the form in which values are stored, counted and compared.
+
+    Invisible characters are dropped, apostrophes are straight, and compatibility forms are plain letters (NFKC).
+    """
+    if value.isascii():
+        return value
+    value = _KINDS["apostrophe"].sub("'", _INVISIBLE.sub("", value))
+    return " ".join(unicodedata.normalize("NFKC", value).split())
 
 
 def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:

@@ -67,8 +67,9 @@ def marks() -> str:
 
 
 _LATIN = "A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff"
-# What stands in a URL (RFC 3986). Text of a script without blanks, and punctuation of other scripts, may follow it.
-_IN_URL = r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*"
+# What stands in a URL: RFC 3986, and letters with accents. Text of a script without blanks, and punctuation of other
+# scripts, may follow it.
+_IN_URL = rf"[{_LATIN}.~:/?#\[\]@!$&'()*+,;=%-]*"
 _LINK = re.compile(
     rf"(?:(?:(?i:https?://)|(?<![{_LATIN}.@/-]))(?i:t\.co/)[A-Za-z0-9]*(?:[?/#]{_IN_URL})?"
     r"|(?i:pic\.twitter\.com/)[A-Za-z0-9]*"
@@ -76,7 +77,7 @@ _LINK = re.compile(
     r"(?:[!-/:-@\[-`{-~\u2019\u201d\u2026]+(?!\S))?"  # what ends a sentence or a quotation goes with it
 )
 _NAME = rf"[@＠][A-Za-z0-9_]{{1,15}}(?![{_LATIN}])"
-_MENTION = re.compile(rf"(?<![{_LATIN}@＠.]){_NAME}")
+_MENTION = re.compile(rf"(?<![{_LATIN}@＠!#$%&*]){_NAME}")
 _RETWEET = re.compile(rf"^\s*RT\b\s*(?:{_NAME}\s*)?[:：]?\s*")
 _ASCII_HASHTAG = re.compile(r"#(\w+)")
 _WORD = re.compile(r"\w")

@@ -29,6 +29,8 @@ _LONGEST = 200
 """Characters of an address that is remembered: one that holds a long docid seldom comes again."""
 _BY_PROXY = "factseek.by_proxy"
 """The key of an environ that says that a trusted proxy has made the request, and so its headers."""
+_CALLER = re.compile(r"\[?((?:[0-9a-f]*:){2,}[0-9a-f.]*)(?:%\w+)?(?:\](?::\d+)?)?|([\d.]+)(?::\d+)?", re.I)
+"""An address of a caller, of version 6 or 4, and its port."""
 _SANE = {
     "HTTP_X_FORWARDED_PREFIX": re.compile(r"(/[A-Za-z0-9._~-]+)+/?|/"),
     "HTTP_X_FORWARDED_PROTO": re.compile(r"https?"),
@@ -125,6 +127,15 @@ def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
     return networks
 
 
+def _address(caller: str) -> str:
+    """Return the address of a caller without its port, ``""`` if it is none."""
+    match = _CALLER.fullmatch(caller.strip())
+    try:
+        return str(ip_address(match[1] or match[2])) if match else ""
+    except ValueError:
+        return ""
+
+
 def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplication:
     """Return an application that believes the proxies at these addresses who asks, and by which address.
 
@@ -147,10 +158,11 @@ def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplic
         for name, sane in _SANE.items():
             if not all(sane.fullmatch(value.strip()) for value in environ.get(name, "").split(",")):
                 environ.pop(name, None)
-        callers = environ.get("HTTP_X_FORWARDED_FOR", "").split(",")
+        callers = list(map(_address, environ.get("HTTP_X_FORWARDED_FOR", "").split(",")))
         hops = 1
         while hops < len(callers) and is_trusted(callers[-hops]):
             hops += 1
+        environ["HTTP_X_FORWARDED_FOR"] = ",".join(callers) if callers[-hops] else ""
         said = {
             f"x_{name}": min(hops, 1 + environ.get(f"HTTP_X_FORWARDED_{name.upper()}", "").count(","))
             for name in ("for", "proto", "host", "prefix")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ...retrieval.domain import NO_METADATA, Document, Span
 from ...retrieval.errors import SourceError
-from ...retrieval.filters import composed
+from ...retrieval.folding import folded_value
 from ...retrieval.languages import identifier, language_code
 from ...retrieval.records.dates import ORDERS, order_of
 from . import ReadOptions, Record
@@ -197,8 +197,8 @@ def make_record(
         metadata = {**metadata, "date": written}
     if named and not language:
         metadata, language = {**metadata, "language": named}, "und"
-    source = composed(fields.get("source", "").strip()) or host(url)
-    topic = composed(fields.get("topic", "").strip())
+    source = folded_value(fields.get("source", "").strip()) or host(url)
+    topic = folded_value(fields.get("topic", "").strip())
     document = Document(docid, text, title, url, date, language or options.language, source, topic, metadata)
     return Record(document, place, spans)
 

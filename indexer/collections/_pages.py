@@ -11,7 +11,7 @@ from copy import deepcopy
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ...retrieval.records.dates import clean_date
+from ...retrieval.records.dates import ORDERS, clean_date, order_of
 from ...retrieval.records.table_shape import known_binary, shape_of_start
 from ._linked_data import BrokenScriptError, parsed
 from ._markup import attributes
@@ -84,9 +84,14 @@ _BLOCKS = frozenset(
 _RAISED_NUMBER = re.compile(r"[+−–-]?\d[\d.,–-]*")
 _RAISED_DIGITS = re.compile(r"(?<=\d)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]{1,2}|[*†‡§]+|↑|↩)[\])]?", re.I)
+_BLANKS = " \t\r\n\f\u00a0\u200b\ufeff"
 _NOTED = re.compile(r"note|\bfn|\bref|cite", re.I)
 _LONG_LINE = 40
-"""Letters of a line that is no refrain: where it comes twice running, it is meant once."""
+"""Letters of a line that is no refrain: where it comes again, it is meant once."""
+_HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_CONTAINERS = frozenset("article body div main section td".split())
+_RUNNING = frozenset("a abbr b big cite code em font i kbd mark q s small span strong sub sup tt u".split())
+_UPDATED = re.compile(r"updat|modif|revis", re.I)
 
 _PUBLISHED = (
     "article:published_time og:published_time og:article:published_time datepublished article:published "
@@ -102,11 +107,17 @@ _DATED = re.compile(
 )
 _LONGEST_DATE = 80
 """Letters of an element that is there for a date, with what stands around it."""
+_TERM = re.compile(
+    r"\b(?:until|till|through|before|after|from|since|by|bis|ab|seit|hasta|desde|jusqu\w*|حتى|منذ)\b[^.]*\d", re.I
+)
+"""What a text has that speaks of a time, and not of the day that it was written on."""
 _MONTH = r"[A-Z][a-z]{2,8}\.?"
 _DATE_IN_TEXT = re.compile(
     rf"\b\d{{4}}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{4}}\b"
     rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}\b|\b\d{{1,2}}([./-])\d{{1,2}}\1(?:\d{{4}}|\d\d)\b"
 )
+_UNREAD_DATE = re.compile(r"\b\d{1,2}\W{1,3}\w{3,}\W{1,3}\d{4}\b")
+"""A day with a month's name of any language, which may be unknown."""
 _INNER = frozenset("comment review itemReviewed isPartOf mentions citation hasPart itemListElement subjectOf".split())
 """Properties of linked data whose objects are not the page."""
 
@@ -247,6 +258,8 @@ def check_attributes(source: str) -> None:
 
 def _mark_breaks(tree: Any) -> None:
     """Mark the line ends around headings in cells and list items, and between a block and the text beside it."""
+    for heading in [element for element in tree.iter() if element.tag in _HEADING_TAGS]:
+        _wrap_tail(heading)
     for heading in tree.xpath(_HEADINGS):
         heading.tail = f"{_BREAK}{heading.tail or ''}"
         _append_before(heading, _BREAK)
@@ -258,6 +271,20 @@ def _mark_breaks(tree: Any) -> None:
             _append_before(block, _BREAK)
         if (block.tail or "").strip():
             block.tail = f"{_BREAK}{block.tail}"
+
+
+def _wrap_tail(heading: Any) -> None:
+    """Put the text that follows a heading into a paragraph of its own: it would be lost, or run into the heading."""
+    parent, text = heading.getparent(), heading.tail or ""
+    if parent is None or parent.tag not in _CONTAINERS or not text.strip():
+        return
+    paragraph = heading.makeelement("p")
+    paragraph.text, heading.tail = text, None
+    for following in list(heading.itersiblings()):
+        if following.tag not in _RUNNING:
+            break
+        paragraph.append(following)
+    heading.addnext(paragraph)
 
 
 def _append_before(element: Any, text: str) -> None:
@@ -272,21 +299,30 @@ def _append_before(element: Any, text: str) -> None:
 def _mark_raised(tree: Any) -> None:
     """Keep numbers apart from the raised ones after them: as in 10^6; leave out the numbers that lead to notes."""
     for link in list(tree.iter("a")):
-        text = "".join(islice(link.itertext(), 9)).strip()
+        text = "".join(islice(link.itertext(), 9)).strip(_BLANKS)
         _, mark, target = link.get("href", "").partition("#")
         raised = link.getparent().tag == "sup" or link.find(".//sup") is not None
         named = _NOTED.search(f"{target} {link.get('class', '')} {link.get('role', '')}")
-        if mark and _NOTE.fullmatch(text) and (raised or (not text.isalpha() and (text[0] in "[(" or named))):
+        marked = text and not text.isalpha() and (text[0] in "[(" or named or _text_before(link)[-1:].isdigit())
+        if mark and _NOTE.fullmatch(text) and (raised or marked):
             link.drop_tree()
     for raised in list(tree.iter("sup")):
-        text = "".join(raised.itertext()).strip()
+        text = "".join(raised.itertext()).strip(_BLANKS)
         if not text or text in ("[]", "()"):
             raised.drop_tree()
-        elif _RAISED_NUMBER.fullmatch(text):
+        elif _RAISED_NUMBER.fullmatch(text) or (text[0].isdigit() and _text_before(raised)[-1:].isdigit()):
             raised.text = f"^{text}"
             for part in list(raised):
                 raised.remove(part)
             raised.drop_tag()
+
+
+def _text_before(element: Any) -> str:
+    """Return the text that an element follows without a break."""
+    before = element.getprevious()
+    if before is None:
+        return element.getparent().text or ""
+    return before.tail or "".join(before.itertext())
 
 
 def _date(tree: Any, url: str, latest: str) -> str:
@@ -303,12 +339,15 @@ def _date(tree: Any, url: str, latest: str) -> str:
     from htmldate import find_date
 
     rest = deepcopy(tree)
+    orders = {order_of(match[0]) for text in tree.itertext() for match in _DATE_IN_TEXT.finditer(text)}
+    order = next(iter(orders & set(ORDERS)), "") if len(orders & set(ORDERS)) == 1 else ""
     for part in list(rest.iter()):
         if isinstance(part.tag, str) and part.tag not in ("html", "body") and (part.tag == "script" or _is_aside(part)):
             part.drop_tree() if part.getparent() is not None else None
         for name in ("text", "tail") if isinstance(part.tag, str) else ():
             text = getattr(part, name) or ""
-            setattr(part, name, _DATE_IN_TEXT.sub(lambda match: clean_date(match[0]) or "", text))
+            told = len(text) > _LONGEST_DATE or _TERM.search(text)
+            setattr(part, name, _DATE_IN_TEXT.sub("" if told else lambda date: clean_date(date[0], order), text))
     try:
         return find_date(rest, url=url or None, original_date=True, extensive_search=False, max_date=latest) or ""
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
@@ -335,7 +374,7 @@ def _written_dates(tree: Any) -> Iterator[str]:
         for name in ("property", "name", "itemprop"):
             metas.setdefault((meta.get(name) or "").lower(), (meta.get("content") or "").strip())
     yield from (metas[name] for name in _PUBLISHED if metas.get(name))
-    times, others = list[str](), list[str]()
+    times, others, updates = list[str](), list[str](), list[str]()
     for element in tree.iter():
         if not isinstance(element.tag, str) or element.tag in ("html", "body", "meta", "script", "style"):
             continue
@@ -343,8 +382,11 @@ def _written_dates(tree: Any) -> Iterator[str]:
         timed = sure or element.tag == "time"
         named = timed or _DATED.search(f"{element.get('class', '')} {element.get('id', '')}")
         if named and (written := _date_in(element)):
-            (times if timed else others).insert(0 if sure else len(times), written)
-    yield from (*times, *others)
+            listed = times if timed else others
+            if not sure and _UPDATED.search(f"{element.get('class', '')} {element.get('itemprop', '')}"):
+                listed = updates
+            listed.insert(0 if sure else len(listed), written)
+    yield from (*times, *others, *updates)
 
 
 def _date_in(element: Any) -> str:
@@ -354,7 +396,9 @@ def _date_in(element: Any) -> str:
     if written := element.get("datetime") or element.get("content"):
         return str(written)
     text = " ".join("".join(islice(element.itertext(), 20)).split())
-    match = _DATE_IN_TEXT.search(text) if len(text) <= _LONGEST_DATE else None
+    if len(text) > _LONGEST_DATE:
+        return ""
+    match = _DATE_IN_TEXT.search(text) or _UNREAD_DATE.search(text)
     return match[0] if match else ""
 
 
@@ -377,15 +421,17 @@ def _linked_dates(value: Any) -> Iterator[str]:
 def _tidy(text: str) -> str:
     """Return a text with single spaces, without blank lines and without the bars around the rows of tables.
 
-    A long line that is the same as the one before is left out.
+    A long line that comes again is left out.
     """
     text = _RAISED_DIGITS.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
-    kept = list[str]()
+    kept, long_lines = list[str](), set[str]()
     for line in (" ".join(line.split()) for line in text.replace(_BREAK, "\n").splitlines()):
         tidy = _row(line.strip("| ")) if line.startswith("|") or line.endswith("|") else line
-        bare, last = tidy.removeprefix("- "), kept[-1].removeprefix("- ") if kept else ""
-        if not bare.strip("-| ") or (len(bare) >= _LONG_LINE and bare == last):
+        bare = tidy.removeprefix("- ")
+        if not bare.strip("-| ") or bare in long_lines:
             continue
+        if len(bare) >= _LONG_LINE:
+            long_lines.add(bare)
         kept.append(tidy)
     return "\n".join(kept)
 

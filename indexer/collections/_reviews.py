@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote, urljoin
 
@@ -45,7 +45,7 @@ _WORDS = {
         false|incorrect|inaccurate|wrong|fake|fake news|hoax|fabricated|pants on fire|bogus|debunked|untrue|scam|
         not true|misattributed|miscaptioned|altered|manipulated|doctored|no|four pinocchios|falsch|fälschung|
         frei erfunden|faux|infox|falso|bulo|fals|falsa|falsità|yanlış|sahte|زائف|زائفة|خطأ|خاطئ|خاطئة|كاذب|كاذبة|
-        مفبرك|مفبركة|غير صحيح|غير صحيحة|ложь|фейк
+        مفبرك|مفبركة|غير صحيح|غير صحيحة|غير دقيق|غير دقيقة|ложь|фейк
     """,
     UNPROVEN: """
         unproven|unverified|no evidence|unsupported|unsubstantiated|insufficient evidence|not enough evidence|unknown|
@@ -61,6 +61,8 @@ _WORDS_OF_RATING = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _BETWEEN = re.compile(r"[\s_–—-]+")
 _LONGEST_PHRASE = max(len(phrase.split()) for phrase in _VERDICTS)
 _FALSE_UP_TO, _TRUE_FROM = 0.25, 0.75
+_NEGATIONS = frozenset("not no never neither non nicht kein keine pas nunca nem não غير ليس ليست не".split())
+_CONTRACTED_NOT = re.compile(r"n['\u2019]t\b")
 
 
 def verdict_of(rating: str, value: float | None = None, worst: float | None = None, best: float | None = None) -> str:
@@ -69,7 +71,7 @@ def verdict_of(rating: str, value: float | None = None, worst: float | None = No
     The words count; where they say nothing as a whole, the place of ``value`` between ``worst`` and ``best``, unless
     words among them say another thing.
     """
-    inner = _WORDS_OF_RATING.search(rating.casefold())
+    inner = _WORDS_OF_RATING.search(_CONTRACTED_NOT.sub(" not", rating.casefold()))
     phrase = _BETWEEN.sub(" ", inner[0]) if inner else ""
     if phrase in _VERDICTS:
         return _VERDICTS[phrase]
@@ -77,10 +79,22 @@ def verdict_of(rating: str, value: float | None = None, worst: float | None = No
         return ""
     share = (value - worst) / (best - worst)
     verdict = FALSE if share <= _FALSE_UP_TO else TRUE if share >= _TRUE_FROM else MIXED
-    words = re.findall(r"[^\W_]+", phrase[:1000])
-    parts = (" ".join(words[at : at + n]) for at in range(len(words)) for n in range(1, _LONGEST_PHRASE + 1))
-    said = {_VERDICTS[part] for part in parts if part in _VERDICTS and part != "no"}
-    return verdict if not said or verdict in said else ""
+    said = _verdicts_in(re.findall(r"[^\W_]+", phrase[:1000]))
+    return verdict if not said or (verdict in said and "" not in said) else ""
+
+
+def _verdicts_in(words: Sequence[str]) -> set[str]:
+    """Return the verdicts that words contain, the longest phrase at each place; ``""`` for one that is negated."""
+    said: set[str] = set()
+    at = 0
+    while at < len(words):
+        phrases = {n: " ".join(words[at : at + n]) for n in range(1, _LONGEST_PHRASE + 1)}
+        n = max((n for n, phrase in phrases.items() if phrase in _VERDICTS and phrase != "no"), default=0)
+        if n:
+            negated = _NEGATIONS.intersection(words[max(0, at - 2) : at]) or words[at + n : at + n + 1] == ["değil"]
+            said.add("" if negated else _VERDICTS[phrases[n]])
+        at += n or 1
+    return said
 
 
 def docid_in(node: Node) -> str:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from ..domain import Filter
 from ..errors import QueryError
-from ..filters import composed, first_day, last_day, narrowed
+from ..filters import first_day, last_day, narrowed
+from ..folding import folded_value
 from .options import DEFAULT_SEARCH, Search
 
 PLAIN, QUERY = "plain", "query"
@@ -27,17 +28,18 @@ _SHOWN = str.maketrans({hidden: mark for mark, hidden in _HIDDEN.items()})
 _ESCAPES = str.maketrans({hidden: f"\\{mark}" for mark, hidden in _HIDDEN.items()})
 _LOOSE = re.compile(r"(?<!\S)-|:")
 """A mark in a phrase that would mean something without its quotes."""
-_QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02", '"'))
+_QUOTES = dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\u300c\u300d\u300e\u300f", '"')
+_MARKS = str.maketrans({**_QUOTES, "\uff0d": "-", "\uff1a": ":"})
 _MINUS, _FIELD = r"[-\u2212\u2013]?", "|".join(_FIELDS)
 _PART = re.compile(
-    rf'(?:(?<!\S)|(?<=[(\[{{¿¡])(?={_MINUS}(?:(?:{_FIELD}):)?"))({_MINUS})(?:({_FIELD}):)?'
-    r'(?:"([^"]*)"|([^\s"]+)(?!\S))',
+    rf'(?:(?<!\S)|(?<=[(\[{{¿¡])|(?<=[,;|/،؛、，；])(?={_MINUS}(?:(?:{_FIELD}):)?"))({_MINUS})(?:({_FIELD}):)?'
+    r'(?:"([^"]*)"|([^\s"(\[{¿¡][^\s"]*)(?!\S))',
     re.IGNORECASE,
 )
 """A part of a query: a minus or a longer dash, a field, and words in quotes or one word.
 
-Quotes end it, whatever follows; an opening bracket may stand before them."""
-_AFTER = ",;.!?)]}"
+Quotes end it, whatever follows. An opening bracket may stand before it, and a comma or a slash before quotes."""
+_AFTER = ",;.!?)]}…،؛؟、。，；！？"
 """What a sentence puts behind a word."""
 
 
@@ -81,7 +83,8 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
             remedy = f"write \\-{kind} for the word"
             raise QueryError(f"-{kind}: only words and phrases can be left out", remedy=remedy)
         parts[kind].append(value)
-        texts += [hidden[end : match.start()], value if kind == "phrases" else ""]
+        before = hidden[end : match.start()]
+        texts += [before, value] if kind == "phrases" else [before.rstrip("([{¿¡")]
         end = match.end()
         while kind != "phrases" and hidden[end : end + 1] in tuple(_AFTER):
             end += 1  # it belonged to what is no longer there
@@ -156,13 +159,14 @@ def _condition(match: re.Match[str]) -> tuple[str, str] | None:
         value = value if quoted is not None else value.rstrip(_AFTER)
         return None if field in ("before", "after") and not value[0].isdigit() else (field, value)
     if minus:
+        value = value if quoted is not None else value.rstrip(_AFTER)
         return None if quoted is None and value[0].isdigit() else ("without", value)
     return ("phrases", value) if quoted is not None else None
 
 
 def _hidden(query: str) -> str:
     """Return a query in which other signs stand for the escaped marks."""
-    return _ESCAPED.sub(lambda escaped: _HIDDEN[escaped[1]], query.translate(_QUOTES))
+    return _ESCAPED.sub(lambda escaped: _HIDDEN[escaped[1]], query.translate(_MARKS))
 
 
 def _where(parts: dict[str, list[str]]) -> Filter:
@@ -175,7 +179,7 @@ def _where(parts: dict[str, list[str]]) -> Filter:
         first_day(after, "after:")
         since = _day_from(last_day(after), 1)
     phrases, without, title = (tuple(dict.fromkeys(parts[name])) for name in ("phrases", "without", "title"))
-    source, topic = (tuple(sorted(set(map(composed, parts[name])))) for name in ("source", "topic"))
+    source, topic = (tuple(sorted(set(map(folded_value, parts[name])))) for name in ("source", "topic"))
     return Filter(topic=topic, source=source, as_of=as_of, since=since, phrases=phrases, without=without, title=title)
 
 

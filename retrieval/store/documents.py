@@ -391,9 +391,8 @@ def _is_text(value: str) -> bool:
 
 def _where(where: Filter) -> tuple[str, list[str]]:
     clauses, values = ["1"], []
-    for name in FIELDS[:3]:
-        admitted = getattr(where, name)
-        if admitted:
+    for name, admitted in where.values():
+        if name in FIELDS[:3]:
             clauses.append(f"d.{name} IN ({', '.join('?' * len(admitted))})")
             values.extend(admitted)
     if where.as_of or where.since:

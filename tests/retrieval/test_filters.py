@@ -89,6 +89,7 @@ DOCUMENT = Document("d", "t", date="2020-03", topic="T 1", source="s", language=
         (Filter(topic=("T 1",)), True),
         (Filter(topic=("T", "1")), False),
         (Filter(topic=("T 1",), source=("x",)), False),
+        (Filter(source=("\uff53\u200f",), language=("English", "fra")), True),
         (Filter(kind=("webpages",)), True),
         (Filter(kind=("cord19",)), False),
         (Filter(as_of="2020-03-31"), True),

@@ -31,6 +31,7 @@ from factseek.retrieval.folding import folded, folded_with_places
         ),
         ("½ 1½ 3⁄4", "1/2 1 1/2 3/4"),
         ("Pfizer™ Moderna®", "Pfizer  Moderna®"),
+        ("Заповед №5 ג׳ורג׳", "Заповед  5 ג'ורג'"),
         ("①Vaccine ②", " 1 Vaccine  2 "),
         ("10 µg", "10 \u03bcg"),
         ("محمدﷺقال", "محمد صلى الله عليه وسلم قال"),

@@ -39,6 +39,7 @@ from factseek.retrieval.text import plain, tweet
         ("＠WHO วัคซีนปลอดภัย", "วัคซีนปลอดภัย"),
         ("@longer_than_fifteen letters", "@longer_than_fifteen letters"),
         ("@Müller lügt", "@Müller lügt"),
+        (".@WHO says, ask me@who", ". says, ask me@who"),
         # A link ends where the characters of URLs end, and t.co's after its letters and digits.
         ("https://t.co/abcワクチンは危険です", "ワクチンは危険です"),
         ("看https://t.co/abc，疫苗有毒", "看 ，疫苗有毒"),
@@ -49,6 +50,7 @@ from factseek.retrieval.text import plain, tweet
         ("see https://who.int/a-b_c?d=e#f、ワクチン", "see 、ワクチン"),
         ("see (https://t.co/abc).", "see ("),
         ("see https://t.co/abc… now", "see now"),
+        ("see https://de.wikipedia.org/wiki/Müller now", "see now"),
         ("read nyt.co/3abc now", "read nyt.co/3abc now"),
         ("read www.who.int now, awww.cute", "read now, awww.cute"),
         ("homehttps://t.co/abc pic.twitter.com/x1病毒", "home 病毒"),

@@ -187,14 +187,14 @@ def test_each_client_behind_a_proxy_has_its_own_rate(
         return found
 
     with caplog.at_level("INFO", "factseek.access"):
-        assert statuses(PROXY, *["203.0.113.9"] * 3) == [200, 200, 429]
-        assert statuses(PROXY, "203.0.113.10", "203.0.113.11", "2001:db8::7") == [200, 200, 200]
+        assert statuses(PROXY, "203.0.113.9", "203.0.113.9:4711", "203.0.113.9:4712") == [200, 200, 429]
+        assert statuses(PROXY, "203.0.113.10", "nobody", "[2001:db8::7]:4711") == [200, 200, 200]
         # Who is asked by a chain of proxies is who the farthest of those that are trusted was asked by.
         assert statuses(PROXY, *[f"1.2.3.{n}, 203.0.113.12, {INNER}" for n in range(3)]) == [200, 200, 429]
         assert statuses(STRANGER, "203.0.113.20", "203.0.113.21", "203.0.113.22") == [200, 200, 429]
     callers = [record.fields["caller"] for record in caplog.records if hasattr(record, "fields")]
     assert callers[0] == "address 203.0.113.9"
-    assert callers[5] == "address 2001:db8::7"
+    assert callers[4:6] == [f"address {PROXY}", "address 2001:db8::7"]
     assert callers[6] == "address 203.0.113.12"
     assert callers[-1] == f"address {STRANGER}"
 

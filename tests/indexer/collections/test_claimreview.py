@@ -155,6 +155,14 @@ def test_words_of_ratings(rating: str, verdict: str) -> None:
     assert verdict_of(rating) == verdict
 
 
+@pytest.mark.parametrize(
+    "rating", ["Not correct", "No, this is not true", "Isn’t true", "not entirely accurate", "غير صحيح تماما"]
+)
+def test_a_scale_does_not_outweigh_words_that_deny_it(rating: str) -> None:
+    assert verdict_of(rating, 5, 1, 5) == ""
+    assert verdict_of("Not false", 1, 1, 5) == ""
+
+
 def test_a_scale_may_run_the_other_way_or_nowhere() -> None:
     assert verdict_of("", 1.0, 5.0, 1.0) == ""
     assert verdict_of("", 1.0, 1.0, 1.0) == ""

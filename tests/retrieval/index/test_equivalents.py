@@ -12,6 +12,7 @@ import pytest
 
 import factseek
 from factseek import Search, parse_query
+from factseek.retrieval.domain import Filter
 from factseek.retrieval.filters import parse_filter
 from factseek.retrieval.search.index import Index
 from factseek.settings import convert
@@ -101,9 +102,9 @@ def test_equivalents_have_the_same_score(index: Index) -> None:
 def test_a_source_is_one_however_it_is_written(index: Index) -> None:
     composed = "M\u00fcnchner Zeitung"
     assert index.facets("Müller", {"source": 10}, Search())["source"].values == [(composed, 2)]
-    for written in (composed, unicodedata.normalize("NFD", composed)):
-        search = Search(where=parse_filter([f"source={written}"]))
-        assert {hit.docid for hit in index.search(["Müller"], search)[0]} == {"nfc", "nfd"}
+    for written in (composed, unicodedata.normalize("NFD", composed), "M\u00fcn\u00adchner\u00a0Zeitung\u200f"):
+        for where in (parse_filter([f"source={written}"]), Filter(source=(written,))):
+            assert {hit.docid for hit in index.search(["Müller"], Search(where=where))[0]} == {"nfc", "nfd"}
         assert found(index, f'Müller source:"{written}"') == ["nfc", "nfd"]
 
 
