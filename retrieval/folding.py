@@ -12,7 +12,7 @@ import unicodedata
 _DROPPED = "\u00ad\u034f\u061c\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 """Soft hyphens, blanks of no width, direction marks, and what chooses between forms of a letter."""
 _INVISIBLE = re.compile(f"[{_DROPPED}]")
-_APOSTROPHES = "\u00b4\u02bb\u05f3\u02bc\u2018\u2019\u201b\u2032"
+_APOSTROPHES = "\u00b4\u1ffd\u02bb\u05f3\u02bc\u2018\u2019\u201b\u2032"
 _SUPERSCRIPTS = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
 _CIRCLED = "\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf"
@@ -54,18 +54,24 @@ def folded(text: str) -> str:
         return text
     if _SPECIAL.search(text):
         text = _SPECIAL.sub(_plain, text)
-    return _GLUE.sub(" ", unicodedata.normalize("NFKC", text))
+    return _GLUE.sub(" ", _normalized(text))
+
+
+def _normalized(text: str) -> str:
+    """Return a text in NFKC, and the apostrophes that this brings straight."""
+    return _KINDS["apostrophe"].sub("'", unicodedata.normalize("NFKC", text))
 
 
 def folded_value(value: str) -> str:
     """Return a value of a field, such as a source, in the form in which values are stored, counted and compared.
 
-    Invisible characters are dropped, apostrophes are straight, and compatibility forms are plain letters (NFKC).
+    Invisible characters are dropped, apostrophes and hyphens are those of ASCII, and compatibility forms are plain
+    letters (NFKC).
     """
     if value.isascii():
         return value
-    value = _KINDS["apostrophe"].sub("'", _INVISIBLE.sub("", value))
-    return " ".join(unicodedata.normalize("NFKC", value).split())
+    value = _normalized(_INVISIBLE.sub("", value)).replace("\u2010", "-")
+    return " ".join(value.split())
 
 
 def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
@@ -83,7 +89,7 @@ def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
     for after in range(1, len(characters) + 1):
         if after < len(characters) and _is_attached(characters[after][0]):
             continue
-        group = unicodedata.normalize("NFKC", "".join(character for character, _, _ in characters[first:after]))
+        group = _normalized("".join(character for character, _, _ in characters[first:after]))
         form += group
         starts += [characters[first][1]] * len(group)
         ends += [characters[after - 1][2]] * len(group)

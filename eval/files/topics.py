@@ -53,14 +53,15 @@ _MARKUP = frozenset(
 )
 """Elements of HTML that stand in texts: their tags are dropped, their texts stay."""
 _PIECE = re.compile(
-    r"<!--(?:.*?-->|.*\Z)|<!\[CDATA\[(?P<cdata>.*?)\]\]>"
-    r"|<(?P<end>/?)(?P<name>[a-z][a-z0-9_.:-]*+)(?P<attributes>(?:\s++[a-z_:][a-z0-9_.:-]*+\s*+=\s*+"
-    r"(?:\"[^\"]*+\"|'[^']*+'|[^\s\"'<>=/]++))*+)\s*+/?>",
+    r"<!--(?:.*?-->|.*\Z)|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
+    r"|<(?P<end>/?)(?P<name>[a-z][a-z0-9_.:-]*+)(?P<attributes>(?:(?:\s++|(?<=[\"']))[a-z_:][a-z0-9_.:-]*+\s*+=\s*+"
+    r"(?:\"[^\"]*+\"|'[^']*+'|[^\s\"'<>=/“”„‘’«»]++))*+)\s*+/?>",
     re.I | re.S,
 )
-_ATTRIBUTE = re.compile(r"([a-z_:][a-z0-9_.:-]*+)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>=/]++))", re.I)
+_ATTRIBUTE = re.compile(r"([a-z_:][a-z0-9_.:-]*+)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>=/“”„‘’«»]++))", re.I)
+_BROKEN_NAMES = "|".join((*_BLOCKS, *sorted(_KNOWN)))
 _BROKEN_TAG = re.compile(
-    rf"<(?:/?|\s*+)(?:{'|'.join((*_BLOCKS, *sorted(_KNOWN)))})(?:\s++[a-z]|\s*+(?:[>/]|\Z)|\s*+<)", re.I
+    rf"<(?:/?(?:{_BROKEN_NAMES})(?:\s++[a-z]|\s*+(?:[>/<]|\Z))|\s++(?:{_BROKEN_NAMES})(?:\s++[a-z]+\s*+=|\s*+>))", re.I
 )
 """What was meant as the tag of a topic or a field, in what is left as text."""
 _LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")
@@ -286,6 +287,8 @@ def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
         if match["name"]:
             name = _LANGUAGE.sub("", match["name"].lower())
             yield _Piece(line, match[0], name, bool(match["end"]), match["attributes"])
+        elif match[0].startswith("<![CDATA[") and not match[0].endswith("]]>"):
+            faults.error(line, "<![CDATA[ does not end before the end of the file; close it with ]]>")
         elif match["cdata"]:
             yield _Piece(line, match["cdata"])
         elif match[0].startswith("<!--") and ("<!--" in match[0][4:] or not match[0].endswith("-->")):

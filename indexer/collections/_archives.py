@@ -162,10 +162,19 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
     if len(content) > options.max_file_bytes:
         options.bad_lines.report(place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
         return None
-    if unread and not content.lstrip().startswith(b"<"):  # who unpacks may leave the header as it was
+    if unread and not _is_text(content):  # who unpacks may leave the header as it was
         options.skipped[f"packed with {packing}, which is not read"] += 1
         return None
     return content
+
+
+def _is_text(content: bytes) -> bool:
+    if content.lstrip().startswith(b"<"):
+        return True
+    try:
+        return "\0" not in content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
 
 
 def _unread() -> set[str]:

@@ -18,6 +18,7 @@ Node = dict[str, Any]
 # Where the tag ends is looked for first: else it would be again at each ``ld+json``.
 _SCRIPT = re.compile(r"<(script)(?=\s[^<>]*+>)[^<>]*?ld\+json[^<>]*+>", re.I)
 _STRING = r'("(?:[^"\\]|\\.?)*+(?:"|\Z))'
+_SURROGATE_ESCAPE, _SURROGATE = re.compile(r"\\ud[89a-f]", re.I), re.compile("[\ud800-\udfff]")
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)", re.S)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.S)
 _BAD_ESCAPE = re.compile(r"\\(u(?![0-9A-Fa-f]{4})|[^u])", re.S)
@@ -55,9 +56,16 @@ def parsed(script: str) -> Any:
     """Return the JSON of a script, or a list of its values if it has several.
 
     It is read as leniently as extruct does and more: comments, CDATA, line ends in texts, trailing commas, semicolons
-    and escapes that JSON lacks are passed over.
+    and escapes that JSON lacks are passed over. Half a surrogate pair becomes U+FFFD, as in a browser.
     Raises BrokenScriptError, naming line and column, if it is not JSON.
     """
+    value = _parsed(script)
+    if not _SURROGATE_ESCAPE.search(script):
+        return value
+    return json.loads(_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+
+
+def _parsed(script: str) -> Any:
     try:
         return json.loads(script, strict=False)
     except json.JSONDecodeError as error:

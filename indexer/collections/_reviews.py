@@ -61,7 +61,10 @@ _WORDS_OF_RATING = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _BETWEEN = re.compile(r"[\s_–—-]+")
 _LONGEST_PHRASE = max(len(phrase.split()) for phrase in _VERDICTS)
 _FALSE_UP_TO, _TRUE_FROM = 0.25, 0.75
-_NEGATIONS = frozenset("not no never neither non nicht kein keine pas nunca nem não غير ليس ليست не".split())
+_NEGATIONS = frozenset(
+    "not no never neither non nothing cannot isnt wasnt nicht kein keine pas nunca nem não غير ليس ليست не".split()
+)
+_NEGATIONS_BEHIND = frozenset({"nicht", "değil"})
 _CONTRACTED_NOT = re.compile(r"n['\u2019]t\b")
 
 
@@ -91,7 +94,8 @@ def _verdicts_in(words: Sequence[str]) -> set[str]:
         phrases = {n: " ".join(words[at : at + n]) for n in range(1, _LONGEST_PHRASE + 1)}
         n = max((n for n, phrase in phrases.items() if phrase in _VERDICTS and phrase != "no"), default=0)
         if n:
-            negated = _NEGATIONS.intersection(words[max(0, at - 2) : at]) or words[at + n : at + n + 1] == ["değil"]
+            before, behind = words[max(0, at - 2) : at], words[at + n : at + n + 1]
+            negated = _NEGATIONS.intersection(before) or _NEGATIONS_BEHIND.intersection(behind)
             said.add("" if negated else _VERDICTS[phrases[n]])
         at += n or 1
     return said

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,8 @@ _START = re.compile(r"<DOC(?:\s[^<>]*)?>", re.I)
 _END = re.compile(r"</DOC>", re.I)
 _ID_ATTRIBUTE = re.compile(r"""<DOC\s[^<>]*?\bid\s*=\s*["']?([^\s"'>]+)""", re.I)
 _INLINE = re.compile(r"</?(?:a|abbr|b|big|cite|code|em|font|i|q|s|small|span|strong|sub|sup|tt|u)(?:\s[^<>]*)?>", re.I)
+
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.S)
 
 _ID = starts("DOCNO")
 _WEB_HEADER = starts("DOCHDR")
@@ -125,8 +128,9 @@ def _record(doc: _Doc, options: ReadOptions) -> Record | None:
     if docid is None:
         options.bad_lines.report(doc.place, "<DOC> has no <DOCNO>")
         return None
-    start, ends = _START.search(doc.source), list(_END.finditer(doc.source))
-    body = without(doc.source[start.end() if start else 0 : ends[-1].start() if ends else None], _ID)
+    body = _CDATA.sub(lambda match: escape(match[1], quote=False), doc.source)
+    start, ends = _START.search(body), list(_END.finditer(body))
+    body = without(body[start.end() if start else 0 : ends[-1].start() if ends else None], _ID)
     header = next(elements(body, _WEB_HEADER), None)
     fields = _web_fields(body, header) if header else _news_fields(body, options)
     fields["docid"] = unescaped(docid).strip()
@@ -190,7 +194,8 @@ def _web_fields(body: str, header: Element) -> dict[str, str]:
 
 def _plain(source: str, is_tag: Callable[[str], bool] = bool) -> str:
     """Return text without markup, its paragraphs apart, entities read."""
-    text = without_tags(source, " ", is_tag)
+    text = _INLINE.sub(lambda match: "" if is_tag(match[0]) else match[0], source)
+    text = without_tags(text, " ", is_tag)
     for entity, character in _ENTITIES.items():
         text = text.replace(entity, character)
     lines = (" ".join(line.split()) for line in unescaped(text).split("\n"))

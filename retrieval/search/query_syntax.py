@@ -31,16 +31,18 @@ _LOOSE = re.compile(r"(?<!\S)-|:")
 _QUOTES = dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\u300c\u300d\u300e\u300f", '"')
 _MARKS = str.maketrans({**_QUOTES, "\uff0d": "-", "\uff1a": ":"})
 _MINUS, _FIELD = r"[-\u2212\u2013]?", "|".join(_FIELDS)
+_AFTER = ",;.!?)]}…،؛؟、。，；！？）］｝"
+"""What a sentence puts behind a word."""
+_APART = "،؛؟、。，；！？"
+"""What ends a word without a blank."""
 _PART = re.compile(
-    rf'(?:(?<!\S)|(?<=[(\[{{¿¡])|(?<=[,;|/،؛、，；])(?={_MINUS}(?:(?:{_FIELD}):)?"))({_MINUS})(?:({_FIELD}):)?'
-    r'(?:"([^"]*)"|([^\s"(\[{¿¡][^\s"]*)(?!\S))',
+    rf'(?:(?<!\S)|(?<=[(\[{{¿¡（［｛])|(?<=[,;|/{_APART}])(?={_MINUS}(?:(?:{_FIELD}):)?"))({_MINUS})(?:({_FIELD}):)?'
+    rf'(?:"([^"]*)"|([^\s"(\[{{¿¡（［｛{_APART}][^\s"{_APART}]*)(?=[\s{_APART}]|\Z))',
     re.IGNORECASE,
 )
 """A part of a query: a minus or a longer dash, a field, and words in quotes or one word.
 
 Quotes end it, whatever follows. An opening bracket may stand before it, and a comma or a slash before quotes."""
-_AFTER = ",;.!?)]}…،؛؟、。，；！？"
-"""What a sentence puts behind a word."""
 
 
 class ParsedQuery(NamedTuple):
@@ -84,7 +86,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
             raise QueryError(f"-{kind}: only words and phrases can be left out", remedy=remedy)
         parts[kind].append(value)
         before = hidden[end : match.start()]
-        texts += [before, value] if kind == "phrases" else [before.rstrip("([{¿¡")]
+        texts += [before, value] if kind == "phrases" else [before.rstrip("([{¿¡（［｛")]
         end = match.end()
         while kind != "phrases" and hidden[end : end + 1] in tuple(_AFTER):
             end += 1  # it belonged to what is no longer there

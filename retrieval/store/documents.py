@@ -390,7 +390,7 @@ def _is_text(value: str) -> bool:
 
 
 def _where(where: Filter) -> tuple[str, list[str]]:
-    clauses, values = ["1"], []
+    clauses, values = ["1"], list[str]()
     for name, admitted in where.values():
         if name in FIELDS[:3]:
             clauses.append(f"d.{name} IN ({', '.join('?' * len(admitted))})")

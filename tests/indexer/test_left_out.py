@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 PAGE = "<html><body><article><h1>A bridge</h1><p>The new bridge will be opened to all traffic in spring.</p></article>"
 MENU = "<html><body><nav><img src='a.png'></nav></body></html>"
 
@@ -27,6 +29,29 @@ def test_the_command_names_the_first_and_the_report_all(
     facts = json.loads(out)
     assert facts["left_out"] == {"no main content": 12}
     assert facts["left_out_names"] == {"no main content": menus}
+
+
+UNREAD = {
+    "beir": ("corpus.jsonl", '{"_id": "1", "title": "a", "text": "b", "metadata": {"date": "soon"}}\n'),
+    "claims": ("claims.tsv", "id\tvclaim\ttitle\tdate\n1\ta\tb\tsoon\n"),
+    "claimreview": (
+        "reviews.json",
+        '{"@type": "ClaimReview", "url": "https://f.org/1", "claimReviewed": "a", "datePublished": "soon"}',
+    ),
+    "snippets": ("snippets.tsv", "id\ttext\tdate\n1\ta\tsoon\n"),
+    "trec": ("news", "<DOC><DOCNO>1</DOCNO><DATE>soon</DATE><TEXT>a</TEXT></DOC>"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREAD)
+def test_every_reader_notes_a_date_that_is_not_understood(
+    kind: str, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    name, content = UNREAD[kind]
+    (tmp_path / name).write_text(content, "utf-8")
+    code, _, err = command("index", kind, tmp_path / name, "--index", tmp_path / "index", "--no-dense")
+    assert code == 0, err
+    assert "note: 1 date is not understood: 'soon' (" in err
 
 
 def test_dates_that_are_not_understood_are_noted(tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:

@@ -79,7 +79,7 @@ def test_what_makes_no_sense_is_said(pairs: list[str], as_of: str, message: str)
     assert str(error.value) == message
 
 
-DOCUMENT = Document("d", "t", date="2020-03", topic="T 1", source="s", language="en")
+DOCUMENT = Document("d", "t", date="2020-03", topic="T 1", source="s", language="en", metadata={"team": "fix-it's"})
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,7 @@ DOCUMENT = Document("d", "t", date="2020-03", topic="T 1", source="s", language=
     [
         (Filter(), True),
         (Filter(topic=("T 1",)), True),
+        (Filter(topic=("T\u00a0\u200b1",), metadata=(("team", ("\ufb01x\u2011it’s",)),)), True),
         (Filter(topic=("T", "1")), False),
         (Filter(topic=("T 1",), source=("x",)), False),
         (Filter(source=("\uff53\u200f",), language=("English", "fra")), True),

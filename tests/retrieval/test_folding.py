@@ -42,6 +42,7 @@ from factseek.retrieval.folding import folded, folded_with_places
         ("COVID:ワクチン ٣.٥ é 3.5 who.int", "COVID ワクチン ٣.٥ é 3.5 who.int"),
         ("BREAKING:Measles ca. 1,000", "BREAKING:Measles ca. 1,000"),
         ("don\ud800t ’", "don\ud800t '"),
+        ("ŉ a\u1ffdb", "'n a'b"),
     ],
 )
 def test_the_form_of_a_text(written: str, form: str | None) -> None:

@@ -106,6 +106,7 @@ def understood(query: str) -> dict[str, object]:
         ("«measles vaccine» „safe“", {"text": "measles vaccine safe", "phrases": ("measles vaccine", "safe")}),
         ('"measles","mumps" x,"safe"', {"text": "measles,mumps x,safe", "phrases": ("measles", "mumps", "safe")}),
         ("source:رويترز، after:2019؛ لقاح", {"text": "لقاح", "source": ("رويترز",), "after": "2019"}),
+        ("source:新华社，疫苗（\"口罩\"）", {"text": "疫苗（口罩）", "source": ("新华社",), "phrases": ("口罩",)}),
         ("masks (source:BMJ) (-mumps)", {"text": "masks", "without": ("mumps",), "source": ("BMJ",)}),
         ("「布マスク」 source：BMJ －mumps", {"text": "布マスク", "phrases": ("布マスク",), "without": ("mumps",),
          "source": ("BMJ",)}),

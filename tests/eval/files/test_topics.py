@@ -212,10 +212,12 @@ COMMENT = ": a comment does not end before the next comment or the end of the fi
         ('\n<topic number="2>\n<query>hats</query></topic>', 3, TAG.format('<topic number="2>')),
         ("<topic number='2'><query hats</query></topic>", 2, TAG.format("<query hats")),
         ("<topic number='2'><query>hats</query ></topic", 2, TAG.format("</topic")),
-        ("< topic number='2'><query>hats</query></topic>", 2, TAG.format("< topic number='2'><query>hats</query></…")),
+        ("< topic number='2'><query>hats</query></topic>", 2, TAG.format("< topic number='2'>")),
         ("<!-- " * 90_000, 2, COMMENT),
         ("<!-- hats -- >\n<topic number='2'><query>hats</query></topic>", 2, COMMENT),
         ("<!-- a ->\n<topic number='2'><query>hats</query></topic><!-- b -->", 2, COMMENT),
+        ("<topic number=“2”><query>hats</query></topic>", 2, TAG.format("<topic number=“2”>")),
+        ("<![CDATA[" * 40_000, 2, ": <![CDATA[ does not end before the end of the file; close it with ]]>"),
         ("<topic>" * 40_000, 2, ": the <topic> has no id: its fields are none"),
     ],
 )

@@ -59,6 +59,14 @@ def test_check_says_every_fault_and_exits_1(files, command):
     )
 
 
+def test_check_does_not_pass_over_a_topic_that_cannot_be_read(files, command):
+    topics = files / "broken.xml"
+    topics.write_text("<topic number='1'><title>a</title></topic>\n<topic number='2' new><title>b</title></topic>")
+    code, _, err = command("check", "trec", files / "odd", "--input", topics)
+    assert code == 2
+    assert err.startswith(f"factseek: {topics}:2: \"<topic number='2' new>\" cannot be read as a tag;")
+
+
 def test_check_lets_warnings_pass(files, command):
     code, out, _ = command("check", "trec", files / "odd", "--input", files / "queries", "--json")
     assert code == 0

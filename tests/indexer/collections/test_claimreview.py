@@ -156,7 +156,16 @@ def test_words_of_ratings(rating: str, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "rating", ["Not correct", "No, this is not true", "Isn’t true", "not entirely accurate", "غير صحيح تماما"]
+    "rating",
+    [
+        "Das stimmt nicht",
+        "Can't be true",
+        "Not correct",
+        "No, this is not true",
+        "Isn’t true",
+        "not entirely accurate",
+        "غير صحيح تماما",
+    ],
 )
 def test_a_scale_does_not_outweigh_words_that_deny_it(rating: str) -> None:
     assert verdict_of(rating, 5, 1, 5) == ""

@@ -52,6 +52,10 @@ Second.
         (NEWS, Document("WSJ1", "AT&T, a < b, co-op.\nSecond.", "A headline over two lines", date="1987-03-24")),
         ("<doc><docno>a</docno><text>x</text></doc>", Document("a", "x")),
         (
+            "<DOC><DOCNO>a</DOCNO><TEXT><![CDATA[if a<b & c>d]]> H<SUB>2</SUB>O</TEXT></DOC>",
+            Document("a", "if a<b & c>d H2O"),
+        ),
+        (
             "<DOC><DOCNO>F1</DOCNO><HEADER><H2> Reports </H2><DATE1> 1 March 1994 </DATE1>Type: NOTE\n"
             "<H3> <TI> On masks </TI></H3></HEADER><TEXT>x</TEXT></DOC>",
             Document("F1", "x", "On masks", date="1994-03-01"),
