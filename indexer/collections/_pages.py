@@ -87,7 +87,9 @@ _NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]{1,2}|[*†‡§]+|↑|↩)[\])]?", r
 _BLANKS = " \t\r\n\f\u00a0\u200b\ufeff"
 _NOTED = re.compile(r"note|\bfn|\bref|cite", re.I)
 _LONG_LINE = 40
-"""Letters of a line that is no refrain: where it comes again, it is meant once."""
+"""Letters of a line that is no refrain: where it comes twice running, it is meant once."""
+_FEWEST_WORDS = 20
+"""Of a part of a page that a copy of it is left out."""
 _HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _CONTAINERS = frozenset("article body div main section td".split())
 _RUNNING = frozenset("a abbr b big cite code em font i kbd mark q s small span strong sub sup tt u".split())
@@ -120,6 +122,9 @@ _UNREAD_DATE = re.compile(r"\b\d{1,2}\W{1,3}\w{3,}\W{1,3}\d{4}\b")
 """A day with a month's name of any language, which may be unknown."""
 _INNER = frozenset("comment review itemReviewed isPartOf mentions citation hasPart itemListElement subjectOf".split())
 """Properties of linked data whose objects are not the page."""
+
+
+_HASH_BASE, _HASH_SIZE = 1_000_003, 2**61 - 1
 
 
 class PageTooLargeError(Exception):
@@ -189,6 +194,7 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
     if tree is None:
         return None
     date = _date(tree, url, latest or _LATEST)
+    _drop_copies(tree)
     _mark_breaks(tree)
     _mark_raised(tree)
     try:
@@ -254,6 +260,34 @@ def check_attributes(source: str) -> None:
             raise PageTooLargeError(f"page with an element of more than {MOST_ATTRIBUTES_OF_ONE:,} attributes")
         if total > MOST_ATTRIBUTES:
             raise PageTooLargeError(f"page of more than {MOST_ATTRIBUTES:,} attributes")
+
+
+def _drop_copies(tree: Any) -> None:
+    """Leave out a part of a page that has the words of a part before it: a copy for small screens, for example."""
+    from lxml.etree import iterwalk
+
+    sums, starts = [0], dict[Any, int]()  # rolling hashes of all words up to each
+    powers, seen, copies = [1], dict[tuple[int, int], int](), list[Any]()
+
+    def add(text: str | None) -> None:
+        for word in (text or "").split():
+            sums.append((sums[-1] * _HASH_BASE + hash(word)) % _HASH_SIZE)
+            powers.append(powers[-1] * _HASH_BASE % _HASH_SIZE)
+
+    for event, element in iterwalk(tree, events=("start", "end")):
+        if event == "start":
+            starts[element] = len(sums) - 1
+            add(element.text if element.tag not in ("script", "style") else "")
+            continue
+        start, end = starts.pop(element), len(sums) - 1
+        if element.tag in ("article", "div", "section") and end - start >= _FEWEST_WORDS:
+            words = (sums[end] - sums[start] * powers[end - start]) % _HASH_SIZE, end - start
+            if seen.setdefault(words, end) <= start:
+                copies.append(element)
+        add(element.tail)
+    for copy in copies:
+        if copy.getparent() is not None:
+            copy.drop_tree()
 
 
 def _mark_breaks(tree: Any) -> None:
@@ -421,17 +455,15 @@ def _linked_dates(value: Any) -> Iterator[str]:
 def _tidy(text: str) -> str:
     """Return a text with single spaces, without blank lines and without the bars around the rows of tables.
 
-    A long line that comes again is left out.
+    A long line that is the same as the one before is left out.
     """
     text = _RAISED_DIGITS.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
-    kept, long_lines = list[str](), set[str]()
+    kept = list[str]()
     for line in (" ".join(line.split()) for line in text.replace(_BREAK, "\n").splitlines()):
         tidy = _row(line.strip("| ")) if line.startswith("|") or line.endswith("|") else line
-        bare = tidy.removeprefix("- ")
-        if not bare.strip("-| ") or bare in long_lines:
+        bare, last = tidy.removeprefix("- "), kept[-1].removeprefix("- ") if kept else ""
+        if not bare.strip("-| ") or (len(bare) >= _LONG_LINE and bare == last):
             continue
-        if len(bare) >= _LONG_LINE:
-            long_lines.add(bare)
         kept.append(tidy)
     return "\n".join(kept)
 
