@@ -264,7 +264,7 @@ def check_attributes(source: str) -> None:
 
 def _drop_copies(tree: Any) -> None:
     """Leave out a part of a page that has the words of a part before it: a copy for small screens, for example."""
-    from lxml.etree import iterwalk
+    from lxml.etree import iterwalk  # type: ignore[import-untyped]
 
     sums, starts = [0], dict[Any, int]()  # rolling hashes of all words up to each
     powers, seen, copies = [1], dict[tuple[int, int], int](), list[Any]()
