@@ -20,15 +20,15 @@ help:
 	@echo "make test    install and run the tests that need no server of their own, cluster or browser (5 minutes)"
 	@echo "make test-real   run those with real servers, a Ray cluster, Chromium and real clients (10 minutes; factseek[clients,ray])"
 	@echo "make test-deep   run those that kill, fill disks, train and fuzz (half an hour; factseek[clients,ray])"
-	@echo "make check   lint, types, format and who imports whom"
+	@echo "make check   lint, types, format, import rules and plain prose"
 	@echo "make jar     compile retrieval/lucene/java to factseek.jar (needs javac 17: apt-get install openjdk-17-jdk-headless)"
-	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
+	@echo "make bench-growth   measure an index at 10,000, 100,000 and 1,000,000 passages; table in docs/figures.md (half an hour)"
 	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (factseek[ray], FACTSEEK_DATA; 20 minutes)"
-	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
-	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
-	@echo "make bench-train   train an encoder and a re-ranker on SciFact and rebuild their tables in docs/training.md (FACTSEEK_DATA; two hours, goes on where it was interrupted)"
-	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
-	@echo "make bench-fusion   compare ways of fusing over every collection, within and across languages; tables in docs/benchmark.md (FACTSEEK_DATA; half an hour, rankings that were made are kept)"
+	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; table in docs/figures.md (an hour)"
+	@echo "make bench-claims   measure check-worthiness and verdicts; tables in docs/figures.md (FACTSEEK_DATA; at most 15 minutes)"
+	@echo "make bench-train   train an encoder and a re-ranker on SciFact; tables in docs/figures.md (FACTSEEK_DATA; two hours, an interrupted run continues)"
+	@echo "make bench-quality   measure quality and speed of sparse, dense and hybrid; tables in docs/figures.md"
+	@echo "make bench-fusion   compare ways of fusing over every collection, within and across languages; tables in docs/figures.md (FACTSEEK_DATA; half an hour, rankings are kept)"
 	@echo "make docs    build the documentation as a site in site/, warnings as errors"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
@@ -83,6 +83,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python .ci/prose.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

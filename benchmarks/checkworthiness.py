@@ -1,7 +1,7 @@
 """Measure rankers of check-worthiness: ``python -m benchmarks.checkworthiness``.
 
 Needs ``FACTSEEK_DATA``, the folder that holds CheckThat! 2021 task 1. Every ranker learns from train alone and is
-judged on dev. Prints the tables and writes them into ``docs/check-worthiness.md``.
+judged on dev. Prints the tables and writes them into ``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -186,13 +186,13 @@ and over the encoder that is trained with them."""
 def main() -> None:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where check-worthiness.md is")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
     args = parser.parse_args()
     with part("all of check-worthiness"):
         measured = _measured(data_folder())
     content = f"{this_machine()}.\n\n{measured}"
     write(content + "\n")
-    replace_marked(args.docs / "check-worthiness.md", "measured", content)
+    replace_marked(args.docs / "figures.md", "checkworthiness", content)
 
 
 def _measured(folder: Path) -> str:
@@ -218,7 +218,7 @@ def _measured(folder: Path) -> str:
             "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
             "Joint against single": joint(networks),
         }
-    return "\n".join(f"## {title}\n\n{content}" for title, content in sections.items())
+    return "\n".join(f"### {title}\n\n{content}" for title, content in sections.items())
 
 
 def _learned(model: str, statements: Sequence[Statement], config: Config = CONFIG) -> Trained:

@@ -4,7 +4,7 @@
 index, in 1, 2, 4 and 7 shards, and in 4 on a Ray cluster of three nodes of this machine: as it was divided, after
 documents were added, replaced and deleted in all. Dates and topics are assigned to the
 documents by a seed. Then it asks SciFact in three shards on the cluster, in turns with one index, and writes both
-tables into ``docs/scaling.md``.
+tables into ``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from factseek.retrieval.search.options import Search
 from factseek.retrieval.terminal import say
 from factseek.settings import convert
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "scaling.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "figures.md"
 SHARDS, ON_RAY = (1, 2, 4, 7), 4
 """Numbers of shards, and how many are also searched on a cluster."""
 K, SEED = 10, 16
@@ -154,7 +154,7 @@ def three_nodes() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     head: dict[str, Any] = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": 100_000_000}
-    head["_system_config"] = {"health_check_period_ms": 1000, "worker_niceness": 0}  # as docs/scaling.md advises
+    head["_system_config"] = {"health_check_period_ms": 1000, "worker_niceness": 0}  # as docs/guides/scale.md advises
     cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
     for _ in range(2):
         cluster.add_node(num_cpus=4, object_store_memory=100_000_000)

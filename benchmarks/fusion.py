@@ -3,7 +3,7 @@
 The rankings of BM25 and the encoders are made once and kept; every way of fusing them is then evaluated in memory, with
 ``factseek tune``'s own evaluator. One family of collections is left out at a time, a way is chosen on the others, and
 what it loses on those left out, against the best way for them, is its regret. Writes its tables into
-``docs/benchmark.md``.
+``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def main() -> None:
     """Rank what is not yet ranked, evaluate, print the tables, write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md is")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
     args = parser.parse_args()
     ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder())]
     # The ways that ``factseek tune`` tries, and the default; the one that others are compared with is the first.
@@ -106,7 +106,7 @@ def main() -> None:
     }
     write("\n".join(parts.values()))
     for name, content in parts.items():
-        replace_marked(args.docs / "benchmark.md", name, content)
+        replace_marked(args.docs / "figures.md", name, content)
 
 
 def cases(data: Path) -> Iterator[Case]:

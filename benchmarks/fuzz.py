@@ -47,7 +47,7 @@ from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say, write
 
 ROOT = Path(__file__).resolve().parent.parent
-STATE, DOCUMENT = ROOT / "bench" / "fuzz.json", ROOT / "docs" / "operating.md"
+STATE, DOCUMENT = ROOT / "bench" / "fuzz.json", ROOT / "docs" / "figures.md"
 SECONDS = 20.0
 """Processor time that one input may take."""
 

@@ -1,6 +1,6 @@
 """The growth of an index: build time, disk, opening, memory and latency at 10,000, 100,000 and 1,000,000 passages.
 
-``python -m benchmarks.growth`` rebuilds docs/growth.md and its plot. It needs the folder ``FACTSEEK_DATA``.
+``python -m benchmarks.growth`` rewrites its table in docs/figures.md and its plot. It needs the folder ``FACTSEEK_DATA``.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
     parser.add_argument("--work", type=Path, help="where the indexes go (default: a temporary folder)")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of growth.md")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
     names = [method.name for method in METHODS]
     parser.add_argument("--methods", nargs="+", choices=names, default=names, help="measure and print these alone")
     args = parser.parse_args()
@@ -151,7 +151,7 @@ def main() -> None:
             grown.append(row)
     write(report(grown) + "\n")
     if methods == list(METHODS):  # the figures of some are printed alone
-        replace_marked(args.docs / "growth.md", "measured", f"{report(grown)}\n\n{PLOT}")
+        replace_marked(args.docs / "figures.md", "growth", f"{report(grown)}\n\n{PLOT}")
         plot(grown, args.docs / "growth.png")
 
 

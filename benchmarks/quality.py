@@ -1,8 +1,7 @@
 """Measure sparse, dense and hybrid retrieval, quality beside speed: ``python -m benchmarks.quality``.
 
 On the bundled example and, where ``FACTSEEK_DATA`` names the folder that holds them, on SciFact, NFCorpus and
-CheckThat! 2020 task 2. Prints the table, and writes it with its plot into ``docs/benchmark.md``, in short into
-``docs/figures.md``.
+CheckThat! 2020 task 2. Prints the table, and writes it with its plot into ``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -55,9 +54,7 @@ def main() -> None:
     """Build what is missing, measure, print the table, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and bench.json")
-    parser.add_argument(
-        "--docs", type=Path, default=ROOT / "docs", help="where benchmark.md, its plot and figures.md are"
-    )
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md and its plot are")
     parser.add_argument("--timed", type=int, default=500, help="searches timed at one caller and at eight")
     args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
@@ -71,11 +68,10 @@ def main() -> None:
     content = json.dumps([result.as_json() for result in benches], ensure_ascii=False, indent=2) + "\n"
     write_atomically(args.work / "bench.json", content.encode())
     write_atomically(args.docs / "benchmark.png", plot(benches))
-    sections = "".join(f"\n## {result.name}\n\n{as_markdown(result)}" for result in benches)
+    sections = "".join(f"\n### {result.name}\n\n{as_markdown(result)}" for result in benches)
     picture = "![quality against latency](benchmark.png)\n"
     text = f"{benches[0].machine}.\n\n{summary(benches)}\n{picture}{sections}"
-    replace_marked(args.docs / "benchmark.md", "measured", text)
-    replace_marked(args.docs / "figures.md", "measured", brief(benches))
+    replace_marked(args.docs / "figures.md", "quality", text)
 
 
 def example() -> BenchCollection:
@@ -104,12 +100,6 @@ def public(data: Path) -> list[BenchCollection]:
             measures=("AP@5",),
         ),
     ]
-
-
-def brief(benches: Sequence[Bench]) -> str:
-    """Return the short table of all collections, for ``docs/figures.md``."""
-    header = ("collection", "retriever", "nDCG@10 (95 % interval)", "p50 ms", "queries/s")
-    return markdown_table(header, [[*row[:3], row[6], row[8]] for row in _rows(benches)], left=2)
 
 
 def summary(benches: Sequence[Bench]) -> str:

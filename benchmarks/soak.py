@@ -108,13 +108,13 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=ROOT / "bench")
     parser.add_argument("--index", type=Path, default=INDEX, help="an index of the bundled English example")
     parser.add_argument("--changes", action="store_true", help="put and delete documents of a second index meanwhile")
-    parser.add_argument("--write", action="store_true", help="put the figures into docs/serving.md")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/figures.md")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     soaked = soak(args.minutes * 60, args.work, args.index, changes=args.changes)
     sys.stdout.write(f"{soaked}\n")
     if args.write:
-        replace_marked(ROOT / "docs" / "serving.md", "soak", f"{soaked}, on {this_machine()}.")
+        replace_marked(ROOT / "docs" / "figures.md", "soak", f"{soaked}, on {this_machine()}.")
     more_files = soaked.last.files - soaked.first.files
     return 0 if not soaked.faults and soaked.growth <= args.most_growth and more_files <= args.most_more_files else 1
 

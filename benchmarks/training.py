@@ -2,7 +2,7 @@
 
 Where ``FACTSEEK_DATA`` names the folder of the public collections: trains an encoder and a re-ranker on SciFact's
 training claims, as ``factseek train`` does, and compares a search of all abstracts with them and without, on the claims
-that the training neither learned from nor stopped by. Writes the tables into ``docs/training.md``. It takes hours on
+that the training neither learned from nor stopped by. Writes the tables into ``docs/figures.md``. It takes hours on
 two cores; interrupted, a training goes on from its last checkpoint, and a model or an index that is there is not made
 again.
 """
@@ -55,7 +55,7 @@ def main() -> None:
     """Train and index what is missing, measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "training", help="keeps models and indexes")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where training.md is")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
     parser.add_argument("--only", choices=["encoder", "reranker"], help="one of the models alone")
     args = parser.parse_args()
     data = data_folder() / "scifact"
@@ -65,7 +65,7 @@ def main() -> None:
         if args.only in (None, model):
             text = measure(data, args.work)
             sys.stdout.write(text)
-            replace_marked(args.docs / "training.md", model, text)
+            replace_marked(args.docs / "figures.md", model, text)
 
 
 def _encoder(data: Path, work: Path) -> str:

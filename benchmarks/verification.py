@@ -3,7 +3,7 @@
 Where ``FACTSEEK_DATA`` names the folder that holds them: SciFact and COVID-Fact in FEVER's form (page = document, line
 = sentence), cross-validated, with evidence given and with evidence retrieved, beside the baselines; and the pairs of
 ``examples/verdict-pairs.tsv``, judged by what SciFact teaches. Prints the tables and writes them into
-``docs/verification.md``.
+``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: 
 def main() -> None:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where verification.md and its plots are")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md and its plots are")
     args = parser.parse_args()
     # Indexes are built anew: kept ones would be measured with what once made them.
     with part("all of verification"), tempfile.TemporaryDirectory() as work:
@@ -310,7 +310,7 @@ def main() -> None:
     write_atomically(args.docs / "verification.png", picture)
     curves = [(name, risk_curve(classes, probability)) for name, classes, probability in each]
     write_atomically(args.docs / "verification-risk.png", risk_plot(curves, CONFIG.verdict.most_wrong))
-    replace_marked(args.docs / "verification.md", "measured", text)
+    replace_marked(args.docs / "figures.md", "verification", text)
 
 
 def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:

@@ -39,8 +39,9 @@ def command_page() -> str:
     os.environ["COLUMNS"] = _WIDTH
     parts = [
         "# Commands\n",
-        "What `factseek COMMAND --help` prints. Every command exits with 0 when it is done, 1 when the file that it "
-        "checked is bad, 2 when you can mend what is wrong: one line then says where and how.\n",
+        "This page shows what `factseek COMMAND --help` prints. A command exits with 0 if it succeeded. It exits with 1 "
+        "if the file that it checked is bad. It exits with 2 after a user's error: one line then says where the error "
+        "is and how to fix it.\n",
         _block(commands.parser().format_help()),
     ]
     for name, parser in commands.commands_of(commands.parser()).items():

@@ -84,10 +84,11 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
 
 
 def test_every_page_of_the_folder_is_in_the_site(site: Path, root: Path) -> None:
-    assert {path.stem for path in (root / "docs").glob("*.md")} <= {path.stem for path in site.glob("*.html")}
     settings = (root / "docs" / "mkdocs.yml").read_text("utf-8")
-    for path in (root / "docs").glob("*.md"):
-        assert f": {path.name}\n" in settings, f"{path.name} is not in the navigation"
+    for path in (root / "docs").rglob("*.md"):
+        page = path.relative_to(root / "docs")
+        assert (site / page).with_suffix(".html").exists(), page
+        assert f": {page}\n" in settings, f"{page} is not in the navigation"
 
 
 def test_every_command_is_described(reference: ModuleType) -> None:

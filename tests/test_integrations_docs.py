@@ -26,11 +26,11 @@ def test_the_page_prints_what_it_shows(example_folder: Path, tmp_path: Path, mon
     shutil.copytree(example_folder / "indexes", tmp_path / "indexes")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    text = without_fences((ROOT / "docs" / "integrations.md").read_text("utf-8"))
+    text = without_fences((ROOT / "docs" / "guides" / "integrations.md").read_text("utf-8"))
     told: list[str] = []
     with served(tmp_path, tmp_path / "log") as address:
         test = doctest.DocTestParser().get_doctest(
-            text.replace(SHOWN, address), {}, "integrations", "docs/integrations.md", 0
+            text.replace(SHOWN, address), {}, "integrations", "docs/guides/integrations.md", 0
         )
         flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         outcome = doctest.DocTestRunner(NearChecker(), optionflags=flags).run(test, out=told.append)

@@ -22,12 +22,11 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 PAGES = [
     "README.md",
-    "docs/finding.md",
-    "docs/searching.md",
-    "docs/indexing.md",
-    "docs/judging.md",
-    "docs/checked-before.md",
-    "docs/scaling.md",
+    "docs/guides/search.md",
+    "docs/guides/indexing.md",
+    "docs/guides/run-and-score.md",
+    "docs/guides/claims.md",
+    "docs/guides/scale.md",
 ]
 
 
@@ -156,19 +155,19 @@ def without_fences(text: str) -> str:
 
 def test_the_readme_is_short_and_leads_on() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
-    assert len(text.splitlines()) <= 200
+    assert len(text.splitlines()) <= 150
     for verb in ("search", "serve", "run", "score", "rank", "verdict"):
         assert f"factseek {verb} " in text
 
 
-@pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda path: path.name)
 def test_every_link_leads_somewhere(path: Path) -> None:
     for target in re.findall(r'(?:\]\(|src=")([^)"\s]+)', path.read_text("utf-8")):
         place, _, anchor = target.partition("#")
         if re.match(r"\w+:", target):
             continue
         file = path.parent / place if place else path
-        if place.startswith("reference/"):  # made by make docs
+        if "reference/" in place:  # made by make docs
             continue
         assert file.exists(), f"{path.name}: {target}"
         if anchor:

@@ -197,7 +197,7 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", ["docs/serving.md", "docs/asking.md", "README.md"])
+@pytest.mark.parametrize("name", ["docs/guides/serve.md", "README.md"])
 def test_the_documentation_shows_what_is_answered(address: str, changing: Addresses, name: str) -> None:
     commands = shown((ROOT / name).read_text("utf-8"))
     assert commands
@@ -208,7 +208,7 @@ def test_the_documentation_shows_what_is_answered(address: str, changing: Addres
 
 @pytest.mark.real
 def test_the_protocols_answer_as_shown(speaking: Addresses, example_folder: Path, tmp_path: Path) -> None:
-    text = (ROOT / "docs/protocols.md").read_text("utf-8")
+    text = (ROOT / "docs/guides/protocols.md").read_text("utf-8")
     assert all(f"`{name}`" in text for name in ADAPTERS.names())
     with served_to_be_changed(example_folder, tmp_path) as changing:
         for one, answered in answers(shown(text), {**speaking, **changing}):
@@ -218,7 +218,7 @@ def test_the_protocols_answer_as_shown(speaking: Addresses, example_folder: Path
 
 @pytest.mark.real
 def test_what_was_checked_before_is_answered_as_shown(checked: Addresses) -> None:
-    commands = shown((ROOT / "docs/checked-before.md").read_text("utf-8"))
+    commands = shown((ROOT / "docs/guides/claims.md").read_text("utf-8"))
     assert len(commands) == 2
     for one, answered in answers(commands, checked):
         assert near(plain(answered), plain(one.output)), f"{one.command}\n{answered}"

@@ -1,4 +1,4 @@
-"""The commands of ``docs/verification.md`` do what they are said to do."""
+"""The commands of ``docs/guides/claims.md`` do what they are said to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_every_command_runs(example_folder: Path, root: Path, monkeypatch: pytes
     for name in ("examples", "indexes", "config.yaml"):
         (tmp_path / name).symlink_to(example_folder / name)
     monkeypatch.chdir(tmp_path)
-    asked = commands_in((root / "docs" / "verification.md").read_text("utf-8"))
+    asked = commands_in((root / "docs" / "guides" / "claims.md").read_text("utf-8"))
     assert {arguments[0] for arguments in asked} == {"index", "verdict", "check", "score", "rank", "pipeline"}
     for arguments in asked:
         assert front_door.main(arguments) == 0, arguments

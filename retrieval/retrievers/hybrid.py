@@ -31,7 +31,7 @@ PRIORITY = 20
 BLOCKING = True
 BATCHES = True
 FOREIGN_WORDS, FOREIGN_VECTORS = 0.8, 1.2
-"""The factors of the weights where a query is in another language than the index; docs/benchmark.md has the figures."""
+"""The factors of the weights where a query is in another language than the index; docs/figures.md has the figures."""
 _PLACE = "search.fusion.weights"
 
 

@@ -1,9 +1,8 @@
-"""The tutorial of docs/scaling.md: the very lines that stand there, to a node that is killed under load."""
+"""The example of docs/guides/scale.md: a node is killed under load."""
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -16,7 +15,6 @@ import pytest
 
 pytestmark = pytest.mark.deep
 ROOT = Path(__file__).resolve().parents[2]
-TUTORIAL = re.compile(r"^## A node that is killed.*?^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PATIENCE = 900.0
 
 
@@ -30,7 +28,7 @@ def free_port() -> int:
 def test_the_answer_goes_on_when_a_node_is_killed(tmp_path: Path) -> None:
     if find_spec("ray") is None:
         pytest.skip("needs the extra ray")
-    (script,) = TUTORIAL.findall((ROOT / "docs" / "scaling.md").read_text("utf-8"))
+    script = (ROOT / "examples" / "killed_node.sh").read_text("utf-8")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     process = subprocess.Popen(

@@ -37,7 +37,7 @@ def test_an_integration_is_an_extra_with_a_section_and_a_test(path: Path, root: 
     extras = setup["options.extras_require"]
     needed = extras[names["EXTRA"]].split("\n")
     assert set(needed) <= set(extras["integrations"].split("\n"))
-    page = (root / "docs" / "integrations.md").read_text("utf-8")
+    page = (root / "docs" / "guides" / "integrations.md").read_text("utf-8")
     assert f"`pip install 'factseek[{names['EXTRA']}]'`" in page
     assert f"from factseek.integrations.{path.stem} import" in page or f"integrations import {path.stem}" in page
     assert (root / "tests" / "integrations" / f"test_{path.stem}.py").is_file()

@@ -254,7 +254,7 @@ def test_over_http_rates_are_those_of_the_server(config: Config, indexes: dict[s
 
 @pytest.mark.real
 def test_what_the_documentation_shows_is_printed(example_folder: Path, root: Path) -> None:
-    page = (root / "docs/agents.md").read_text("utf-8")
+    page = (root / "docs/guides/agents.md").read_text("utf-8")
     (code,), (shown,) = (re.findall(rf"^```{kind}\n(.*?)^```$", page, re.M | re.S) for kind in ("python", "text"))
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     ran = subprocess.run(
