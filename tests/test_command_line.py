@@ -79,14 +79,6 @@ def test_what_is_reported_as_json_are_the_facts_of_the_text(here: Path, command:
     assert (ran["output"], ran["queries"], ran["hits"], ran["without_words"]) == ("o.trec", 2, 1, ["2"])
 
 
-def test_export_to_standard_output_is_json_already(here: Path, command: Run) -> None:
-    code, _, err = command("export", "--index", "ix", "--json")
-    assert (code, err) == (
-        2,
-        "factseek: --json tells of a file that was written: give --output; without, the documents are JSON\n",
-    )
-
-
 def test_words_without_quotes_are_one_query(here: Path, command: Run) -> None:
     quoted = command("search", "two words", "--index", "ix", "--json")
     assert quoted[0] == 0
@@ -124,12 +116,6 @@ def test_a_source_where_its_kind_should_be_is_told_with_its_kind(here: Path, com
         assert command("index", word, "--index", "new") == (2, "", line)
 
 
-def test_what_may_be_given_again_may(here: Path, command: Run) -> None:
-    assert command("search", "x", "--index", "ix", "--filter", "topic=a", "--filter", "topic=b")[0] == 0
-    assert command("search", "x", "--index", "ix")[0] == 0
-    assert command("search", "x", "--index", "ix")[0] == 0
-
-
 def test_an_index_that_is_being_built_is_not_called_half_built(here: Path, command: Run) -> None:
     (here / "new" / "build").mkdir(parents=True)
     (here / "new" / "lock").touch()
@@ -159,13 +145,6 @@ def test_ctrl_c_while_commands_are_imported_is_one_line(
     assert capsys.readouterr() == ("", "factseek: interrupted before anything was done\n")
 
 
-def test_ctrl_c_after_the_end_changes_nothing() -> None:
-    script = "import os, signal; from factseek.retrieval.entry import enter; code = enter(lambda: lambda: 7); "
-    script += "os.kill(os.getpid(), signal.SIGINT); raise SystemExit(code)"
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (7, "", "")
-
-
 def test_only_commands_that_go_on_say_so() -> None:
     lines = {name: parser.get_default("interrupted") or "interrupted" for name, parser in parsers().items()}
     assert {name for name, line in lines.items() if "goes on" in line} == {
@@ -187,31 +166,6 @@ def test_a_shell_completes_every_command(command: Run, shell: str) -> None:
             assert option.lstrip("-") in script
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=script, text=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
-def test_bash_completes_a_command_and_its_options(command: Run) -> None:
-    script = command("completion", "bash")[1]
-    script += '\nfor words in "sea" "search --ind"; do COMP_WORDS=(factseek $words); '
-    script += "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=(); "
-    script += '_shtab_factseek factseek "${COMP_WORDS[COMP_CWORD]}"; echo "${COMPREPLY[@]}"; done'
-    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["search", "--index"]
-
-
-def test_a_writer_that_finds_no_index_says_so(here: Path, command: Run) -> None:
-    code, _, err = command("delete", "--index", "nowhere", "a")
-    assert (code, err.startswith("factseek: nowhere: there is no index; ")) == (2, True)
-
-
-def test_a_command_is_declared_alone_as_it_is_among_all() -> None:
-    whole = parsers()
-    for name in {name.split()[0] for name in whole} - {"completion"}:
-        alone = commands.commands_of(commands.parser(name))
-        assert name in {declared.split()[0] for declared in alone}, f"{name} is not in _COMMANDS"
-        for declared, parser in alone.items():
-            assert parser.format_help() == whole[declared].format_help()
-    assert commands.commands_of(commands.parser("serch")).keys() == whole.keys()
 
 
 def test_a_search_imports_no_other_command() -> None:

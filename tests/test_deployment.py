@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import json
 import re
 import shlex
 import shutil
@@ -16,7 +15,6 @@ import pytest
 import yaml
 
 from factseek import commands
-from factseek.settings import Config, read
 
 KNOWN = {"ARG", "FROM", "ENV", "RUN", "WORKDIR", "COPY", "USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
 
@@ -66,16 +64,6 @@ def test_the_dockerfile_is_careful(dockerfile: list[tuple[str, str]], root: Path
     assert not any("apt-get" in rest or "sudo" in rest for _, rest in dockerfile)
 
 
-def test_what_the_dockerfile_copies_is_there(dockerfile: list[tuple[str, str]], root: Path) -> None:
-    made = {"/opt/factseek", "/var/cache/factseek", "/srv/factseek"}
-    for rest in (rest for name, rest in dockerfile if name == "COPY"):
-        words = [word for word in shlex.split(rest) if not word.startswith("--")]
-        assert words[0] in made if "--from=build" in rest else (root / words[0]).exists()
-    commands = " ".join(rest for name, rest in dockerfile if name == "RUN")
-    for path in re.findall(r"/src/([\w./-]+)|python ([\w./-]+\.py)|--(?:constraint|override) ([\w./-]+)", commands):
-        assert (root / "".join(path)).exists(), path
-
-
 def test_the_image_holds_what_is_installed_and_nothing_else(root: Path) -> None:
     lines = (root / ".dockerignore").read_text("utf-8").splitlines()
     ignored = [line for line in lines if line and not line.startswith("#")]
@@ -93,20 +81,6 @@ def test_the_image_holds_what_is_installed_and_nothing_else(root: Path) -> None:
     assert not any(fnmatch(name, ".*") or name in ("tests", "indexes", "bench") for name in kept)
 
 
-def test_the_image_serves_what_is_configured(dockerfile: list[tuple[str, str]], root: Path) -> None:
-    assert json.loads(last(dockerfile, "ENTRYPOINT")) == ["factseek"]
-    asked = commands.parser().parse_args(json.loads(last(dockerfile, "CMD")))
-    assert asked.host == "0.0.0.0"
-    assert str(asked.port) == last(dockerfile, "EXPOSE") == str(Config().server.port)
-    # The example is built into `indexes` beside the configuration, which is where it is looked for.
-    assert last(dockerfile, "WORKDIR") == "/srv/factseek"
-    folders = {Path(folder) for folder in read(root / "config.yaml").server.indexes.values()}
-    assert {folder.parent for folder in folders} == {root / "indexes"}
-    check = last(dockerfile, "HEALTHCHECK").partition("CMD ")[2]
-    assert f"http://127.0.0.1:{asked.port}/readyz" in json.loads(check)[2]
-    compile(json.loads(check)[2], "healthcheck", "exec")
-
-
 def test_compose_runs_the_image_with_little(compose: dict[str, Any], dockerfile: list[tuple[str, str]]) -> None:
     host, outside, inside = compose["ports"][0].split(":")
     assert host == "127.0.0.1"
@@ -114,11 +88,6 @@ def test_compose_runs_the_image_with_little(compose: dict[str, Any], dockerfile:
     assert compose["build"] == "."
     assert (compose["read_only"], compose["cap_drop"], compose["init"]) == (True, ["ALL"], True)
     assert compose["security_opt"] == ["no-new-privileges:true"]
-
-
-def test_the_volumes_that_compose_suggests_are_where_the_server_looks(root: Path) -> None:
-    suggested = re.findall(r"# +- \./(\S+?):(\S+?):ro", (root / "compose.yaml").read_text("utf-8"))
-    assert suggested == [("config.yaml", "/srv/factseek/config.yaml"), ("indexes", "/srv/factseek/indexes")]
 
 
 def test_the_unit_starts_the_server(unit: configparser.SectionProxy) -> None:

@@ -75,25 +75,6 @@ def test_python_m_imports_nothing_from_the_current_folder(trap: Path, module: st
     assert ran(python("-m", module, "--help"), trap).startswith("usage: ")
 
 
-def test_the_traps_catch(trap: Path) -> None:
-    done = subprocess.run(python("-m", "timeit", "-n1"), cwd=trap, capture_output=True, text=True, check=False)
-    assert "of the current folder was imported" in done.stderr
-
-
-def test_a_folder_on_pythonpath_may_hold_our_names(tmp_path: Path) -> None:
-    for name in OURS:
-        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')\n")
-    assert ran(python("-m", "factseek", "--version"), tmp_path, PYTHONPATH=".").startswith("factseek ")
-
-
-def test_a_script_beside_our_names_uses_the_api(tmp_path: Path) -> None:
-    for name in OURS:
-        (tmp_path / f"{name}.py").write_text(f"MINE = {name!r}\n")
-    script = "import claims, eval, retrieval, server\nfrom factseek import Query, read_run\n"
-    (tmp_path / "script.py").write_text(script + "print(claims.MINE, eval.MINE, Query('1', 'a claim').qid)\n")
-    assert ran(python("script.py"), tmp_path) == "claims eval 1\n"
-
-
 @pytest.mark.deep
 def test_children_import_nothing_from_the_current_folder(trap: Path, root: Path) -> None:
     """The exporter of the encoder, the load of a benchmark, the server's writer, all started among the traps."""
@@ -218,16 +199,6 @@ def test_the_wheel_holds_the_package_alone(distributions: Path, root: Path) -> N
     there = (path for path in root.glob("server/page/*/*") if path.parent.name != "__pycache__")
     tracked = {path.relative_to(root).as_posix() for path in there}
     assert {f"factseek/{name}" for name in tracked | {"py.typed"}} <= set(names)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", ["factseek", "factseek-main", "work"])
-def test_a_checkout_of_any_name_works_editable(
-    name: str, environment: Path, trap: Path, root: Path, tmp_path: Path
-) -> None:
-    source = checkout(root, tmp_path / name)
-    ran([*installer(environment), "--editable", str(source)], trap)
-    assert Path(assert_works(environment, trap, root)) == source / "__init__.py"
 
 
 @pytest.mark.deep

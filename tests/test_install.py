@@ -41,11 +41,6 @@ def test_what_pip_is_configured_to_do_is_told_to_uv(installer: ModuleType, monke
     }
 
 
-def test_a_setting_of_uv_itself_is_left_alone(installer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://mine.example/simple")
-    assert "UV_DEFAULT_INDEX" not in installer._settings(CONFIGURED)
-
-
 def test_where_uv_fails_pip_installs(
     installer: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,11 +90,3 @@ def test_a_port_that_is_taken_is_told_before_anything_is_installed(root: Path) -
     first, _ = done.stderr.splitlines()  # make's own line follows
     assert first == f"make: port {port} is taken; choose another: make serve PORT=8001"
     assert done.stdout == ""
-
-
-def test_no_file_of_the_package_is_ignored_by_git(root: Path) -> None:
-    """A pattern that is not anchored (``bench/``) hides a folder of the same name anywhere, from ruff as well."""
-    patterns = (root / ".gitignore").read_text("utf-8").split()
-    folders = {path.name for path in root.glob("[a-z]*/**/") if path.relative_to(root).parts[0] != "site"}
-    hidden = {pattern.rstrip("/") for pattern in patterns if not pattern.startswith("/")} & folders
-    assert hidden <= {"__pycache__"}

@@ -48,30 +48,6 @@ def test_a_command_gets_what_its_package_owns(tmp_path: Path, kind: type[retriev
         assert {field: getattr(whole, field) for field in group.__struct_fields__} == msgspec.structs.asdict(group)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_command_checks_the_whole_file(tmp_path: Path, kind: type[retrieval.Config]) -> None:
-    args = arguments(tmp_path, "server: {prot: 8001}")
-    with pytest.raises(ConfigError) as error:
-        config_of(args, kind)
-    assert str(error.value) == f"{args.config}: server.prot: there is no such setting; did you mean server.port?"
-
-
-def test_verify_is_set_in_the_view(tmp_path: Path) -> None:
-    args = arguments(tmp_path, "index: {language: ar}")
-    args.verify = True
-    config = config_of(args, indexer.Config)
-    assert (config.index.language, config.index.verify) == ("ar", True)
-
-
-def test_paths_are_taken_from_the_file_by_whoever_owns_them(tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    args = arguments(tmp_path, "encoder: {model: model, cache: c}\nserver: {indexes: {one: i}, rankers: {two: /r}}")
-    full = settings.read(args.config)
-    assert (full.encoder.model, full.encoder.cache) == (str(tmp_path / "model"), str(tmp_path / "c"))
-    assert (full.server.indexes, full.server.rankers) == ({"one": str(tmp_path / "i")}, {"two": "/r"})
-    assert settings.convert({"encoder": {"model": "a-name"}}, "test").anchored(tmp_path).encoder.model == "a-name"
-
-
 @pytest.mark.parametrize(
     ("module", "command"), [("indexer", ["compact"]), ("eval", ["run", "trec", "--queries", "q", "--output", "o"])]
 )

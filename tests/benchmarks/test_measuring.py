@@ -1,15 +1,14 @@
-"""A row of figures says whether its target is met, if it has one."""
+"""What the benchmarks measure with."""
 
 from __future__ import annotations
 
-from benchmarks.measuring import Bounds, alone, in_turns, table
+from pathlib import Path
 
+import pytest
 
-def test_a_row_without_a_target_is_not_met() -> None:
-    lines = table(
-        [in_turns("a", "s", [1.0], [2.0]), *(alone("b", "s", value, Bounds(most=2.0)) for value in (1.0, 3.0))]
-    ).splitlines()[2:]
-    assert [line.split("|")[-2].strip() for line in lines] == ["–", "met", "MISSED"]
+from benchmarks.fuzz import TookTooLongError, bounded, finds, targets
+from benchmarks.measuring import Bounds, in_turns, table
+from benchmarks.verification import read_pairs
 
 
 def test_what_is_measured_in_turns_shows_medians_and_the_scatter_of_the_ratios() -> None:
@@ -28,3 +27,33 @@ def test_what_is_measured_in_turns_shows_medians_and_the_scatter_of_the_ratios()
         "| b | s | 20 | 10 | 2 [1–3] | ratio <= 1.5 | MISSED |",
         "| c | s | 10 | 5 | 2 |  | – |",
     ]
+
+
+TARGETS = {target.name: target for target in targets(None)}
+
+
+SECONDS = {"index webpages", "index cord19"}
+"""Targets that take some: what they read with takes its time to load."""
+
+
+@pytest.mark.inner
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.deep if name in SECONDS else ()) for name in sorted(TARGETS)]
+)
+def test_a_broken_input_is_answered_in_words(name: str) -> None:
+    assert finds(TARGETS[name], 0, 15 if name == "index webpages" else 60) == []
+
+
+@pytest.mark.inner
+def test_time_is_bounded() -> None:
+    with pytest.raises(TookTooLongError, match=r"more than 0\.05 s at "), bounded(0.05):
+        while True:
+            pass
+
+
+def test_the_pairs_of_the_examples_are_whole(examples: Path) -> None:
+    pairs = read_pairs(examples / "verdict-pairs.tsv")
+    assert len({pair.id for pair in pairs}) == len({pair.claim for pair in pairs}) == len(pairs) == 75
+    assert {pair.label for pair in pairs} == {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
+    assert all(pair.evidence and pair.kind for pair in pairs)
+    assert {pair.label for pair in pairs if pair.kind == "irrelevant"} == {"NOT ENOUGH INFO"}

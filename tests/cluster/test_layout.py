@@ -9,8 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from factseek.cluster import layout
 from factseek.retrieval.errors import IndexStateError
@@ -33,15 +31,6 @@ def read(folder: Path, change: Callable[[Any], object] = lambda raw: None) -> la
     change(raw)
     (folder / "shards.json").write_bytes(msgspec.json.encode(raw))
     return layout.read(folder)
-
-
-def test_a_description_is_read_as_it_is_written(tmp_path: Path) -> None:
-    shards = read(tmp_path)
-    (tmp_path / "shards.json").write_bytes(layout.encode(shards))
-    assert layout.read(tmp_path) == shards
-    paths, states = [shard.path for shard in shards.shards], [shard.manifest for shard in shards.shards]
-    assert layout.publish(tmp_path, paths, states) == layout.read(tmp_path)
-    assert [shard.folder(tmp_path) for shard in shards.shards] == [tmp_path / "shard-00", Path("/mnt/b/shard-01")]
 
 
 def test_all_shards_are_described_as_one_index(tmp_path: Path) -> None:
@@ -85,39 +74,13 @@ def test_a_spoiled_description_is_refused_in_one_line(tmp_path: Path, fault: str
     assert str(tmp_path / "shards.json") in caught.value.line
 
 
-def test_every_shard_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    with pytest.raises(IndexStateError, match=r"shard /.*/shard-00 lies in the folder of shard shard-00; each has"):
-        read(tmp_path, of(1, path=str(tmp_path / "shard-00")))
-    with pytest.raises(IndexStateError, match=r"lies in the folder of the index .* itself"):
-        read(tmp_path, of(1, path=str(tmp_path)))
-
-
 @pytest.mark.parametrize("path", sorted(set(OUTSIDE) - {"/etc/passwd"}))
 def test_a_path_that_is_none_of_factseeks_is_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(IndexStateError, match="not a path of a folder"):
         read(tmp_path, of(1, path=path))
 
 
-def test_a_missing_segment_is_named_with_its_shard(tmp_path: Path) -> None:
-    only_one = {"shards": [SHARDS["shards"][0]], "routing": "blake2b:1"}
-    read(tmp_path, lambda raw: raw.update(only_one))
-    with pytest.raises(IndexStateError, match="shard-00: is missing: it is a shard of the index"):
-        layout.open_leased(tmp_path)
-    (tmp_path / "shard-00").mkdir()
-    with pytest.raises(IndexStateError, match=r"another state than .*shards\.json says: it has no segment 000000"):
-        layout.open_leased(tmp_path)
-    (tmp_path / "shard-00/segments/000000").mkdir(parents=True)
-    shards, lease = layout.open_leased(tmp_path)
-    lease.close()
-    assert [shard.path for shard in shards.shards] == ["shard-00"]
-
-
 def test_a_docid_is_routed_as_it_always_was() -> None:
     docids = ["", "a", "MED-10", "\ud800", "ا"]
     assert [layout.owner(docid, 3) for docid in docids] == [0, 2, 1, 2, 0]
     assert {layout.owner(str(number), 7) for number in range(100)} == set(range(7))
-
-
-@given(st.text(), st.integers(1, 9))
-def test_every_docid_has_an_owner(docid: str, shards: int) -> None:
-    assert 0 <= layout.owner(docid, shards) < shards

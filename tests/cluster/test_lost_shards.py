@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -11,8 +10,6 @@ from factseek.cluster.build import build_shards
 from factseek.cluster.coordinator import ShardedState
 from factseek.cluster.rankings import CollectionTerms
 from factseek.indexer.build import BuildRequest
-from factseek.retrieval.domain import DocumentQuery, VectorQuery
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.lucene.index import PassageSearcher, Weights
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.index_state import IndexState
@@ -66,14 +63,3 @@ def test_a_shard_that_is_back_ranks_words_that_no_other_shard_has(tmp_path: Path
         hits = [shard.ranking("bm25", index.settings).search([query], 9)[0] for shard in state._states]
     assert all(hits)
     assert sorted(hit.docid for of_shard in hits for hit in of_shard) == [f"d{number}" for number in range(6)]
-
-
-def test_queries_and_errors_come_whole_to_another_process() -> None:
-    for query in (DocumentQuery("measles vaccine", "d1"), VectorQuery("measles", (0.5, 0.25))):
-        copy = pickle.loads(pickle.dumps(query))
-        assert (type(copy), str(copy)) == (type(query), str(query))
-    assert pickle.loads(pickle.dumps(DocumentQuery("measles", "d1"))).docid == "d1"
-    assert pickle.loads(pickle.dumps(VectorQuery("measles", (0.5,)))).vector == (0.5,)
-    error = IndexStateError("is gone", place="there", remedy="bring it back")
-    copy = pickle.loads(pickle.dumps(error))
-    assert (type(copy), copy.what, copy.place, copy.remedy) == (IndexStateError, "is gone", "there", "bring it back")

@@ -19,7 +19,7 @@ from factseek.cluster.actors import builder
 from factseek.cluster.build import build_here, build_shards
 from factseek.commands import main
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
-from factseek.retrieval.errors import MachineError, SourceError
+from factseek.retrieval.errors import MachineError
 from factseek.retrieval.search.opening import leased
 
 from ..retrieval.index.conftest import documents
@@ -128,25 +128,6 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str,
     assert f"{tmp_path}/there: " in again.stdout, again.stderr
     assert verify(tmp_path / "there", CONFIG).documents == 6000
     assert verify(tmp_path / "there", CONFIG).faults == {}
-
-
-@pytest.mark.deep
-def test_what_contradicts_a_document_is_one_line(ray_cluster: str, tmp_path: Path) -> None:
-    first, second = written(tmp_path, "a.jsonl", many(9)), written(tmp_path, "b.jsonl", many(9, "second"))
-    built(tmp_path / "index", first, ray_cluster, dense=False)
-    with pytest.raises(SourceError, match=r"b\.jsonl:\d: docid 'd000\d' stands at .*a\.jsonl:\d already, with other"):
-        built(tmp_path / "index", second, ray_cluster, "append", dense=False)
-    assert verify(tmp_path / "index", CONFIG).faults == {}
-
-
-@pytest.mark.deep
-def test_a_cluster_without_room_leaves_nothing(ray_cluster: str, tmp_path: Path) -> None:
-    source = written(tmp_path, "a.jsonl", many(9))
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", dense=False)
-    with pytest.raises(MachineError) as raised:
-        build_shards(request, 3, CONFIG, builder(settings(ray_cluster, cpus=100)))
-    assert "too few for 3 builders of shards that reserve 100 each; add nodes with ray start" in str(raised.value)
-    assert not (tmp_path / "index").exists()
 
 
 @pytest.mark.deep

@@ -19,14 +19,13 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from factseek.cluster.actors import actor_name, check_opens, replicas_of, running, stop
-from factseek.cluster.build import reshard
+from factseek.cluster.actors import check_opens, replicas_of, stop
 from factseek.commands import main
 from factseek.retrieval.errors import MachineError
 from factseek.retrieval.search.index import Index
 
 from ..server.ending import end
-from .conftest import CONFIG, node_without_the_package, settings
+from .conftest import CONFIG, settings
 
 pytestmark = pytest.mark.real
 READY_SECONDS = 180
@@ -127,15 +126,6 @@ def test_a_cluster_that_is_not_there(
 
 
 @pytest.mark.deep
-def test_a_cluster_that_is_not_named(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    if find_spec("ray") is None:
-        pytest.skip("needs the extra ray")
-    assert main(["cluster", "status", "--index", str(folders[1])]) == 2
-    line = "factseek: cluster.address: is not set; name the cluster with --ray HOST:PORT\n"
-    assert capsys.readouterr().err == line
-
-
-@pytest.mark.deep
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -150,18 +140,6 @@ def test_too_little_for_the_replicas(
 ) -> None:
     with pytest.raises(MachineError, match=f"^{message}$"):
         check_opens(folders[1], CONFIG, settings(ray_cluster, **options))
-
-
-@pytest.mark.deep
-def test_a_replica_that_no_node_has_room_for(ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path) -> None:
-    """Twelve processors are free, four on each of three nodes: Ray would wait for a node that never comes."""
-    reshard(shutil.copytree(folders[1], tmp_path / "few"), 2, CONFIG)
-    with pytest.raises(MachineError) as raised:
-        check_opens(tmp_path / "few", CONFIG, settings(ray_cluster, cpus=5))
-    assert str(raised.value) == (
-        "cluster.cpus: no node has room for any of 2 replicas of shards that reserve 5 processors each; the largest "
-        "has 4; add a larger node with ray start --address, or reserve fewer"
-    )
 
 
 @pytest.mark.deep
@@ -181,40 +159,6 @@ def test_a_shard_that_is_not_there_is_one_line_before_anything_is_served(
         f"factseek: {folder}/shard-01: is missing, on node N; "
         "copy the shard to this path of the node, or share its disk"
     )
-
-
-@pytest.mark.deep
-def test_a_node_without_the_package_is_one_line(
-    nodes: Any, ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path
-) -> None:
-    lacking = node_without_the_package(nodes, tmp_path)
-    cluster = settings(ray_cluster, replicas=4)
-    try:
-        with pytest.raises(MachineError) as raised:
-            check_opens(folders[1], CONFIG, cluster)
-    finally:
-        stop(folders[1], cluster)
-        nodes.remove_node(lacking)
-    assert raised.value.what == (
-        "cannot be opened on a node of the cluster, which lacks a package (No module named 'factseek')"
-    )
-    assert raised.value.place in {f"shard-0{number}" for number in range(3)}
-
-
-@pytest.mark.deep
-def test_processes_of_former_shards_end(ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path) -> None:
-    folder, cluster = tmp_path / "fewer", settings(ray_cluster)
-    shutil.copytree(folders[1], folder)
-    check_opens(folder, CONFIG, cluster)
-    assert [replica.alive for replica in replicas_of(folder, cluster)] == [True] * 3
-    reshard(folder, 2, CONFIG)
-    check_opens(folder, CONFIG, cluster)
-    assert sorted(running(folder)) == [actor_name(folder, f"shard-0{number}", 0) for number in range(3)]
-    until = time.monotonic() + 120
-    while len(running(folder)) > 2 and time.monotonic() < until:
-        time.sleep(0.5)
-    assert sorted(running(folder)) == [actor_name(folder, f"shard-0{number}", 0) for number in range(2)]
-    stop(folder, cluster)
 
 
 @pytest.mark.deep

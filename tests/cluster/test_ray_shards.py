@@ -7,7 +7,6 @@ import itertools
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from factseek.cluster import actors, layout
+from factseek.cluster import layout
 from factseek.cluster.actors import replicas_of, stop
-from factseek.cluster.coordinator import ShardLostError
 from factseek.cluster.ray_cluster import connect, disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.retrieval.domain import Filter
@@ -68,32 +66,6 @@ def test_answers_are_those_of_one_index(ray_cluster: str, folders: tuple[Path, P
         query, asked = index.like("d1", Search(k=5))
         assert remote.search([query], asked) == index.search([query], asked)
         assert remote.count(query, asked) == index.count(query, asked)
-
-
-def test_a_walk_over_documents_asks_for_each_once(
-    ray_cluster: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sharded, cluster, at_once = folders[1], settings(ray_cluster), 3
-    monkeypatch.setattr(actors, "DOCUMENTS_AT_ONCE", at_once)
-    with Index(sharded, CONFIG) as here, on_cluster(sharded, cluster) as remote:
-        for where in (None, Filter(topic=("T0", "T1"))):
-            asked = [replica.answered for replica in replicas_of(sharded, cluster)]
-            there = list(remote.documents(where))
-            assert there == list(here.documents(where))
-            questions = [replica.answered for replica in replicas_of(sharded, cluster)]
-            of_shards = Counter(layout.owner(document.docid, 3) for document in there)
-            for shard, (before, after) in enumerate(zip(asked, questions, strict=True)):
-                assert after - before == -(-of_shards[shard] // at_once) + 1
-
-
-def test_a_hybrid_search_asks_each_shard_once(ray_cluster: str, folders: tuple[Path, Path]) -> None:
-    sharded, cluster, asked = folders[1], settings(ray_cluster), Search(retriever="hybrid")
-    with on_cluster(sharded, cluster) as remote:
-        hits = remote.search(QUERIES[:1], asked)  # the statistics of its terms are remembered
-        before = [replica.answered for replica in replicas_of(sharded, cluster)]
-        assert remote.search(QUERIES[:1], asked) == hits
-        after = [replica.answered for replica in replicas_of(sharded, cluster)]
-        assert [later - earlier for earlier, later in zip(before, after, strict=True)] == [1, 1, 1]
 
 
 def test_java_keeps_its_handlers_of_faults(ray_cluster: str, folders: tuple[Path, Path]) -> None:
@@ -157,16 +129,6 @@ def test_a_shard_that_is_lost_is_named_and_comes_back(ray_cluster: str, folders:
                     break
             time.sleep(0.2)
         assert seen[-1] == []
-
-
-def test_a_search_that_needs_every_shard_fails_without_one(ray_cluster: str, folders: tuple[Path, Path]) -> None:
-    cluster = settings(ray_cluster, require_all=True, ask_seconds=10)
-    with on_cluster(folders[1], cluster) as remote:
-        asked = Search(k=3, retriever="bm25")
-        assert remote.search(["rain"], asked)[0]
-        stop(folders[1], cluster)
-        with pytest.raises(ShardLostError, match=r"^shard-0[0-2]: does not answer \("):
-            remote.search(["rain"], asked)
 
 
 def test_a_change_is_there_for_the_next_who_opens(ray_cluster: str, folders: tuple[Path, Path]) -> None:

@@ -15,11 +15,10 @@ from factseek import commands
 from factseek.cluster import layout
 from factseek.cluster.build import build_here, build_shards, repair, reshard, shard, unshard
 from factseek.indexer import compaction, deletion, snapshot
-from factseek.indexer.aliases import point
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
 from factseek.indexer.queue import Queue
 from factseek.retrieval.dense.vectors import read_vectors
-from factseek.retrieval.errors import IndexStateError, SourceError, UserError
+from factseek.retrieval.errors import IndexStateError, SourceError
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.opening import leased, published
@@ -28,7 +27,7 @@ from factseek.retrieval.search.snapshot import Snapshot
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.documents import SegmentDocuments
 from factseek.retrieval.store.manifest import DOCUMENTS
-from factseek.settings import Config, convert
+from factseek.settings import Config
 
 from .verbs import CONFIG, State, build, compact, delete, divide, exported, passages, verify, written
 
@@ -79,16 +78,6 @@ def test_a_shard_is_not_written_alone(tmp_path: Path) -> None:
     assert delete(index, ["d1"]).documents == 1
 
 
-def test_a_work_that_cannot_open_leaves_no_build_behind(tmp_path: Path) -> None:
-    index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
-    built(index, first, shards=3)
-    (documents,) = (index / "shard-01").glob("segments/*/documents.sqlite")
-    documents.unlink()
-    with pytest.raises(IndexStateError, match=r"documents\.sqlite"):
-        built(index, first, "append")
-    assert not list(index.glob("**/build"))
-
-
 def test_the_same_document_is_no_other_in_any_shard(tmp_path: Path) -> None:
     index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
     built(index, first, shards=3)
@@ -123,23 +112,6 @@ def test_an_interrupted_build_goes_on(tmp_path: Path) -> None:
     assert {path: path.stat().st_ino for path in finished} == finished
     assert exported(index) == FIRST
     check_owners(index)
-
-
-def test_what_a_build_of_other_sources_left_is_not_taken_over(tmp_path: Path) -> None:
-    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False)
-    interrupted(request, 2, 1)
-    written(tmp_path, "first.jsonl", CHANGED)
-    build_shards(request, 2, CONFIG)
-    assert exported(index) == CHANGED
-    assert verify(index, CONFIG).faults == {}
-
-
-def test_a_build_that_fails_leaves_no_folder(tmp_path: Path) -> None:
-    empty = written(tmp_path, "bad.jsonl", {"": "no docid"})
-    with pytest.raises(SourceError):
-        built(tmp_path / "index", empty, shards=3)
-    assert not (tmp_path / "index").exists()
 
 
 def test_a_change_that_was_interrupted_is_undone(tmp_path: Path) -> None:
@@ -188,21 +160,6 @@ def test_resharding_copies_documents_and_vectors(tmp_path: Path) -> None:
         assert sorted({path.name for path in index.iterdir()} - {"lock", "segments"}) == left
 
 
-def test_readers_keep_what_they_have_opened_while_an_index_is_divided(tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    built(index, written(tmp_path, "first.jsonl", FIRST))
-    shard(index, 2, CONFIG)
-    shards, lease = layout.open_leased(index)
-    unshard(index, CONFIG)
-    for part in shards.shards:
-        snap = Snapshot(part.folder(index), CONFIG, None, manifest=part.manifest)  # type: ignore[arg-type]
-        assert len(list(snap.documents())) == part.manifest.documents
-        snap.close()
-    lease.close()
-    delete(index, ["nope"])
-    assert sorted(path.name for path in index.iterdir()) == ["lock", "manifest.json", "segments"]
-
-
 def test_what_takes_no_shards_says_so(tmp_path: Path) -> None:
     index, snap = tmp_path / "index", tmp_path / "snap"
     built(tmp_path / "whole", written(tmp_path, "first.jsonl", FIRST))
@@ -247,53 +204,6 @@ def test_a_damaged_shard_is_mended(tmp_path: Path) -> None:
     assert exported(index) == FIRST
 
 
-Refused = tuple[Callable[[Path], object], str]
-REFUSED: dict[str, Refused] = {
-    "no verb": (lambda index: built(index, index.parent / "first.jsonl", shards=3), "there is an index already"),
-    "another number": (
-        lambda index: built(index, index.parent / "first.jsonl", "append", 4),
-        "index: has 3 shards; leave out --shards 4; factseek reshard makes 4 of it",
-    ),
-    "of a whole index": (
-        lambda index: built(index.parent / "whole", index.parent / "first.jsonl", "update", 2),
-        "whole: has no shards; leave out --shards 2; factseek shard makes 2 of it",
-    ),
-    "sharded twice": (lambda index: shard(index, 2, CONFIG), "has 3 shards already; factseek reshard makes another"),
-    "not sharded": (lambda index: unshard(index.parent / "whole", CONFIG), "has no shards; factseek shard makes some"),
-    "too few": (lambda index: reshard(index, 0, CONFIG), "--shards 0: give a number of shards from 1 to 1000"),
-    "a shard alone": (lambda index: deletion.delete(index / "shard-01", ["d1"]), "shard-01: is a part of the index"),
-}
-
-
-@pytest.fixture(scope="module")
-def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sharded")
-    first = written(folder, "first.jsonl", {"a": "Ice.", "b": "Sun.", "c": "Sea."})
-    built(folder / "index", first, shards=3)
-    built(folder / "whole", first)
-    return folder / "index"
-
-
-@pytest.mark.parametrize("mistake", REFUSED)
-def test_a_mistake_is_told_in_one_line(sharded: Path, mistake: str) -> None:
-    before = layout.read(sharded)
-    call, message = REFUSED[mistake]
-    with pytest.raises(UserError) as caught:
-        call(sharded)
-    assert message in caught.value.line
-    assert layout.read(sharded) == before
-
-
-def test_a_missing_shard_stops_a_writer(sharded: Path) -> None:
-    (sharded / "shard-01").rename(sharded / "away")
-    with pytest.raises(
-        IndexStateError, match=r"shard-01: is missing: it is a shard of the index .*; bring back its fol"
-    ):
-        delete(sharded, ["a"])
-    (sharded / "away").rename(sharded / "shard-01")
-    assert verify(sharded, CONFIG).faults == {}
-
-
 def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     assert commands.main([str(argument) for argument in arguments]) == 0
     return capsys.readouterr().out
@@ -334,24 +244,6 @@ def test_an_index_is_read_while_it_is_divided(tmp_path: Path) -> None:
     assert reads > 3
 
 
-def test_an_alias_stands_for_an_index_in_shards(sharded: Path, tmp_path: Path) -> None:
-    point(tmp_path / "alias", sharded)
-    assert delete(tmp_path / "alias", ["nope"]).unknown == ("nope",)
-    assert exported(tmp_path / "alias") == exported(sharded)
-    with pytest.raises(IndexStateError, match="is a part of the index"):
-        deletion.delete(tmp_path / "alias" / "shard-00", ["a"])
-
-
-def test_a_view_is_added_to_every_shard(tmp_path: Path) -> None:
-    index, config = tmp_path / "index", convert({"index": {"words": False}}, "test")
-    source = written(tmp_path, "first.jsonl", {"a": "Ice.", "b": "Sun."})
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False), config, 3)
-    assert all("words" not in part.manifest.views for part in layout.read(index).shards)
-    compact(index, CONFIG, add=["words"])
-    assert all("words" in part.manifest.views for part in layout.read(index).shards)
-    assert verify(index, CONFIG).faults == {}
-
-
 def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
     index, elsewhere = tmp_path / "index", tmp_path / "elsewhere"
     built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
@@ -364,17 +256,6 @@ def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
     assert not elsewhere.exists()
     assert exported(index) == FIRST | CHANGED
     assert verify(index, CONFIG).faults == {}
-
-
-def test_a_shard_that_is_named_by_its_whole_path_is_not_swept_away(tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
-    kept = index / "shard-01.kept"
-    shutil.copytree(index / "shard-01", kept)
-    redirected(index, (index / "shard-01").resolve())
-    built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
-    assert exported(index) == FIRST | CHANGED
-    assert (kept / "manifest.json").exists()
 
 
 def redirected(index: Path, path: Path) -> None:
@@ -399,12 +280,3 @@ def test_a_path_that_leads_to_another_index_leaves_that_as_it_was(tmp_path: Path
     assert verify(other, CONFIG).faults == {}
     redirected(index, index / "shard-01")
     assert exported(index) == FIRST
-
-
-def test_two_shards_do_not_share_a_folder(tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
-    shutil.rmtree(index / "shard-01")
-    (index / "shard-01").symlink_to("shard-00")
-    with pytest.raises(IndexStateError, match="shard shard-01 lies in the folder of shard shard-00; each has a folder"):
-        Index(index, CONFIG)

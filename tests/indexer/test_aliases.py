@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import threading
 from collections.abc import Callable
@@ -13,7 +12,6 @@ import pytest
 
 from factseek.indexer.aliases import point
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
 from factseek.server.app import create_app
@@ -64,15 +62,6 @@ def test_an_open_index_stays_what_it_was(folders: Path) -> None:
         point(folders / "current", folders / "tuesday")
         assert [hit.docid for hit in index.search(["news"])[0]] == ["monday"]
         assert index.document("monday").text == "the news of monday"
-
-
-def test_an_alias_of_an_alias_is_one_of_the_index(folders: Path) -> None:
-    point(folders / "current", folders / "monday")
-    point(folders / "latest", folders / "current")
-    point(folders / "current", folders / "latest")
-    assert os.path.realpath(folders / "latest") == os.path.realpath(folders / "monday")
-    point(folders / "current", folders / "tuesday")
-    assert (docids_of(folders / "latest"), docids_of(folders / "current")) == (["monday"], ["tuesday"])
 
 
 @pytest.mark.parametrize(
@@ -141,9 +130,3 @@ def test_a_served_alias_is_pointed_over_http_while_it_answers(folders: Path) -> 
         assert client.put("/v1/aliases/current", json={"index": "monday"}).status_code == 401
     finally:
         keeper.stop()
-
-
-def test_what_is_no_folder_is_said(folders: Path) -> None:
-    (folders / "file").write_text("x")
-    with pytest.raises(IndexStateError, match="is no alias: it stands there itself"):
-        point(folders / "file", folders / "monday")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from factseek.indexer import journal as journals
-from factseek.indexer.build import Verb
 from factseek.indexer.lock import locked
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import ConfigError, IndexStateError, SourceError
+from factseek.retrieval.errors import IndexStateError, SourceError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests
@@ -87,35 +82,6 @@ def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl)
     assert build_jsonl(write_jsonl("two.jsonl", DOCUMENTS), verb="overwrite").duplicates == 0
 
 
-@pytest.mark.parametrize("verb", ["append", "update"])
-def test_nothing_new_is_not_published(tmp_path: Path, write_jsonl, build_jsonl, verb: Verb) -> None:
-    source = write_jsonl("docs.jsonl", DOCUMENTS)
-    build_jsonl(source)
-    before = (tmp_path / "index" / "manifest.json").stat()
-    report = build_jsonl(source, verb=verb)
-    assert (report.documents, report.duplicates, len(report.manifest.segments)) == (0, 6, 1)
-    assert (tmp_path / "index" / "manifest.json").stat() == before
-    assert not (tmp_path / "index" / "build").exists()
-
-
-def test_the_same_docid_with_other_content_in_one_source(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    source = write_jsonl("docs.jsonl", [DOCUMENTS[0], DOCUMENTS[0], {**DOCUMENTS[0], "text": "Other."}])
-    with pytest.raises(SourceError) as error:
-        build_jsonl(source)
-    assert f"{source}:3: docid 'd0' stands at {source}:1 already, with other content" in str(error.value)
-    assert not (tmp_path / "index" / "manifest.json").exists()
-    report = build_jsonl(source, build={"skip_bad_lines": 1})
-    assert (report.documents, report.duplicates, report.bad_lines.count) == (1, 1, 1)
-
-
-def test_an_update_that_contradicts_itself(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS))
-    source = write_jsonl("new.jsonl", [DOCUMENTS[0], {**DOCUMENTS[0], "text": "Other."}])
-    with pytest.raises(SourceError) as error:
-        build_jsonl(source, verb="update")
-    assert f"{source}:2: docid 'd0' stands at {source}:1 already, with other content" in str(error.value)
-
-
 def test_a_source_without_documents(tmp_path: Path, build_jsonl) -> None:
     source = tmp_path / "blank.jsonl"
     source.write_text("\n\n", "utf-8")
@@ -124,14 +90,6 @@ def test_a_source_without_documents(tmp_path: Path, build_jsonl) -> None:
     assert str(error.value) == f"{source}: no jsonl document was found"
     with pytest.raises(IndexStateError, match="there is no index; build one with"):
         Index(tmp_path / "index")
-
-
-def test_unknown_kind_and_analyzer(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    source = write_jsonl("docs.jsonl", DOCUMENTS)
-    with pytest.raises(SourceError, match=r"^unknown kind of source 'tweets'; the kinds are beir, claimreview, "):
-        build_jsonl(source, kind="tweets")
-    with pytest.raises(ConfigError, match=r"^index\.analyzer: there is no analyzer 'klingon'; there are arabic, "):
-        build_jsonl(source, index={"analyzer": "klingon"})
 
 
 def test_a_second_writer_is_told_who_writes(tmp_path: Path, write_jsonl, build_jsonl) -> None:
@@ -163,17 +121,6 @@ def journal(tmp_path: Path) -> journals.Journal:
 
     path = tmp_path / "index" / manifests.BUILD / journals.NAME
     return msgspec.json.decode(path.read_bytes(), type=journals.Journal)
-
-
-def test_a_mended_line_lets_the_build_go_on(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    small = {"index": {"segment_passages": 2}}
-    with pytest.raises(SourceError):
-        build_jsonl(write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": ""}]), **small)
-    report = build_jsonl(write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": "d7", "text": "Mended."}]), **small)
-    assert report.resumed
-    assert (report.documents, len(report.manifest.segments)) == (7, 4)
-    (mended,) = found(tmp_path / "index", "mended")
-    assert mended.docid == "d7"
 
 
 def test_a_build_of_changed_documents_begins_anew(tmp_path: Path, write_jsonl, build_jsonl) -> None:
@@ -209,62 +156,6 @@ def test_what_a_refused_update_wrote_is_not_published_by_a_later_one(tmp_path: P
         assert sorted(index.docids()) == [document["docid"] for document in DOCUMENTS]
 
 
-def test_an_unfinished_build_of_something_else_is_given_up(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    with pytest.raises(SourceError):
-        build_jsonl(write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": ""}]), index={"segment_passages": 2})
-    report = build_jsonl(write_jsonl("other.jsonl", DOCUMENTS[:2]))
-    assert (report.resumed, report.documents) == (False, 2)
-    assert [path.name for path in (tmp_path / "index" / "segments").iterdir()] == ["000000"]
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("seconds", [0.0, 0.15, 0.3, 0.6])
-def test_a_killed_build_goes_on_and_ends_like_one_that_was_not(
-    tmp_path: Path, write_jsonl, build_jsonl, seconds: float
-) -> None:
-    many = [{"docid": f"d{i}", "text": f"{TEXTS[i % 6]} Number {i}."} for i in range(3000)]
-    source = write_jsonl("docs.jsonl", many)
-    config = tmp_path / "config.yaml"
-    config.write_text("index: {segment_passages: 500}\n", "utf-8")
-    command = [sys.executable, "-m", "factseek", "index", "jsonl", str(source), "--no-dense", "--config", str(config)]
-    killed = subprocess.Popen([*command, "--index", str(tmp_path / "index")], stderr=subprocess.DEVNULL)
-    progress = tmp_path / "index" / manifests.BUILD / journals.NAME
-    deadline = time.monotonic() + 30
-    while not progress.exists() and killed.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
-    time.sleep(seconds)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
-    subprocess.run([*command, "--index", str(tmp_path / "index"), *again(tmp_path)], check=True, capture_output=True)
-    subprocess.run([*command, "--index", str(tmp_path / "fresh")], check=True, capture_output=True)
-    resumed, fresh = manifests.read(tmp_path / "index"), manifests.read(tmp_path / "fresh")
-    assert [(s.name, s.documents) for s in resumed.segments] == [(s.name, s.documents) for s in fresh.segments]
-    assert found(tmp_path / "index", "measles 17", k=50) == found(tmp_path / "fresh", "measles 17", k=50)
-    assert not (tmp_path / "index" / manifests.BUILD).exists()
-
-
 def again(tmp_path: Path) -> list[str]:
     """A build that was done before it could be killed has to be overwritten."""
     return ["--overwrite"] if (tmp_path / "index" / manifests.NAME).exists() else []
-
-
-def test_a_full_disk_is_said_in_one_line_and_loses_nothing(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("a file system of a given size can only be mounted by root")
-    try:
-        source = write_jsonl("docs.jsonl", [{"docid": f"x{i}", "text": TEXTS[i % 6] * 20} for i in range(20_000)])
-        first = write_jsonl("first.jsonl", DOCUMENTS)
-        command = [sys.executable, "-m", "factseek", "index", "jsonl", "--no-dense", "--index", str(disk / "index")]
-        subprocess.run([*command, str(first)], check=True, capture_output=True)
-        ran = subprocess.run([*command, "--append", str(source)], capture_output=True, text=True, check=False)
-        assert ran.returncode == 2, ran.stderr
-        lines = [line for line in ran.stderr.splitlines() if not line.startswith("reading: ")]  # where that takes long
-        assert lines == [f"factseek: {disk / 'index'}: the disk is full; make room and run the same command again"]
-        assert [hit.docid for hit in found(disk / "index", "measles", k=1)] == ["d3"]
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)

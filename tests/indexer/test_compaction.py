@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from factseek import commands
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact, surplus, worth_merging
 from factseek.indexer.deletion import delete
-from factseek.indexer.lock import locked
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests
@@ -116,94 +113,6 @@ def test_what_was_deleted_to_the_last_leaves_an_empty_index_that_grows_again(tmp
         build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="append"), Config())
     assert [segment.name for segment in manifests.read(index).segments] == ["000001"]
     assert answers(index, Config())[0][1][0].docid in {"d0", "d1", "d2"}
-
-
-def test_a_reader_keeps_its_files_until_it_is_closed(tmp_path: Path) -> None:
-    config = convert({"index": {"segment_passages": 10}}, "test")
-    grown(tmp_path, config, dense=False)
-    index = tmp_path / "index"
-    expected = answers(index, config)
-    reader = Index(index, config)  # nothing but the manifest is read yet
-    compact(index, Config())
-    assert len(list((index / "segments").iterdir())) == 6
-    assert [reader.search(QUERIES, Search(k=50))] == expected
-    reader.close()
-    delete(index, ["d5"])
-    assert [path.name for path in (index / "segments").iterdir()] == ["000005"]
-
-
-def test_damaged_files_are_not_copied(tmp_path: Path) -> None:
-    config = convert({"index": {"segment_passages": 10}}, "test")
-    grown(tmp_path, config, dense=False)
-    index = tmp_path / "index"
-    before = manifests.read(index)
-    damaged = index / "segments" / "000001" / "documents.sqlite"
-    content = bytearray(damaged.read_bytes())
-    content[-1] ^= 1
-    damaged.write_bytes(content)
-    with pytest.raises(IndexStateError) as error:
-        compact(index, Config())
-    assert str(error.value) == (
-        f"{damaged}: has changed: its SHA-256 is not that of the manifest; "
-        "mend it with factseek verify-index --repair, or restore a snapshot"
-    )
-    assert manifests.read(index) == before
-
-
-def test_a_compaction_needs_the_lock_and_an_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexStateError, match="there is no index"):
-        compact(tmp_path / "index", Config())
-    grown(tmp_path, Config(), dense=False)
-    with locked(tmp_path / "index"), pytest.raises(IndexStateError, match="is being written by process"):
-        compact(tmp_path / "index", Config())
-
-
-def test_too_many_segments_are_merged_by_an_append(tmp_path: Path) -> None:
-    config = convert({"index": {"max_segments": 3}}, "test")
-    index, counts = tmp_path / "index", []
-    for i, document in enumerate(DOCUMENTS[:9]):
-        source = write(tmp_path, f"{i}.jsonl", [document])
-        verb = "append" if i else ""
-        report = build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=False), config)
-        assert report.manifest == manifests.read(index)
-        counts.append(([segment.documents for segment in report.manifest.segments], report.merged))
-    assert counts == [
-        ([1], 0),
-        ([1, 1], 0),
-        ([1, 1, 1], 0),
-        ([4], 3),
-        ([4, 1], 0),
-        ([4, 1, 1], 0),
-        ([4, 3], 2),
-        ([4, 3, 1], 0),
-        ([4, 3, 2], 1),
-    ]
-    assert answers(index, config) == answers(fresh(tmp_path, DOCUMENTS[:9], config, dense=False), config)
-
-
-def test_an_append_stands_when_segments_cannot_be_merged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    index, config = tmp_path / "index", tmp_path / "config.yaml"
-    config.write_text("index: {max_segments: 1}\n", "utf-8")
-    first, second = (write(tmp_path, f"{i}.jsonl", [DOCUMENTS[i]]) for i in range(2))
-    options = ["--index", str(index), "--no-dense", "--config", str(config)]
-    assert commands.main(["index", "jsonl", str(first), *options]) == 0
-    damaged = index / "segments" / "000000" / "documents.sqlite"
-    content = bytearray(damaged.read_bytes())
-    content[-1_000] = 0xFF  # where nothing stands, and outside of the sample that is compared when it is opened
-    damaged.write_bytes(content)
-    capsys.readouterr()
-    assert commands.main(["index", "jsonl", str(second), *options, "--append"]) == 0
-    assert capsys.readouterr().err == (
-        f"the segments could not be merged: {damaged}: has changed: its SHA-256 is not that of the manifest; "
-        "mend it with factseek verify-index --repair, or restore a snapshot\n"
-    )
-    assert manifests.read(index).documents == 2
-    assert commands.main(["verify-index", "--repair", *options[:2]]) == 0
-    third = write(tmp_path, "2.jsonl", [DOCUMENTS[2]])
-    capsys.readouterr()
-    assert commands.main(["index", "jsonl", str(third), *options, "--append"]) == 0
-    assert capsys.readouterr().err == "small segments were merged; segments now: 1\n"
-    assert [segment.documents for segment in manifests.read(index).segments] == [3]
 
 
 def segment(name: str, passages: int, *, deleted: int = 0, kind: str = "jsonl") -> SegmentInfo:

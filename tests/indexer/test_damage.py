@@ -99,16 +99,6 @@ def test_damage_is_named_and_found(whole: Path, tmp_path: Path, how: str) -> Non
                 break
 
 
-def test_what_can_be_made_again_is(whole: Path, tmp_path: Path) -> None:
-    for file in files(whole):
-        folder = Path(shutil.copytree(whole, tmp_path / "index"))
-        if content := (folder / file).read_bytes():
-            (folder / file).write_bytes(bytes(len(content)))
-            done = repair(folder, CONFIG)
-            assert bool(done.left) == file.endswith("documents.sqlite"), file
-        shutil.rmtree(folder)
-
-
 def swapped(folder: Path, file: str, aside: Path) -> None:
     """Let a file, or a folder, of two segments change places."""
     first, second = (folder / "segments" / name / file for name in ("000000", "000001"))

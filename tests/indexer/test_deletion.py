@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from factseek import commands
 from factseek.indexer.deletion import delete
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import IndexStateError, NotFoundError, SourceError
+from factseek.retrieval.errors import NotFoundError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests
@@ -82,49 +81,6 @@ def test_a_deleted_document_can_come_back(tmp_path: Path, write_jsonl, build_jso
         assert "b" in found(folder, retriever)
 
 
-def test_the_surviving_documents_score_as_in_a_fresh_index_by_dense_retrieval(
-    tmp_path: Path, write_jsonl, build_jsonl
-) -> None:
-    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), dense=True)
-    delete(tmp_path / "index", ["a"])
-    with Index(tmp_path / "index") as index:
-        changed = index.search(["measles"], Search(retriever="dense"))
-    build_jsonl(write_jsonl("rest.jsonl", DOCUMENTS[1:]), verb="overwrite", dense=True)
-    with Index(tmp_path / "index") as index:
-        assert index.search(["measles"], Search(retriever="dense")) == changed
-
-
-@pytest.mark.parametrize("where", [None, Filter(topic=("T",))])
-def test_what_may_be_found_is_looked_up_once(tmp_path: Path, write_jsonl, build_jsonl, where: Filter | None) -> None:
-    """Not for each search: among many documents that would take longer than the search."""
-    segment = build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), dense=True).manifest.segments[0]
-    delete(tmp_path / "index", ["a"])
-    documents = tmp_path / "index" / "segments" / segment.name / "documents.sqlite"
-    asked = Search(retriever="dense", where=where)
-    with Index(tmp_path / "index") as index, ThreadPoolExecutor(1) as another_thread:
-        first = index.search(["measles"], asked)
-        documents.rename(tmp_path / "away")  # whoever comes anew to read it will not find it
-        assert another_thread.submit(index.search, ["measles"], asked).result() == first
-        assert {hit.docid for hit in first[0]} == {"b", "c", "d"}
-
-
-def test_an_update_that_repeats_a_docid_with_other_content_is_refused(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS))
-    before = manifests.read(tmp_path / "index")
-    twice = write_jsonl("twice.jsonl", [{"docid": "a", "text": "One."}, {"docid": "a", "text": "Two."}])
-    with pytest.raises(SourceError, match=r"twice\.jsonl:2: docid 'a' stands at .*twice\.jsonl:1 already"):
-        build_jsonl(twice, verb="update")
-    assert manifests.read(tmp_path / "index") == before
-
-
-def test_a_reader_keeps_the_snapshot_that_it_opened(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS))
-    with Index(tmp_path / "index") as index:
-        before = index.search(["measles"])
-        delete(tmp_path / "index", ["a", "b"])
-        assert index.search(["measles"]) == before
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_the_commands(encoding: str, tmp_path: Path, write_jsonl, capsys: pytest.CaptureFixture[str]) -> None:
     source, folder = str(write_jsonl("docs.jsonl", DOCUMENTS)), str(tmp_path / "index")
@@ -140,8 +96,3 @@ def test_the_commands(encoding: str, tmp_path: Path, write_jsonl, capsys: pytest
     assert capsys.readouterr().err == (
         "factseek: name the documents to delete, a file of docids with --from-file, or a --filter\n"
     )
-
-
-def test_there_has_to_be_an_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexStateError, match="there is no index"):
-        delete(tmp_path / "nothing", ["a"])

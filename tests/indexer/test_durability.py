@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from factseek.cluster import build as of_shards
 from factseek.cluster import layout
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
@@ -105,21 +104,3 @@ def test_nothing_is_published_that_is_not_on_the_disk(tmp_path: Path, disk: Disk
         disk.on = False
     assert disk.missed == []
     assert disk.published == 10
-
-
-def test_no_shard_is_published_that_is_not_on_the_disk(tmp_path: Path, disk: Disk) -> None:
-    index = tmp_path / "index"
-    source = write(tmp_path, "docs.jsonl", DOCUMENTS)
-    changed = write(tmp_path, "changed.jsonl", [{**DOCUMENTS[0], "text": "Changed."}])
-    disk.on = True
-    try:
-        of_shards.build_shards(BuildRequest(kind="jsonl", sources=(source,), folder=index), 2, CONFIG)
-        of_shards.build_shards(BuildRequest(kind="jsonl", sources=(changed,), folder=index, verb="update"), 0, CONFIG)
-        of_shards.delete(index, ["d1", "d2"])
-        of_shards.reshard(index, 3, CONFIG)
-        of_shards.unshard(index, CONFIG)
-        of_shards.shard(index, 40, CONFIG)  # more than documents: some are empty
-    finally:
-        disk.on = False
-    assert disk.missed == []
-    assert disk.published > 50

@@ -12,9 +12,8 @@ import pytest
 
 from factseek import commands
 from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.deletion import delete
 from factseek.indexer.export import export, export_to
-from factseek.retrieval.domain import Document, Filter
+from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import IndexStateError, QueryError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store.documents import checksum
@@ -56,41 +55,6 @@ def test_every_kind_of_the_example_survives(tmp_path: Path, root: Path) -> None:
     export_to(index, tmp_path / "out.jsonl")
     imported(tmp_path / "out.jsonl", tmp_path / "again", language="ar")
     assert documents(tmp_path / "again") == documents(index)
-
-
-ODD = [
-    {"docid": "spaces", "title": " T ", "text": " \n", "url": " u ", "source": " s "},
-    {"docid": "nothing", "text": "", "title": ""},
-    {"docid": "عربي/😀", "text": "2019 07", "language": ""},
-    {
-        "docid": "007",
-        "text": "x\u2028y",
-        "metadata": {"docid": 1, "_id": "a", "contents": None, "metadata": {"z": [1.5]}},
-    },
-    {"docid": "date", "text": "x", "date": "1999-13"},
-    {"docid": "host", "text": "x", "url": "https://example.org/a", "source": ""},
-]
-
-
-def test_documents_that_no_reader_would_make_survive(tmp_path: Path) -> None:
-    rows = []
-    for odd in ODD:
-        document = Document(**{"text": "", **odd})
-        rows.append({**document._asdict(), "metadata": dict(document.metadata), "checksum": checksum(document)})
-    imported(write(tmp_path, "odd.jsonl", rows), tmp_path / "index")
-    assert [document._asdict() for document in documents(tmp_path / "index")] == [
-        {key: value for key, value in row.items() if key != "checksum"} for row in rows
-    ]
-    export_to(tmp_path / "index", tmp_path / "out.jsonl")
-    imported(tmp_path / "out.jsonl", tmp_path / "again")
-    assert list(export(tmp_path / "again")) == list(export(tmp_path / "index"))
-
-
-def test_an_export_of_some(tmp_path: Path) -> None:
-    grown(tmp_path, Config(), dense=False)
-    found = [json.loads(line) for line in export(tmp_path / "index", Filter(topic=("T1",)))]
-    assert {row["topic"] for row in found} == {"T1"}
-    assert len(found) == sum(document.topic == "T1" for document in documents(tmp_path / "index"))
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,8 +116,3 @@ def test_an_exported_line_that_was_changed_is_bad(tmp_path: Path, change: dict[s
     with pytest.raises(Exception) as error:
         imported(source, tmp_path / "again")
     assert str(error.value) == f"{source}:1: {reason}; mend it, or tolerate some with --skip-bad-lines N"
-
-
-def test_delete_by_docid_and_filter_together(tmp_path: Path) -> None:
-    grown(tmp_path, Config(), dense=False)
-    assert delete(tmp_path / "index", ["d1", "zz"], where=Filter(topic=("T0",))) == (14, ("zz",))

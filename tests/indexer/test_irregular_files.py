@@ -82,12 +82,6 @@ def test_a_snapshot_of_other_than_regular_files_is_not_restored(made: Path, tmp_
     assert not index.exists() or not list(index.glob("*"))
 
 
-def test_an_alias_of_a_snapshot_is_restored(made: Path, tmp_path: Path) -> None:
-    (tmp_path / "alias").symlink_to(made / "plain")
-    done = restored(tmp_path / "alias", tmp_path / "index")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 @pytest.mark.parametrize("put", [piped, endless])
 @pytest.mark.parametrize("inside", ["manifest.json", "segments/000000/documents.sqlite"])
 def test_no_command_waits_for_a_pipe_or_reads_a_device(made: Path, tmp_path: Path, put: Put, inside: str) -> None:
@@ -123,16 +117,6 @@ def test_no_file_of_a_command_is_waited_for(tmp_path: Path, put: Put, option: st
     assert done.returncode == 2
     assert f"{files[option]}: " in done.stderr
     assert "regular file" in done.stderr
-
-
-def test_what_a_shell_substitutes_is_read(made: Path) -> None:
-    search = f"{sys.executable} -m factseek search measles --index {made / 'index'} --retriever bm25 --config"
-    for config in ("<(echo 'search: {k: 1}')", "/dev/stdin <<< 'search: {k: 1}'", "/dev/null"):
-        done = subprocess.run(
-            ["bash", "-c", f"{search} {config}"], capture_output=True, text=True, timeout=SECONDS, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert "Measles" in done.stdout
 
 
 def test_a_file_beyond_any_size_is_not_read(tmp_path: Path) -> None:

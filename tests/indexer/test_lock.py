@@ -86,27 +86,3 @@ def test_the_commands_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         timer.start()
         assert commands.main(["delete", "d1", "--index", str(index), "--wait", "30"]) == 0
         timer.join()
-
-
-@pytest.mark.parametrize("given", ["-1", "soon", "nan", "inf"])
-def test_what_cannot_be_waited(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str) -> None:
-    assert commands.main(["compact", "--index", str(tmp_path), f"--wait={given}"]) == 2
-    assert capsys.readouterr().err == f"factseek: --wait {given}: give a number of seconds, 0 or more\n"
-
-
-def test_a_folder_made_for_nothing_is_taken_away_under_the_feet_of_one_who_waits(tmp_path: Path) -> None:
-    """Whoever gets the lock then has the one that others will find."""
-    folder = tmp_path / "index"
-    held = threading.Event()
-    done: list[bool] = []
-
-    def wait() -> None:
-        with locked(folder, wait=30):
-            done.append((folder / "lock").exists())
-
-    waiting = threading.Thread(target=wait)
-    with locked(folder):
-        waiting.start()
-        held.wait(0.3)
-    waiting.join(30)
-    assert done == [True]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.passages import split
 from factseek.retrieval.search.index import Index
 from factseek.settings import Config
 
@@ -87,10 +86,3 @@ def test_a_source_with_a_long_run_is_indexed(tmp_path: Path, source: str) -> Non
         assert len(hits) == 1
     finally:
         index.close()
-
-
-@pytest.mark.parametrize("mark", [".", '."', ".)", "。", "…", "A.", "! ", ". a", "\n", ".\n"])
-def test_a_text_of_one_mark_is_cut_in_passages(mark: str) -> None:
-    passages = split(f"{SENTENCE} {long(mark, 'a')} {SENTENCE}", 100, 0)
-    assert passages[0].start == 0
-    assert passages[-1].end == len(f"{SENTENCE} {long(mark, 'a')} {SENTENCE}")

@@ -11,11 +11,7 @@ import pytest
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import VerdictSettings
 from factseek.indexer import collections
-from factseek.indexer.build import BuildRequest
-from factseek.indexer.watching import Watch, Watched
 from factseek.retrieval.search.index import Index
-from factseek.retrieval.store import manifest as manifests
-from factseek.settings import convert
 
 READER = '''
 """Verses: a file a poem, a line a passage."""
@@ -63,27 +59,6 @@ def test_it_is_listed_indexed_and_searched(verses: Path, tmp_path: Path, command
     assert command("index", "verses", verses, "--index", index, "--no-dense")[0] == 0
     code, out, _ = command("search", "whale", "--index", index, "--json")
     assert (code, '"docid":"sea"' in out.replace(" ", ""), "A whale sings" in out) == (0, True, True)
-
-
-def test_it_is_in_the_help(verses: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from factseek import commands
-
-    for name in ("index", "watch"):
-        with pytest.raises(SystemExit):
-            commands.main([name, "--help"])
-        shown = " ".join(capsys.readouterr().out.split())
-        assert "verses" in shown
-    assert verses.is_dir()
-
-
-def test_it_is_watched_as_a_whole_folder(verses: Path, tmp_path: Path) -> None:
-    request = BuildRequest(kind="verses", sources=(), folder=tmp_path / "index", dense=False)
-    watch = Watch(Watched(folder=verses, request=request), convert({"watch": {"settle_seconds": 0}}, "test"))
-    watch.look()
-    (outcome,) = watch.batches()
-    assert (outcome.error, [path.name for path in outcome.files]) == ("", ["sea.verse"])
-    (segment,) = manifests.read(tmp_path / "index").segments
-    assert (segment.kind, segment.sources[0].name, segment.of_sentences) == ("verses", "poems", True)
 
 
 def test_its_sentences_are_taken_whole_as_evidence(verses: Path, tmp_path: Path, command: Callable[..., tuple]) -> None:

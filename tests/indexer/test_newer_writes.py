@@ -8,12 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.indexer.deletion import Deleted, delete
-from factseek.indexer.publishing import SLICE, published_documents
-from factseek.indexer.queue import JOBS, Job, Queue
+from factseek.indexer.publishing import published_documents
+from factseek.indexer.queue import Job, Queue
 from factseek.indexer.writer import Writer
 from factseek.retrieval.domain import Document
-from factseek.retrieval.filters import parse_filter
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.documents import checksum
 from factseek.settings import Config
@@ -47,23 +45,6 @@ def finish(folder: Path, *, anew: bool) -> None:
             writer = Writer(folder, Config(), LIMITS)
 
 
-@pytest.mark.parametrize("anew", [False, True])
-def test_single_changes_win_over_a_bulk_that_was_accepted_before(folder: Path, anew: bool) -> None:
-    leave(folder, "n399", "Old.")
-    Writer(folder, Config(), LIMITS).work()
-    job = leave_bulk(folder, rows(2 * SLICE))
-    put, gone = leave(folder, "n398", "A wombat."), leave(folder, "n399")
-    finish(folder, anew=anew)
-    assert (result(folder, put), result(folder, gone)) == ("created", "deleted")
-    assert (text_of(folder, "n398"), text_of(folder, "n399")) == ("A wombat.", None)
-    ended = job_of(folder, job)
-    assert (ended.state, ended.added, ended.replaced, ended.skipped) == ("done", 2 * SLICE - 2, 0, 2)
-    assert [(skip.item, skip.docid) for skip in ended.skips] == [(399, "n398"), (400, "n399")]
-    assert ended.skips[0].reason == (
-        "docid 'n398' was changed after this bulk was accepted; it stays as it was changed"
-    )
-
-
 def test_a_bulk_wins_over_what_was_changed_before_it_was_accepted(folder: Path) -> None:
     first = leave_bulk(folder, rows(1, 50))
     put = leave(folder, "n7", "A wombat.")
@@ -72,35 +53,6 @@ def test_a_bulk_wins_over_what_was_changed_before_it_was_accepted(folder: Path) 
     assert result(folder, put) == "created"
     assert text_of(folder, "n7") == "Note 7."
     assert (job_of(folder, first).skipped, job_of(folder, second).skipped) == (0, 0)
-
-
-def test_a_put_of_what_is_there_already_wins_too(folder: Path) -> None:
-    leave(folder, "n3", "A wombat.")
-    Writer(folder, Config(), LIMITS).work()
-    leave_bulk(folder, rows(5))
-    again = leave(folder, "n3", "A wombat.")
-    finish(folder, anew=True)
-    assert (result(folder, again), text_of(folder, "n3")) == ("unchanged", "A wombat.")
-
-
-@pytest.mark.parametrize("anew", [False, True])
-def test_what_was_said_not_to_be_there_stays_away(folder: Path, anew: bool) -> None:
-    job = leave_bulk(folder, rows(5))
-    gone = leave(folder, "n3")
-    finish(folder, anew=anew)
-    assert (result(folder, gone), text_of(folder, "n3"), text_of(folder, "n4")) == ("absent", None, "Note 4.")
-    assert [(skip.item, skip.docid) for skip in job_of(folder, job).skips] == [(4, "n3")]
-
-
-def test_a_change_that_was_not_made_overtakes_nothing(folder: Path) -> None:
-    leave_bulk(folder, rows(5))
-    put, conflict = leave(folder, "n3", "A wombat."), leave(folder, "n4", "A wombat.", states=("none",))
-    (folder / JOBS / "batch").mkdir()
-    Writer(folder, Config(), LIMITS).work()
-    (folder / JOBS / "batch").rmdir()
-    finish(folder, anew=False)
-    assert (result(folder, put), result(folder, conflict)) == ("failed", "conflict")
-    assert (text_of(folder, "n3"), text_of(folder, "n4")) == ("Note 3.", "Note 4.")
 
 
 STEPS = st.lists(
@@ -171,29 +123,3 @@ def test_what_a_command_published_wins_over_an_older_bulk(
     assert ended_bulk(folder, old) == (1, 0, 2)
     assert ended_bulk(folder, new) == (0, 1, 0)
     assert [text_of(folder, docid) for docid in ("n0", "n1", "a")] == ["Note 0.", "A koala.", "A wombat."]
-
-
-def test_what_a_command_deleted_stays_deleted_by_docid_and_by_filter(
-    folder: Path, build_jsonl: Build, write_jsonl: Write
-) -> None:
-    bats = [{"docid": "n1", "text": "A wombat.", "topic": "bats"}, {"docid": "n0", "text": "A koala."}]
-    build_jsonl(write_jsonl("b.jsonl", bats), verb="append")
-    job = leave_bulk(folder, rows(4))
-    assert delete(folder, ["n0"]) == Deleted(1, ())
-    assert delete(folder, [], where=parse_filter(["topic=bats"])) == Deleted(1, ())
-    assert ended_bulk(folder, job) == (2, 0, 2)
-    assert [text_of(folder, f"n{number}") for number in range(4)] == [None, None, "Note 2.", "Note 3."]
-
-
-@pytest.mark.parametrize("beside", [[], ["a"]])
-def test_what_a_command_was_asked_to_delete_and_is_absent_stays_so(folder: Path, beside: list[str]) -> None:
-    job = leave_bulk(folder, rows(3))
-    assert delete(folder, [*beside, "n1", "n1"]) == Deleted(len(beside), ("n1",))
-    assert ended_bulk(folder, job) == (2, 0, 1)
-    assert [text_of(folder, f"n{number}") for number in range(3)] == ["Note 0.", None, "Note 2."]
-
-
-def test_a_slice_of_a_bulk_overtakes_no_other_bulk(folder: Path) -> None:
-    first, second = (leave_bulk(folder, rows(2)) for _ in range(2))
-    assert ended_bulk(folder, first) == (2, 0, 0)
-    assert job_of(folder, second).skipped == 0

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.indexer.passages import split, whole
+from factseek.indexer.passages import split
 from factseek.retrieval.sentences import sentences
 
 WORDS = st.lists(
@@ -43,11 +43,6 @@ def test_passages_hold_whole_sentences_and_overlap_by_one() -> None:
     assert all(passage.endswith("words.") for passage in found)
 
 
-def test_no_overlap() -> None:
-    text = " ".join(f"Sentence number {i} has six words." for i in range(20))
-    assert " ".join(texts(text, words=18, overlap=0)) == text
-
-
 def test_a_sentence_longer_than_a_passage_is_cut_between_words() -> None:
     text = " ".join(f"w{i}" for i in range(1000))
     found = texts(text, words=200, overlap=1)
@@ -57,13 +52,6 @@ def test_a_sentence_longer_than_a_passage_is_cut_between_words() -> None:
 def test_a_short_rest_joins_the_passage_before_it() -> None:
     text = " ".join(f"Sentence number {i} has six words." for i in range(10)) + " End."
     assert texts(text, words=60, overlap=1) == [text]
-
-
-def test_text_without_words_and_without_blanks() -> None:
-    assert split("") == whole("")
-    assert split(" \n ") == whole(" \n ")
-    chinese = "科学家发现了新的证据。" * 100
-    assert 4 < len(split(chinese, words=200)) < 8
 
 
 @given(WORDS, st.integers(1, 12), st.integers(0, 3))

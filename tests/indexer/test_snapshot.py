@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +11,6 @@ from factseek import commands
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.indexer.lock import locked
 from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval.domain import Hit
@@ -98,49 +92,6 @@ def test_readers_keep_what_they_opened_when_a_snapshot_takes_its_place(index: Pa
     assert verify(other, CONFIG).faults == {}
 
 
-def test_what_is_restored_from_stays_while_it_is_written(index: Path, tmp_path: Path) -> None:
-    """What is restored from may be an index that lives: a compaction leaves what is being copied."""
-    before, expected = manifests.read(index), answers(index, CONFIG)
-    segment = index / "segments" / before.segments[0].name
-    target = tmp_path / "target"
-    with ThreadPoolExecutor(1) as pool:
-        with locked(target):
-            done = pool.submit(restore, index, target, CONFIG, wait=30)
-            deadline = time.monotonic() + 20
-            while not _is_held(segment) and time.monotonic() < deadline:
-                time.sleep(0.01)
-            delete(index, ["d1"])
-            compact(index, CONFIG)
-        assert done.result().manifest == before
-    assert answers(target, CONFIG) == expected
-    assert manifests.read(index).documents == before.documents - 1
-
-
-def _is_held(folder: Path) -> bool:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-
-
-def test_a_damaged_index_is_brought_back(index: Path, tmp_path: Path) -> None:
-    expected = answers(index, CONFIG)
-    snapshot(index, tmp_path / "snap", copy=True)
-    name = manifests.read(index).segments[1].name
-    path = index / "segments" / name / "documents.sqlite"
-    path.write_bytes(b"\0" * path.stat().st_size)
-    restore(tmp_path / "snap", index, CONFIG, overwrite=True)
-    assert docids(answers(index, CONFIG)) == docids(expected)
-    assert verify(index, CONFIG).faults == {}
-    (index / "manifest.json").write_text("{", "utf-8")
-    restore(tmp_path / "snap", index, CONFIG, overwrite=True)
-    assert verify(index, CONFIG).faults == {}
-
-
 def test_snapshots_are_consistent_while_others_write(index: Path, tmp_path: Path) -> None:
     """Each is of one state that was published: a document that is there twice or half would be seen."""
     done = threading.Event()
@@ -197,27 +148,6 @@ def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path) -> None:
     with pytest.raises(IndexStateError, match="there is no index"):
         restore(tmp_path / "nothing", tmp_path / "new", CONFIG)
     assert not (tmp_path / "new").exists()
-
-
-def test_what_is_damaged_is_not_copied(index: Path, tmp_path: Path) -> None:
-    snapshot(index, tmp_path / "good", copy=True)
-    name = manifests.read(index).segments[0].name
-    damaged = index / "segments" / name / "documents.sqlite"
-    content = damaged.read_bytes()
-    damaged.write_bytes(content[:-1] + b"\xff")
-    with pytest.raises(IndexStateError) as error:
-        snapshot(index, tmp_path / "snap", copy=True)
-    assert str(error.value) == (
-        f"segment {name}: documents.sqlite has changed: its SHA-256 is not that of the manifest; "
-        "mend it with factseek verify-index --repair, or restore a snapshot"
-    )
-    damaged.unlink()
-    with pytest.raises(IndexStateError, match=r"documents\.sqlite: is missing; mend it"):
-        snapshot(index, tmp_path / "snap")
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["good", "index"]
-    shutil.copytree(index, tmp_path / "bad")
-    with pytest.raises(IndexStateError, match=r"documents\.sqlite: is missing; mend it"):
-        restore(tmp_path / "bad", tmp_path / "new", CONFIG)
 
 
 def test_the_commands(index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

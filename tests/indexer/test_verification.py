@@ -8,18 +8,13 @@ import sqlite3
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
 
 from factseek import commands
-from factseek.indexer.deletion import delete
 from factseek.indexer.verification import repair, verify
-from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.search.index import Index
-from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests
-from factseek.settings import Config, convert
-from tests.indexer.test_compaction import DOCUMENTS, answers, grown
+from factseek.settings import convert
+from tests.indexer.test_compaction import answers, grown
 
 SETTINGS = {
     "index": {"segment_passages": 12},
@@ -49,34 +44,6 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(content)
 
 
-def test_a_whole_index_has_no_fault(index: Path) -> None:
-    verified = verify(index, CONFIG)
-    assert verified.faults == {}
-    assert verified.documents == verified.manifest.documents == len(DOCUMENTS) - 3
-    assert verified.intact == {segment.name for segment in verified.manifest.segments}
-    assert repair(index, CONFIG).segments == ()
-    assert manifests.read(index) == verified.manifest
-
-
-def test_a_flipped_byte_in_any_file_is_named(index: Path) -> None:
-    """Each file of a segment in turn: its middle byte."""
-    verifying = msgspec.structs.replace(CONFIG, index=msgspec.structs.replace(CONFIG.index, verify=True))
-    segment = manifests.read(index).segments[1]
-    assert len(segment.files) > 5
-    for file in (name for name, info in segment.files.items() if info.bytes):
-        damaged = index / "segments" / segment.name / file
-        flip(damaged, damaged.stat().st_size // 2)
-        said = f"{damaged}: has changed: its SHA-256 is not that of the manifest"
-        verified = verify(index, CONFIG)
-        assert str(verified.faults[segment.name][0]) == said
-        assert verified.faults.keys() == {segment.name}
-        with pytest.raises(IndexStateError) as error:
-            Index(index, verifying)
-        assert str(error.value) == f"{said}; mend it with factseek verify-index --repair, or restore a snapshot"
-        flip(damaged, damaged.stat().st_size // 2)
-    assert verify(index, verifying).faults == {}
-
-
 @pytest.mark.parametrize("part", ["vectors.f32", "ann.faiss", "lucene"])
 def test_what_is_made_from_the_documents_is_mended(index: Path, part: str) -> None:
     expected = answers(index, CONFIG, RETRIEVERS)
@@ -87,19 +54,6 @@ def test_what_is_made_from_the_documents_is_mended(index: Path, part: str) -> No
     assert repair(index, CONFIG).segments == (name,)
     assert verify(index, CONFIG).faults == {}
     assert answers(index, CONFIG, RETRIEVERS)[1] == expected[1]
-
-
-def test_a_repair_finds_what_a_compaction_would(index: Path) -> None:
-    """The deleted documents of the segment that is made again are dropped; vectors are encoded anew."""
-    name = manifests.read(index).segments[0].name
-    (index / "segments" / name / "vectors.f32").unlink()
-    before = manifests.read(index)
-    assert repair(index, CONFIG).left == []
-    after = manifests.read(index)
-    assert (after.documents, after.passages) == (before.documents, before.passages)
-    assert [segment.name for segment in after.segments] == [after_all(before), *(s.name for s in before.segments[1:])]
-    assert after.segments[0].deleted == ()
-    assert not (index / "segments" / name).exists()
 
 
 def after_all(manifest: manifests.Manifest) -> str:
@@ -148,27 +102,6 @@ def test_documents_that_are_damaged_are_named_and_left(index: Path, statement: s
     assert found[0].startswith(("has changed: its SHA-256", "holds"))
     assert repair(index, CONFIG).left == verified.all_faults
     assert manifests.read(index) == before
-
-
-def test_lost_documents_do_not_keep_other_segments_from_being_mended(index: Path) -> None:
-    first, second = (segment.name for segment in manifests.read(index).segments[:2])
-    (index / "segments" / first / "documents.sqlite").unlink()
-    shutil.rmtree(index / "segments" / second / "lucene")
-    done = repair(index, CONFIG)
-    assert done.segments == (second,)
-    assert {fault.segment for fault in done.left} == {first}
-    assert verify(index, CONFIG).faults.keys() == {first}
-
-
-def test_vectors_of_another_length_are_found_whatever_the_checksum(index: Path) -> None:
-    segment = manifests.read(index).segments[0]
-    path = index / "segments" / segment.name / "vectors.f32"
-    vectors = np.fromfile(path, dtype="<f4").reshape(segment.passages, -1)
-    vectors[3] *= 2
-    vectors[5, 0] = np.nan
-    vectors.tofile(path)
-    what = [fault.what for fault in verify(index, CONFIG).faults[segment.name]]
-    assert what[1:] == ["vector 3 is not of unit length", "vector 5 is not of unit length"]
 
 
 def test_a_segment_whose_parts_are_of_two_segments(index: Path) -> None:
@@ -233,13 +166,3 @@ def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path:
     (index / "segments" / name / "documents.sqlite").unlink()
     assert commands.main(["verify-index", "--repair", *options]) == 1
     assert capsys.readouterr().err.endswith("cannot be mended: documents are damaged; restore a snapshot\n")
-
-
-def test_an_index_without_vectors_and_one_without_documents(tmp_path: Path) -> None:
-    grown(tmp_path, Config(), dense=False)
-    index = tmp_path / "index"
-    assert verify(index, Config()).faults == {}
-    delete(index, [document["docid"] for document in DOCUMENTS])
-    assert verify(index, Config()).faults == {}
-    with Index(index) as opened:
-        assert opened.search(["measles"], Search()) == [[]]

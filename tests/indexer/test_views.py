@@ -11,17 +11,12 @@ import pytest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import repair, verify
-from factseek.retrieval import retrievers, views
-from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.search.index import open_index
-from factseek.retrieval.search.options import Search
+from factseek.retrieval import views
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.index_folder import IndexFolder
 from factseek.retrieval.store.manifest import Manifest
 from factseek.retrieval.views import OpenSegment
-from factseek.server.app import create_app
 from factseek.settings import convert
 
 CONFIG = convert({}, "test")
@@ -106,57 +101,6 @@ class Initials(View):
         ]
 '''
 
-RETRIEVER = '''
-"""Ranks passages that begin with a letter of the query, the longest first."""
-
-from ..search.order import top_k
-from ..records.runs import best_documents
-
-LABEL, HELP = "Letters", "first letters"
-FUSES, WEIGHS_WORDS, DEFAULT_WEIGHT, PRIORITY, BLOCKING, BATCHES = False, False, 0.0, -1, False, False
-
-
-def names(manifest):
-    return ("letters",)
-
-
-def lacks(name, manifest, config):
-    return None
-
-
-def views(name, manifest, config):
-    return ("initials",)
-
-
-def rankings(name, config):
-    return (name,)
-
-
-def open(name, snapshot, config, *, group):
-    return Letters(snapshot, group)
-
-
-class Letters:
-    def __init__(self, snapshot, group):
-        self.rows, self.pairs, self.group = snapshot.rows, snapshot.view("initials"), group
-        mask = snapshot.mask(None)
-        self.live = [row for row in range(len(self.pairs)) if mask is None or mask[row]]
-
-    def search(self, queries, k, where=None, limit=None):
-        return [top_k(lambda n: self.fetch(query, n), k, self.rows, group=self.group) for query in queries]
-
-    def matching(self, query):
-        return None
-
-    def columns(self, queries, k, where=None, limit=None):
-        return list(map(best_documents, self.search(queries, k, where, limit)))
-
-    def fetch(self, query, n):
-        letters = {word[0] for word in query.split()}
-        rows = sorted((row for row in self.live if self.pairs[row][0] in letters), key=lambda row: -self.pairs[row][1])
-        return [float(self.pairs[row][1]) for row in rows[:n]], rows[:n]
-'''
-
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -207,13 +151,6 @@ def test_it_is_copied_when_segments_are_merged(index: Path) -> None:
     assert verify(index, CONFIG).faults == {}
 
 
-def test_what_cannot_be_copied_stops_a_merge(index: Path) -> None:
-    damaged = index / "segments" / "000001" / "lengths.json"
-    damaged.write_text("[5, 8]")
-    with pytest.raises(IndexStateError, match=r"lengths\.json: has changed: its SHA-256 is not that of the manifest; "):
-        compact(index, CONFIG)
-
-
 @pytest.mark.parametrize(("content", "what"), [("[5]", "holds 1 lengths, expected 2"), ("?", "is no list")])
 def test_it_is_verified_and_repaired(index: Path, content: str, what: str) -> None:
     damaged = index / "segments" / "000001" / "lengths.json"
@@ -222,37 +159,3 @@ def test_it_is_verified_and_repaired(index: Path, content: str, what: str) -> No
     done = repair(index, CONFIG)
     assert (done.segments, done.left) == (("000001",), [])
     assert opened(index) == [("a", 5), ("b", 4), ("g", 9), ("d", 5), ("e", 7)]
-
-
-def test_a_snapshot_holds_it(index: Path, tmp_path: Path) -> None:
-    snapshot(index, tmp_path / "snap")
-    assert opened(tmp_path / "snap") == opened(index)
-
-
-def test_an_index_with_a_kind_that_is_not_known_is_not_written(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "__path__", views.__path__[:1])
-    with pytest.raises(
-        IndexStateError,
-        match=r"^unknown kind of view 'initials'; this factseek has lucene, signatures, vectors, words$",
-    ):
-        compact(index, CONFIG)
-
-
-def test_a_retriever_reads_it(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    (tmp_path / "rankings").mkdir()
-    (tmp_path / "rankings" / "letters.py").write_text(RETRIEVER, "utf-8")
-    monkeypatch.setattr(retrievers, "__path__", [*retrievers.__path__, str(tmp_path / "rankings")])
-    config = convert({"search": {"fusion": {"kind": "rrf", "weights": {"bm25": 1, "letters": 1}}}}, "test")
-    with open_index(index, config) as searcher:
-        ranked = searcher.search(["gold beds drum"], Search(retriever="letters"))[0]
-        assert [(hit.docid, hit.score) for hit in ranked] == [("g", 9.0), ("d", 5.0)]
-        fused = searcher.search(["delta gold"], Search(retriever="hybrid"))[0]
-        assert [[part.retriever for part in hit.parts] for hit in fused] == [["bm25", "letters"], ["letters"]]
-        assert searcher.footprint("letters").bytes < searcher.footprint("bm25").bytes
-        client = create_app(config, {"toy": searcher}).test_client()
-        answer = client.post("/v1/toy/search", json={"query": "gold", "retriever": "letters"}).json
-        assert answer["hits"][0]["retrievers"] == {"letters": {"rank": 1, "score": 9.0}}
-        assert "first letters" in client.get("/?index=toy&query=gold").text
-    sys.modules.pop(f"{retrievers.__name__}.letters", None)

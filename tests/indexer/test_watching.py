@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,17 +14,12 @@ from typing import Any
 
 import pytest
 
-from factseek import commands
 from factseek.indexer.build import BuildRequest
-from factseek.indexer.collections import kinds
 from factseek.indexer.export import export
-from factseek.indexer.lock import locked
-from factseek.indexer.watch_cli import _kind_of
-from factseek.indexer.watching import Watch, Watched, WatchOutcome, check, watch
+from factseek.indexer.watching import Watch, Watched, WatchOutcome, check
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.store import manifest as manifests
 from factseek.settings import convert
-from tests.indexer.collections.test_contract import source_of
 from tests.indexer.test_compaction import write
 
 
@@ -96,16 +90,6 @@ def test_files_are_read_once_and_again_when_they_change(folder: Path, tmp_path: 
     assert (outcome.report.documents, outcome.report.duplicates) == (0, 3)
 
 
-def test_batches_are_bounded_and_stop(folder: Path) -> None:
-    for i in range(5):
-        write(folder, f"{i}.jsonl", rows(f"d{i}"))
-    watch = watching(folder, batch_files=2)
-    watch.look()
-    stops = iter([False, False, True])
-    assert names(list(watch.batches(lambda: next(stops)))) == [["0.jsonl", "1.jsonl"], ["2.jsonl", "3.jsonl"]]
-    assert names(looked(watch)) == [["4.jsonl"]]
-
-
 def test_a_file_that_is_being_written_waits(folder: Path) -> None:
     path, clock = write(folder, "a.jsonl", rows("a")), Clock()
     watch = watching(folder, clock=clock, settle_seconds=3)
@@ -146,81 +130,6 @@ def test_what_is_not_read(folder: Path) -> None:
     assert looked(watching(folder, pattern="*.jsonl")) == []
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "webpages"])
-def test_what_is_no_regular_file_is_named_once_and_never_opened(folder: Path, kind: str) -> None:
-    suffix = {"jsonl": ".jsonl", "webpages": ".txt"}[kind]
-    content = {"jsonl": '{"docid": "a", "text": "Measles."}\n', "webpages": "Measles.\n"}[kind]
-    (folder / f"a{suffix}").write_text(content, "utf-8")
-    os.mkfifo(folder / f"pipe{suffix}")
-    (folder / f"ring{suffix}").symlink_to(folder / f"ring{suffix}")
-    watch = watching(folder, kind, pattern=f"*{suffix}")
-    *left_out, read = looked(watch)
-    assert [outcome.error for outcome in left_out] == [
-        f"{folder / f'{name}{suffix}'}: is not a regular file; it is left out" for name in ("pipe", "ring")
-    ]
-    assert read.report
-    assert read.report.documents == 1
-    assert looked(watch) == []
-
-
-@pytest.mark.parametrize("kind", kinds())
-def test_a_loop_of_links_ends_no_watch(folder: Path, kind: str) -> None:
-    source = source_of(kind)
-    for name, text in source.files.items():
-        (folder / name).write_text(text, "utf-8")
-    loop = source.pipe or "a" + next(iter(source.files))
-    (folder / loop).symlink_to(f"{loop}.2")
-    (folder / f"{loop}.2").symlink_to(loop)
-    (folder / "again").symlink_to(folder)
-    watch = watching(folder, kind, pattern=f"*{Path(loop).suffix}")
-    errors = [outcome.error for outcome in looked(watch) if outcome.files == (folder / loop,)]
-    assert errors == [f"{folder / loop}: is not a regular file; it is left out"]
-    assert looked(watch) == []
-
-
-@pytest.mark.parametrize("named", ["in", "./in", "../{0}/in", "link"])
-def test_a_folder_may_be_named_in_any_way(
-    folder: Path, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("link").symlink_to("in")
-    write(folder, "a.jsonl", rows("a"))
-    path, stop = Path(named.format(tmp_path.name)), threading.Event()
-    request = BuildRequest(kind="jsonl", sources=(), folder=Path("index"), dense=False)
-    config = convert({"watch": {"settle_seconds": 0}}, "test")
-    outcomes = watch(Watched(folder=path, request=request), config, stop)
-    assert next(outcomes).files == (path / "a.jsonl",)
-    write(folder, "b.jsonl", rows("b"))
-    (folder / "below").mkdir()
-    assert next(outcomes).files == (path / "b.jsonl",)
-    stop.set()
-    assert list(outcomes) == []
-
-
-def test_while_another_writes_files_wait(folder: Path, tmp_path: Path) -> None:
-    write(folder, "a.jsonl", rows("a"))
-    clock = Clock()
-    watch = watching(folder, clock=clock)
-    with locked(tmp_path / "index"):
-        (outcome,) = looked(watch)
-    assert "is being written by process" in outcome.error
-    assert looked(watch) == []  # not at once again
-    clock.now += 5
-    assert names(looked(watch)) == [["a.jsonl"]]
-
-
-def test_pages_are_read_with_their_folder(folder: Path, tmp_path: Path) -> None:
-    """Two pages of one name in different folders are two documents."""
-    page = "<html><head><title>{0}</title></head><body><p>{0} is a long sentence about measles.</p></body></html>"
-    for name in ("one", "two"):
-        (folder / name).mkdir()
-        (folder / name / "index.html").write_text(page.format(name), "utf-8")
-    (outcome,) = looked(watching(folder, "webpages"))
-    assert outcome.report
-    assert outcome.report.documents == 2
-    assert set(texts(tmp_path / "index")) == {"one/index", "two/index"}
-
-
 @pytest.mark.parametrize("bad", ["missing", "inside"])
 def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     index = folder / "index" if bad == "inside" else folder.parent / "index"
@@ -233,27 +142,6 @@ def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     with pytest.raises(SourceError) as error:
         check(Watched(folder=place, request=request))
     assert str(error.value) == said[bad]
-
-
-def test_the_kind_is_that_of_the_index_or_said(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    index = str(tmp_path / "index")
-    assert commands.main(["watch", str(folder), "--index", index]) == 2
-    said = f"factseek: say with --kind what the files are: there is nothing in {index} yet; the kinds are beir, "
-    assert capsys.readouterr().err.startswith(said)
-    assert commands.main(["watch", str(folder), "--index", index, "--kind", "tweets"]) == 2
-    assert "factseek: unknown kind of source 'tweets'; the kinds are " in capsys.readouterr().err
-    write(folder, "a.jsonl", rows("a"))
-    looked(watching(folder))
-    table = tmp_path / "snippets.tsv"
-    table.write_text("T1-0001-001\tA snippet.\n", "utf-8")
-    assert _kind_of(tmp_path / "index") == "jsonl"
-    assert commands.main(["index", "snippets", str(table), "--index", index, "--append"]) == 0
-    capsys.readouterr()
-    assert commands.main(["watch", str(folder), "--index", index]) == 2
-    said = f"factseek: say with --kind what the files are: the index {index} holds jsonl, snippets; the kinds are "
-    assert capsys.readouterr().err.startswith(said)
 
 
 @pytest.mark.real

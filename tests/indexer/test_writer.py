@@ -14,11 +14,11 @@ import pytest
 
 from factseek.indexer.document_line import exported
 from factseek.indexer.lock import POLL_SECONDS, locked
-from factseek.indexer.publishing import SLICE, published_documents, put
-from factseek.indexer.queue import JOBS, Change, Job, Mode, Queue
-from factseek.indexer.writer import ATTEMPTS, UNTOLD, Writer, WriterLimits, plain
+from factseek.indexer.publishing import SLICE, put
+from factseek.indexer.queue import Change, Job, Mode, Queue
+from factseek.indexer.writer import ATTEMPTS, Writer, WriterLimits
 from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import IndexBusyError, MachineError
+from factseek.retrieval.errors import IndexBusyError
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
@@ -95,34 +95,6 @@ def test_what_is_there_already_is_not_written(folder: Path, writer: Writer) -> N
     assert manifests.read(folder) == before
 
 
-def test_changes_do_not_swell_the_manifest(folder: Path, writer: Writer) -> None:
-    for number in range(14):
-        leave(folder, "b", f"A wombat, state {number}.")
-        writer.work()
-    manifest = manifests.read(folder)
-    assert len(manifest.segments) <= Config().index.max_segments
-    assert {source.name for segment in manifest.segments for source in segment.sources} <= {"a.jsonl", "http"}
-    assert max(len(segment.sources) for segment in manifest.segments) <= 2
-
-
-def test_a_conditional_change_that_a_writer_died_at_is_unsure(folder: Path, writer: Writer) -> None:
-    once, plain_one = leave(folder, "b", "A wombat.", absent=True), leave(folder, "c", "A wombat.")
-    with Queue(folder) as queue:
-        queue.claim(10, 60)  # and the writer dies
-    writer.work()
-    assert (result(folder, once), result(folder, plain_one)) == ("unsure", "created")
-
-
-def test_a_state_is_that_of_content_and_passages(folder: Path, writer: Writer) -> None:
-    with published_documents(folder) as live:
-        state = live.state_of_document("a").state  # type: ignore[union-attr]
-    name = leave(folder, "a", "A wombat.", states=(state,))
-    writer.work()
-    late = leave(folder, "a", "A koala.", states=(state,))
-    writer.work()
-    assert (result(folder, name), result(folder, late)) == ("replaced", "conflict")
-
-
 def test_while_another_process_writes_all_stays_as_it_is(folder: Path, writer: Writer) -> None:
     name, job = leave(folder, "b", "A wombat."), leave_bulk(folder, rows(1))
     with locked(folder), pytest.raises(IndexBusyError):
@@ -174,23 +146,6 @@ def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
     )
 
 
-def test_a_writer_that_is_stopped_did_not_die(folder: Path) -> None:
-    job = leave_bulk(folder, rows(SLICE + 1))
-    writer = Writer(folder, Config(), LIMITS)
-    writer.work()
-    writer.close()
-    assert job_of(folder, job).attempts == 0
-
-
-def test_a_job_that_cannot_be_written_fails_and_says_why(folder: Path, writer: Writer) -> None:
-    job = leave_bulk(folder, rows(1))
-    (folder / JOBS / "batch").mkdir()
-    writer.work()
-    ended = job_of(folder, job)
-    assert (ended.state, ended.error) == ("failed", "the index: Is a directory")
-    assert found(folder, "quokka") == ["a"]
-
-
 @contextmanager
 def running(writer: Writer) -> Iterator[None]:
     """Let a writer make what comes."""
@@ -215,14 +170,6 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_a_command_gets_its_turn_between_two_slices(folder: Path, writer: Writer) -> None:
-    job = leave_bulk(folder, rows(5 * SLICE))
-    with running(writer):
-        until(lambda: job_of(folder, job).state != "queued")
-        with locked(folder, wait=20):
-            assert job_of(folder, job).state == "running"
-
-
 def test_a_command_gets_its_turn_among_changes_without_end(folder: Path, writer: Writer) -> None:
     """Whoever waits for the lock looks often enough to get it in the longest pause."""
     pauses: list[float] = []
@@ -235,12 +182,3 @@ def test_a_command_gets_its_turn_among_changes_without_end(folder: Path, writer:
     writer.run(stopped)
     assert 0.0 in pauses
     assert max(pauses) > POLL_SECONDS
-
-
-def test_messages_hold_no_path() -> None:
-    folder = Path("/srv/index")
-    for place in ("/srv/index", "/srv/index/jobs/batch:3"):
-        error = MachineError("the disk\nis full", place=place, remedy="make room")
-        assert plain(error, folder) == "the index: the disk is full; make room"
-    assert plain(MachineError("is missing", place="encoder"), folder) == "encoder: is missing"
-    assert plain(MachineError("/srv/index/x is bad"), folder) == UNTOLD

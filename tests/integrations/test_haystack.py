@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from tests.integrations.conftest import QUERY
 pytest.importorskip("haystack", reason="factseek[haystack] is not installed")
 
 from haystack import Pipeline
-from haystack.core.errors import ComponentError, PipelineRuntimeError
 from haystack.errors import FilterError
 from haystack.utils import Secret
 
@@ -58,12 +56,6 @@ def test_a_saved_pipeline_is_the_same_again(folder: Any, monkeypatch: pytest.Mon
     ]
 
 
-def test_a_key_that_is_written_out_is_not_saved() -> None:
-    component = FactseekRetriever("http://127.0.0.1:9/v1/mine", api_key=Secret.from_token("fs_secret"))
-    with pytest.raises(ValueError, match="Cannot serialize token-based secret"):
-        component.to_dict()
-
-
 def test_filters_of_a_run_take_the_place_of_the_components_own(index: str) -> None:
     component = FactseekRetriever(index, filters=condition("meta.kind", "==", "snippets"), top_k=3)
     assert {hit.meta["kind"] for hit in component.run("coronavirus patients")["documents"]} == {"snippets"}
@@ -75,11 +67,6 @@ def test_filters_of_a_run_take_the_place_of_the_components_own(index: str) -> No
     assert {hit.meta["kind"] for hit in documents} == {"cord19"}
     assert max(hit.meta["date"] for hit in documents) <= "2020-03-31"
     assert component.run(QUERY, top_k=0) == {"documents": []}
-
-
-def test_it_runs_asynchronously(index: str) -> None:
-    component = FactseekRetriever(index, top_k=2)
-    assert asyncio.run(component.run_async(QUERY)) == component.run(QUERY)
 
 
 @pytest.mark.parametrize(
@@ -106,10 +93,3 @@ def test_what_makes_no_sense_raises_value_error(index: str) -> None:
         FactseekRetriever(index).run(QUERY, top_k=-1)
     with pytest.raises(ValueError, match="there is no field 'colour'"):
         FactseekRetriever(index).run(QUERY, filters=condition("meta.colour", "==", "red"))
-
-
-def test_an_index_that_is_not_there_is_a_components_error(tmp_path: Any) -> None:
-    with pytest.raises(ComponentError, match="there is no index"):
-        FactseekRetriever(str(tmp_path / "none")).run(QUERY)
-    with pytest.raises(PipelineRuntimeError, match="there is no index"):
-        piped(FactseekRetriever(str(tmp_path / "none"))).run({"retriever": {"query": QUERY}})

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import factseek
-from factseek import NotFoundError, Query, Search, Searcher, SourceError
+from factseek import Searcher
 
 pytest.importorskip("ir_datasets", reason="factseek[ir-datasets] is not installed")
 
@@ -33,15 +33,6 @@ class Paper(NamedTuple):
 
     def default_text(self) -> str:
         return f"{self.title} {self.abstract}"
-
-
-class Note(NamedTuple):
-    doc_id: str
-    body: str
-    hint: str
-
-    def default_text(self) -> str:
-        return f"{self.body} ({self.hint})"
 
 
 PAPERS = [
@@ -123,38 +114,6 @@ def test_documents_are_read_with_their_fields(name: str, tmp_path: Path) -> None
     assert second.text == " The moon is far."
 
 
-def test_a_text_without_title_is_the_datasets_own(tmp_path: Path) -> None:
-    name = registered(Docs([Note("n1", "A body", "a hint")], language=None))
-    factseek.build(f"irds:{name}", [], tmp_path / "index", dense=False)
-    with factseek.open_index(tmp_path / "index") as index:
-        document = index.document("n1")
-    assert (document.text, dict(document.metadata)) == ("A body (a hint)", {"hint": "a hint"})
-
-
-def test_the_language_is_the_datasets_unless_one_is_named(tmp_path: Path) -> None:
-    name = registered(Docs([Note("n1", "نهر النيل", "طويل")], language="ar"))
-    for options, language in (({}, "ar"), ({"language": "en"}, "en")):
-        factseek.build(f"irds:{name}", [], tmp_path / language, dense=False, **options)
-        with factseek.open_index(tmp_path / language) as index:
-            assert index.info.language == language
-
-
-def test_the_same_command_adds_nothing_twice(command: Command, name: str, tmp_path: Path) -> None:
-    arguments = ("index", f"irds:{name}", "--index", tmp_path / "index", "--no-dense")
-    command(*arguments)
-    code, out, _ = command(*arguments[:-1], "--update")
-    assert code == 0
-    assert "added 0 documents in 0 passages, 3 were there already" in out
-
-
-def test_queries_and_judgements_are_read_from_python(name: str) -> None:
-    assert factseek.read_queries(f"irds:{name}") == [
-        Query("q1", "is the measles vaccine good"),
-        Query("q2", "who eradicated smallpox"),
-    ]
-    assert factseek.read_qrels(f"irds:{name}") == {"q1": {"p1": 2}, "q2": {"p3": 1, "p2": 0}}
-
-
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -183,13 +142,6 @@ def test_what_is_not_there_is_said_in_one_line(
     code, out, err = command(*(argument.format(**names) for argument in arguments), *index)
     assert (code, out, err) == (2, "", f"factseek: {line.format(**names)}\n")
     assert not (tmp_path / "index").exists()
-
-
-def test_what_is_not_there_is_an_error_of_ours_in_python() -> None:
-    with pytest.raises(NotFoundError, match="no dataset of this name"):
-        factseek.read_queries("irds:nobody")
-    with pytest.raises(SourceError, match="has no judgements; it has queries"):
-        factseek.read_qrels(f"irds:{registered(Queries())}")
 
 
 @pytest.fixture(scope="module")
@@ -225,22 +177,6 @@ def test_documents_are_looked_up_and_sliced(ours: ir_datasets.Dataset) -> None:
     for place in (len(documents), -len(documents) - 1):
         with pytest.raises(IndexError):
             ours.docs_iter()[place]
-
-
-def test_queries_and_judgements_go_along(ours: ir_datasets.Dataset, examples: Path) -> None:
-    queries = factseek.read_queries(examples / "queries-en.tsv")
-    assert [Query(*query) for query in ours.queries_iter()] == queries
-    assert ours.queries_count() == len(queries)
-    assert ours.qrels_dict() == factseek.read_qrels(examples / "qrels-en.txt")
-
-
-def test_a_dataset_of_ours_is_indexed_again(ours: ir_datasets.Dataset, searcher: Searcher, tmp_path: Path) -> None:
-    factseek.build(f"irds:{NAME}-ours", [], tmp_path / "again", dense=False)
-    with factseek.open_index(tmp_path / "again") as again:
-        query = ["smallpox was eradicated"]
-        assert [hit.docid for hit in again.search(query, Search(k=5))[0]] == [
-            hit.docid for hit in searcher.search(query, Search(k=5))[0]
-        ]
 
 
 def test_without_ir_datasets_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:

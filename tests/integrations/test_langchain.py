@@ -36,14 +36,6 @@ def test_documents_are_the_hits_with_all_that_they_say(index: str, searcher: Sea
     assert words == ["smallpox", "eradicated"]
 
 
-def test_dates_and_filters_are_asked_for(index: str, searcher: Searcher) -> None:
-    retriever = FactseekRetriever(index=index, k=5, filter={"kind": "cord19"}, as_of="2020-03-31")
-    documents = retriever.invoke("coronavirus in patients")
-    assert documents
-    assert {document.metadata["kind"] for document in documents} == {"cord19"}
-    assert max(document.metadata["date"] for document in documents) <= "2020-03-31"
-
-
 def test_it_is_a_runnable_in_a_chain_and_asynchronous(index: str) -> None:
     def docids(documents: list[Document]) -> list[str]:
         return [str(document.id) for document in documents]
@@ -56,10 +48,6 @@ def test_it_is_a_runnable_in_a_chain_and_asynchronous(index: str) -> None:
         return [await retriever.ainvoke(QUERY), *await retriever.abatch([QUERY] * 4)]
 
     assert [docids(documents) for documents in asyncio.run(asked())] == [["EX-EN-01-0007-001"]] * 5
-
-
-def test_a_query_without_words_has_no_documents(index: str) -> None:
-    assert FactseekRetriever(index=index).invoke("?!") == []
 
 
 def test_what_cannot_be_searched_for_raises_langchains_error(index: str) -> None:
@@ -109,7 +97,3 @@ def test_a_wrong_argument_is_refused_by_its_name(index: str, given: dict[str, ob
     ):
         with pytest.raises(ValidationError, match=message):
             ask()
-
-
-def test_a_key_is_not_shown() -> None:
-    assert "fs_secret" not in repr(FactseekRetriever(index="http://127.0.0.1:9/v1/mine", api_key="fs_secret"))  # type: ignore[arg-type]

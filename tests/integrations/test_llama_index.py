@@ -42,13 +42,6 @@ def test_it_searches_asynchronously_as_it_does_otherwise(index: str) -> None:
     assert asyncio.run(asked()) == [node.node_id for node in retriever.retrieve(QUERY)] * 4
 
 
-def test_dates_and_filters_are_asked_for(index: str) -> None:
-    retriever = FactseekRetriever(index, filter={"kind": ["cord19", "webpages"]}, since="2020-04", as_of="2020-12")
-    dates = [node.metadata["date"] for node in retriever.retrieve("coronavirus in patients")]
-    assert dates
-    assert "2020-04" <= min(dates) <= max(dates) <= "2020-12-31"
-
-
 @pytest.mark.parametrize(
     ("choices", "message"),
     [

@@ -44,25 +44,6 @@ def test_a_frame_is_a_run_of_ours(index: str, searcher: Searcher, topics: pd.Dat
     assert list(frame.columns) == ["qid", "query", "docno", "score", "rank"]
 
 
-def test_fields_of_the_documents_come_along(index: str, searcher: Searcher) -> None:
-    frame = FactseekTransformer(index, num_results=2, metadata=["text", "url", "date", "title"]).search("smallpox")
-    assert list(frame.columns[-4:]) == ["text", "url", "date", "title"]
-    document = searcher.document(frame["docno"][0])
-    assert (frame["text"][0], frame["url"][0], frame["date"][0]) == (document.text, document.url, document.date)
-
-
-def test_operators_compose(index: str, topics: pd.DataFrame) -> None:
-    bm25 = FactseekTransformer(index, "bm25", num_results=20)
-    assert rows((bm25 % 3)(topics)) == rows(FactseekTransformer(index, "bm25", num_results=3)(topics))
-    ranks = pt.apply.doc_score(lambda row: -row["rank"])
-    assert rows((bm25 >> ranks)(topics))[0][2] == 0
-    doubled = (bm25 + bm25)(topics).set_index(["qid", "docno"])["score"]
-    once = bm25(topics).set_index(["qid", "docno"])["score"]
-    assert (doubled == 2 * once.loc[doubled.index]).all()
-    rewritten = pt.apply.query(lambda row: "smallpox") >> bm25 % 1
-    assert set(rewritten(topics)["docno"]) == {"EX-EN-01-0007-001"}
-
-
 def test_a_cutoff_is_asked_for_and_not_cut(index: str) -> None:
     compiled = (FactseekTransformer(index, "bm25") % 3).compile()
     assert repr(compiled) == f"FactseekTransformer({index!r}, 'bm25', num_results=3)"
@@ -91,14 +72,6 @@ def test_an_experiment_gives_our_own_figures(
     assert {name: table[name][0] for name in means} == pytest.approx(means)
     assert means["nDCG@10"] > 0.3
     assert not pt.java.started()
-
-
-def test_a_query_without_words_has_no_rows_and_no_queries_an_empty_frame(index: str) -> None:
-    transformer = FactseekTransformer(index, "bm25")
-    asked = pd.DataFrame([("1", "?!"), ("2", "smallpox")], columns=["qid", "query"])
-    assert set(transformer(asked)["qid"]) == {"2"}
-    assert list(transformer(asked[:0]).columns) == ["qid", "query", "docno", "score", "rank"]
-    assert pt.inspect.transformer_outputs(transformer, ["qid", "query"]) == ["qid", "query", "docno", "score", "rank"]
 
 
 def test_what_makes_no_sense_raises_what_pyterrier_raises(index: str) -> None:

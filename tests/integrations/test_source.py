@@ -62,12 +62,6 @@ def test_it_answers_what_the_index_answers(
     assert [hit.passage.text for hit in passages[2]] == texts
 
 
-def test_more_queries_than_one_request_takes_are_answered(source: EvidenceSource) -> None:
-    queries = [f"{QUERY} {number}" for number in range(250)]
-    rankings = source.columns(queries, SearchChoices(k=1))
-    assert [ranking.docids for ranking in rankings] == [["EX-EN-01-0007-001"]] * 250
-
-
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
@@ -82,12 +76,6 @@ def test_what_makes_no_sense_is_a_query_error(source: EvidenceSource, choices: S
     for ask in (source.passages, source.columns):
         with pytest.raises(QueryError, match=message):
             ask([QUERY], choices)
-
-
-def test_a_query_that_is_too_long_is_a_query_error(source: EvidenceSource) -> None:
-    for ask in (source.passages, source.columns):
-        with pytest.raises(QueryError):
-            ask([QUERY, "long " * 3_000], SearchChoices())
 
 
 def test_an_index_that_is_not_there(address: str, tmp_path: Path) -> None:
@@ -116,31 +104,6 @@ def test_an_index_that_is_not_there(address: str, tmp_path: Path) -> None:
 def test_an_address_of_no_index_is_refused(address: str) -> None:
     with pytest.raises(QueryError, match="is not the address of a served index; http://HOST:PORT/v1/NAME"):
         open_source(address)
-
-
-def test_a_key_that_no_header_can_carry_is_refused() -> None:
-    with pytest.raises(QueryError, match="no header can carry"):
-        open_source("http://h/v1/mine", api_key="a\r\nX: b")
-
-
-def test_a_closed_source_is_opened_again(source: EvidenceSource) -> None:
-    first = source.columns([QUERY], SearchChoices())
-    source.close()
-    assert source.columns([QUERY], SearchChoices()) == first
-
-
-def test_many_threads_ask_one_source(source: EvidenceSource) -> None:
-    answers: list[list[str]] = []
-
-    def ask() -> None:
-        answers.extend(ranking.docids for ranking in source.columns([QUERY] * 2, SearchChoices(k=2)))
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == [answers[0]] * 8
 
 
 class _Answering(BaseHTTPRequestHandler):
@@ -203,14 +166,6 @@ def test_what_a_server_answers_instead(
         open_source(other).passages([QUERY], SearchChoices())
     assert caught.value.place == other
     assert len(requests) == 1  # a redirection is not followed
-
-
-def test_a_run_that_is_none_is_refused() -> None:
-    with (
-        answering(200, {}, b"0 Q0 a 1 0.5 x\nhello\n") as (other, _),
-        pytest.raises(MachineError, match="does not answer as factseek does"),
-    ):
-        open_source(other).columns([QUERY], SearchChoices())
 
 
 def _free_port() -> int:

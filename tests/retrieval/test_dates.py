@@ -76,12 +76,6 @@ def test_iso_dates_stay_as_they_are(day: date) -> None:
     assert clean_date(f"{day:%Y %b} {day.day}") == day.isoformat()
 
 
-@given(st.text(max_size=30) | st.from_regex(r"\d{4}[-/ ]\w{1,3}[-/ ]\d{1,2}", fullmatch=True))
-def test_a_clean_date_is_clean(text: str) -> None:
-    cleaned = clean_date(text)
-    assert clean_date(cleaned) == cleaned
-
-
 @pytest.mark.parametrize(
     ("written", "order", "day_first", "month_first"),
     [

@@ -1,18 +1,20 @@
-"""Files that are there whole or not at all, and what the file system refuses."""
+"""Files, errors and progress: what the file system or the terminal refuses is one line."""
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
 import sqlite3
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import sys
 from pathlib import Path
 
 import pytest
 
 from factseek.retrieval.errors import MachineError, QueryError
-from factseek.retrieval.files import os_errors_reported, replacing, storable, writable, write_atomically
+from factseek.retrieval.files import os_errors_reported, writable, write_atomically
+from factseek.retrieval.progress import Lines, bar
+from factseek.retrieval.terminal import Parser, run
 
 REFUSED = [
     (errno.ENOSPC, "the disk is full; make room and run the same command again"),
@@ -46,15 +48,6 @@ def test_what_sqlite_refuses_is_one_line_and_a_mistake_of_ours_is_not(tmp_path: 
             database.close()
 
 
-def test_a_full_database_is_a_full_disk(tmp_path: Path) -> None:
-    database = sqlite3.connect(tmp_path / "small.sqlite")
-    database.execute("PRAGMA max_page_count = 2")
-    with pytest.raises(MachineError, match=r"^ix: the disk is full; "), os_errors_reported(Path("ix")):
-        database.execute("CREATE TABLE one (text TEXT)")
-        database.execute("INSERT INTO one VALUES (?)", ("x" * 100_000,))
-    database.close()
-
-
 def test_a_file_that_cannot_be_replaced_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "file").mkdir()
     with pytest.raises(MachineError, match=r"file"):
@@ -81,21 +74,56 @@ def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> No
     writable(read, [tmp_path / "none"])
 
 
-def test_a_name_is_storable_whatever_its_bytes() -> None:
-    assert storable("donn\udce9es.jsonl") == r"donn\udce9es.jsonl"
-    assert storable("فهرس") == "فهرس"
+def parser_of(error: BaseException | None) -> Parser:
+    """Return a parser with one command, ``go``, which raises."""
+
+    def command(_: argparse.Namespace) -> int:
+        if error is not None:
+            raise error
+        return 0
+
+    parser = Parser(prog="factseek")
+    go = parser.add_subparsers(required=True, metavar="COMMAND").add_parser("go")
+    go.add_argument("-n", type=int)
+    go.set_defaults(command=command)
+    return parser
 
 
-def test_threads_write_the_same_file_one_after_the_other(tmp_path: Path) -> None:
-    path, barrier = tmp_path / "file", threading.Barrier(4)
+def test_a_mistake_of_ours_keeps_its_traceback() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run(parser_of(ZeroDivisionError()), ["go"])
 
-    def write(number: int) -> None:
-        with replacing(path) as file:
-            barrier.wait(30)  # all of them have begun, none has ended
-            file.write(bytes([number]) * 100)
 
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(write, range(4)))
-    content = path.read_bytes()
-    assert content in [bytes([number]) * 100 for number in range(4)]
-    assert list(tmp_path.iterdir()) == [path]
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ([], "the following arguments are required: COMMAND; see factseek --help"),
+        (["go", "-n", "x"], "argument -n: invalid int value: 'x'; see factseek go --help"),
+        (["go", "--hlp=3"], "unrecognized arguments: --hlp=3; did you mean --help?; see factseek go --help"),
+        (["go", "--what"], "unrecognized arguments: --what; see factseek go --help"),
+    ],
+)
+def test_arguments_that_make_no_sense(capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
+    assert run(parser_of(None), arguments) == 2
+    assert capsys.readouterr() == ("", f"factseek: {line}\n")
+
+
+def test_a_line_every_ten_seconds() -> None:
+    now, lines = [100.0], list[str]()
+    progress = Lines("encoding", "passages", 12_000, clock=lambda: now[0], write=lines.append)
+    for second in range(1, 26):
+        now[0] = 100.0 + second
+        progress.update(400)
+    progress.close()
+    assert lines == [
+        "encoding: 4,000 of 12,000 passages in 10 s\n",
+        "encoding: 8,000 of 12,000 passages in 20 s\n",
+    ]
+
+
+def test_a_log_gets_lines_and_a_terminal_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(bar("reading", "documents", 3), Lines)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    running = bar("reading", "documents", 3)
+    running.close()
+    assert not isinstance(running, Lines)

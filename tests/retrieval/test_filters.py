@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from factseek.retrieval.domain import Document, Filter
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.filters import last_day, matches, parse_filter, token, tokens
+from factseek.retrieval.filters import last_day, matches, parse_filter, token
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,6 @@ def test_a_partial_date_counts_as_its_last_day(value: str, day: str) -> None:
     assert last_day(value) == day
 
 
-def test_parsing() -> None:
-    where = parse_filter(["topic=B", "topic=A", "source=who.int", "topic=A"], as_of="2020-03", since="2019")
-    assert where == Filter(topic=("A", "B"), source=("who.int",), as_of="2020-03-31", since="2019-01-01")
-    assert parse_filter(["topic=a=b"]) == Filter(topic=("a=b",))
-    assert parse_filter(since="2019-05") == Filter(since="2019-05-01")
-    assert parse_filter() is None
-    assert parse_filter(undated=True) is None
-
-
 @pytest.mark.parametrize(
     ("written", "compared"),
     [
@@ -49,10 +40,6 @@ def test_parsing() -> None:
 def test_a_language_is_filtered_by_what_its_name_means(written: str, compared: str) -> None:
     assert parse_filter([f"language={written}"]) == Filter(language=(compared,))
     assert parse_filter([f"topic={written}"]) == Filter(topic=(written,))
-
-
-def test_two_names_of_a_language_are_one_value() -> None:
-    assert parse_filter(["language=fra", "language=fr-CA", "language=es"]) == Filter(language=("es", "fr"))
 
 
 @pytest.mark.parametrize(
@@ -103,29 +90,9 @@ def test_matches(where: Filter, passes: bool) -> None:
     assert matches(where, DOCUMENT, "webpages") is passes
 
 
-def test_undated_documents() -> None:
-    undated = DOCUMENT._replace(date="")
-    assert not matches(Filter(as_of="2020-01-01"), undated, "webpages")
-    assert matches(Filter(as_of="2020-01-01", undated=True), undated, "webpages")
-    assert matches(Filter(topic=("T 1",)), undated, "webpages")
-
-
 @given(st.text(st.characters(codec="utf-8")))
 def test_a_token_holds_nothing_that_splits_and_is_one_to_one(value: str) -> None:
     made = token("topic", value)
     assert made.isascii()
     assert made.split() == [made]
     assert made != token("topic", value + " ")
-
-
-def test_a_token_is_never_longer_than_lucene_takes() -> None:
-    long = [token("topic", value) for value in ("t" * 40_000, "t" * 40_001, "ن" * 5_000)]
-    assert len(set(long)) == 3
-    assert all(len(made) < 100 and "#" in made for made in long)
-    assert "#" not in token("topic", "#" * 100)
-
-
-def test_tokens_of_a_document() -> None:
-    assert tokens(DOCUMENT, "webpages", "000001") == (
-        "id=000001%3Ad kind=webpages topic=T%201 source=s language=en date=2020-03-31"
-    )

@@ -1,8 +1,6 @@
-"""Fusion, against figures worked out by hand and against what must hold for any ranking."""
+"""Fusion and the total order of hits."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,8 +11,7 @@ from factseek.retrieval import retrievers
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.search.fusion import Ranking, fuse
-from factseek.retrieval.search.order import float32, ordered, scores_below
-from factseek.retrieval.search.score_normalizers import mixed
+from factseek.retrieval.search.order import Rows, ordered, top_k
 
 RRF = FusionSettings(kind="rrf", rrf_k=10)
 KINDS = ["rrf", "minmax", "zscore"]
@@ -60,22 +57,6 @@ def test_fusion_of_any_rankings(kind: str, one: list[Hit], two: list[Hit], k: in
         assert hit.score == float(np.float32(sum(part.vote for part in hit.parts)))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@given(one=RANKING)
-def test_a_ranking_fused_with_itself_keeps_the_order_of_distinct_scores(kind: str, one: list[Hit]) -> None:
-    fused = fuse([Ranking("x", 0.5, one), Ranking("y", 0.5, one)], FusionSettings(kind=kind), 100)
-    scores = {hit.docid: hit.score for hit in one}
-    kept = [scores[hit.docid] for hit in fused]
-    if len({np.float32(hit.score) for hit in fused}) == len(fused):
-        assert kept == sorted(kept, reverse=True)
-
-
-@given(one=RANKING, two=RANKING)
-def test_a_weight_of_zero_leaves_the_other_ranking(one: list[Hit], two: list[Hit]) -> None:
-    fused = fuse([Ranking("x", 1.0, one), Ranking("y", 0.0, two)], RRF, len(one) or 1)
-    assert [hit.docid for hit in fused if hit.score > 0] == [hit.docid for hit in one]
-
-
 def test_passages_are_fused_apart_when_documents_are_not_grouped() -> None:
     one, two = [Hit("a", 2.0, 0)], [Hit("a", 0.5, 3)]
     rankings = [Ranking("bm25", 1.0, one), Ranking("dense", 1.0, two)]
@@ -113,22 +94,6 @@ def test_a_list_goes_on_rank_by_rank() -> None:
     assert hits[2].parts == (Part("dense", 2, 0.8, 0.0),)
 
 
-@given(floor=st.floats(-(2.0**99), 2.0**99, width=32), count=st.integers(0, 300))
-def test_scores_below_descend_and_are_float32(floor: float, count: int) -> None:
-    scores = scores_below(floor, count)
-    assert len(scores) == count
-    assert all(above > below for above, below in pairwise([floor, *scores]))
-    assert scores == float32(scores)
-    assert scores == scores_below(floor, count + 50)[:count]
-
-
-def test_a_share_of_new_scores_is_mixed_in() -> None:
-    assert mixed([3.0, 2.0, 1.0], [-5.0, 5.0, 0.0], 1.0) == [-5.0, 5.0, 0.0]
-    assert mixed([3.0, 2.0, 1.0], [-5.0, 5.0, 0.0], 0.25) == [0.75, 0.625, 0.125]
-    assert mixed([2.0, 2.0], [1.0, 3.0], 0.5) == [0.5, 1.0]
-    assert mixed([], [], 0.5) == []
-
-
 @pytest.mark.parametrize(
     ("query", "language", "foreign"),
     [
@@ -152,3 +117,56 @@ def test_the_kind_auto_looks_at_the_language_of_the_query(query: str, language: 
         kind="zscore" if foreign else "minmax",
         weights={"bm25": 0.4, "dense": 0.6} if foreign else {"bm25": 0.5, "dense": 0.5},
     )
+
+
+DOCIDS = ["a", "B", "c", "10", "9", "é", "ا", "😀"]
+PASSAGES = st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0]), st.sampled_from(DOCIDS)), min_size=0, max_size=40)
+
+
+def brute_force(passages: list[tuple[float, str, int]], k: int, group: bool) -> list[Hit]:
+    hits = [Hit(docid, score, number) for score, docid, number in passages]
+    hits.sort(key=lambda hit: (-hit.score, [-ord(c) for c in hit.docid] + [1], hit.passage))
+    if group:
+        seen: set[str] = set()
+        hits = [hit for hit in hits if not (hit.docid in seen or seen.add(hit.docid))]
+    return hits[:k]
+
+
+def numbered(passages: list[tuple[float, str]]) -> list[tuple[float, str, int]]:
+    count: dict[str, int] = {}
+    result = []
+    for score, docid in passages:
+        result.append((score, docid, count.get(docid, 0)))
+        count[docid] = count.get(docid, 0) + 1
+    return result
+
+
+@given(PASSAGES, st.integers(1, 12), st.booleans(), st.randoms(use_true_random=False))
+def test_best_is_the_head_of_the_full_sort_whatever_order_equal_scores_come_in(
+    passages: list[tuple[float, str]], k: int, group: bool, random: object
+) -> None:
+    entries = numbered(passages)
+    rows = Rows([docid for _, docid, _ in entries], [number for *_, number in entries], split=True)
+    shuffled = list(range(len(entries)))
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    shuffled.sort(key=lambda row: -entries[row][0])
+
+    def fetch(n: int) -> tuple[list[float], list[int]]:
+        return [entries[row][0] for row in shuffled[:n]], shuffled[:n]
+
+    hits = brute_force(entries, k, group)
+    assert top_k(fetch, k, rows, group=group) == hits
+
+
+def test_ties_at_the_cut_are_fetched_and_decided_by_docid() -> None:
+    docids = [f"{i:03}" for i in range(500)]
+    asked = []
+
+    def fetch(n: int) -> tuple[list[float], list[int]]:
+        asked.append(n)
+        return [1.0] * min(n, 500), list(range(min(n, 500)))
+
+    hits = top_k(fetch, 3, Rows(docids, [0] * 500, split=False), group=True)
+    assert [hit.docid for hit in hits] == ["499", "498", "497"]
+    assert asked[0] == 4
+    assert asked[-1] >= 500

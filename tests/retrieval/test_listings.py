@@ -7,12 +7,10 @@ import io
 import re
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek import list_hits
-from factseek.retrieval.errors import QueryError
 from factseek.retrieval.search.evidence import Copies, Evidence, PassageAnswer
 from factseek.retrieval.search.listings import HEADER
 
@@ -165,17 +163,3 @@ def test_json_ld_of_reviews_and_of_what_they_cite() -> None:
         "@type": "Rating", "alternateName": "False", "ratingValue": 1, "bestRating": 5, "worstRating": 1
     }  # fmt: skip
     assert item["itemReviewed"]["author"]["name"] == "A. Nonymous"
-
-
-def test_a_bundled_example_is_not_cited_as_the_paper_that_it_was_written_after() -> None:
-    example = msgspec.structs.replace(PAPER, metadata={**PAPER.metadata, "source_x": "Example"})
-    for format in ("ris", "bibtex", "jsonld"):
-        text = list_hits([example], format)
-        assert "example data of factseek" in text
-        assert not re.search("10\\.1|bmjopen|BMJ|MacIntyre", text), text
-
-
-def test_an_unknown_format() -> None:
-    expected = "unknown format 'xls'; there are json, bibtex, csv, jsonld, ndjson, ris, trec, tsv"
-    with pytest.raises(QueryError, match=f"^{expected}$"):
-        list_hits(HITS, "xls")

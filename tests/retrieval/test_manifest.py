@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,12 +66,6 @@ def read(folder: Path, raw: dict[str, Any]) -> manifests.Manifest:
     return manifests.read(folder)
 
 
-def test_a_manifest_as_it_is_written_is_read(tmp_path: Path) -> None:
-    manifest = read(tmp_path, MANIFEST)
-    assert msgspec.json.decode(manifests.encode(manifest))["views"] == MANIFEST["views"]
-    assert manifests.read(tmp_path) == manifest
-
-
 @pytest.mark.parametrize("where", CHANGES)
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_name_that_is_none_of_factseeks_is_refused(tmp_path: Path, where: str, name: str) -> None:
@@ -100,15 +93,6 @@ def test_what_else_cannot_be(tmp_path: Path, change: Callable[[dict[str, Any]], 
     with pytest.raises(IndexStateError) as error:
         read(tmp_path, raw)
     assert message in error.value.line
-
-
-@pytest.mark.parametrize(
-    "content", [b"[" * 100_000, b'{"layout": 3, "views": ' + b'{"a": ' * 100_000, b'{"layout": "\xff"}']
-)
-def test_what_is_no_json_is_damaged(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(IndexStateError, match=r"^[^\n]*manifest\.json: is damaged \(not JSON: "):
-        manifests.read(tmp_path)
 
 
 @given(st.sampled_from(sorted(CHANGES)), st.text())
@@ -152,22 +136,6 @@ def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: 
         with pytest.raises(IndexStateError, match=r"manifest\.json: is damaged"):
             call()
     assert sorted(path for path in tmp_path.rglob("*")) == before
-
-
-def test_an_index_of_an_earlier_layout_is_refused_and_can_be_built_again(tmp_path: Path, write_small: Path) -> None:
-    index = Path(shutil.copytree(write_small, tmp_path / "index"))
-    raw = msgspec.json.decode((index / "manifest.json").read_bytes())
-    (index / "manifest.json").write_bytes(msgspec.json.encode({**raw, "layout": 1}))
-    with pytest.raises(IndexStateError) as error:
-        manifests.read(index)
-    assert error.value.line == (
-        f"{index}/manifest.json: has layout 1, this factseek reads layout 3; "
-        "rebuild it with: factseek index KIND SOURCE --overwrite"
-    )
-    source = write_small.with_name("a.jsonl")
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="overwrite", dense=False), Config())
-    assert verify(index, Config()).faults == {}
-    assert manifests.read(index).documents == 1
 
 
 @pytest.fixture(scope="module")

@@ -5,22 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.dense.encoder import Encoder
-from factseek.retrieval.encoders import runtime
-from factseek.retrieval.encoders.runtime import SharedEncoders, open_encoder
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.stages import StageContext
 from factseek.retrieval.store.manifest import EncoderInfo
-from factseek.settings import Config
 
 SECONDS = 60
 
@@ -73,36 +66,3 @@ def test_words_are_searched_while_an_encoder_opens(small: Index) -> None:
         slow.may_end.set()
         assert [call.result(SECONDS) for call in dense] == [3, 3]
         assert slow.times == 1
-
-
-def test_an_encoder_is_used_and_another_opened_while_one_opens(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = Slow()
-    settings = (EncoderSettings(query_prompt=prompt) for prompt in ("", "slow: ", "quick: "))
-    made_by, slowly, quickly = (EncoderInfo.of(open_encoder(asked)) for asked in settings)
-
-    def opened(settings: EncoderSettings) -> Encoder:
-        return slow(lambda: open_encoder(settings)) if settings.query_prompt == "slow: " else open_encoder(settings)
-
-    monkeypatch.setattr(runtime, "open_encoder", opened)
-    here = Path("index")
-    with closing(SharedEncoders(EncoderSettings())) as encoders:
-        first = encoders(made_by, here)
-        with under_way(slow, lambda: encoders(slowly, here)) as calls:
-            assert meanwhile(lambda: encoders(made_by, here)) is first
-            assert meanwhile(lambda: encoders(quickly, here)) not in (None, first)
-            slow.may_end.set()
-            one, other = (call.result(SECONDS) for call in calls)
-        assert one is other
-
-
-def test_what_stages_keep_is_used_while_a_model_opens() -> None:
-    slow, context = Slow(), StageContext(Config(), None, lambda: None)  # type: ignore[arg-type]
-    context.keep("open", lambda: 1)
-    with under_way(slow, lambda: context.keep("slow", lambda: slow(object))) as calls:
-        assert meanwhile(lambda: context.keep("open", lambda: 2)) == 1
-        assert meanwhile(lambda: context.keep("other", lambda: 3)) == 3
-        slow.may_end.set()
-        one, other = (call.result(SECONDS) for call in calls)
-    assert one is other
-    context.close()
-    assert context.keep("open", lambda: 4) == 4

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.text import plain, tweet
+from factseek.retrieval.text import tweet
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,3 @@ def test_tweets(text: str, cleaned: str) -> None:
 @given(st.text())
 def test_cleaning_keeps_every_number_that_stands_alone(text: str) -> None:
     assert "42" in tweet(f"{text.replace('@', '').replace('/', '').replace('#', '').replace('.', '')} 42 ").split()
-
-
-@given(st.text())
-def test_plain_changes_nothing(text: str) -> None:
-    assert plain(text) == text

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek import parse_query
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
-from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.search.index import Index
@@ -63,17 +62,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def index(folder: Path) -> Iterator[Index]:
     with Index(folder) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module", params=["flat", "title_text"])
-def without_vectors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    folder = tmp_path_factory.mktemp("fields") / "index"
-    source = folder.with_suffix(".jsonl")
-    source.write_text("".join(json.dumps(row) + "\n" for row in DOCUMENTS), "utf-8")
-    config = Config(index=IndexSettings(fields=request.param))
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, dense=False), config)
-    with Index(folder, config) as opened:
         yield opened
 
 
@@ -170,19 +158,6 @@ def test_each_condition_can_be_taken_back(query: str, parts: list[tuple[str, str
     assert query_parts(query) == parts
 
 
-@settings(max_examples=300)
-@given(st.text('ab2 "-:\\\u201c', max_size=30))
-@example('-"2"-a')
-@example('"2 ""2"')
-@example('-"2""b c"')
-@example('-"2"title:a -b')
-def test_a_condition_taken_back_leaves_the_others(text: str) -> None:
-    parts = query_parts(text)
-    for at, part in enumerate(parts):
-        left = [(other.kind, other.value) for number, other in enumerate(parts) if number != at]
-        assert [(other.kind, other.value) for other in query_parts(part.rest)] == left
-
-
 @pytest.mark.parametrize(
     ("query", "where", "message"),
     [
@@ -235,16 +210,6 @@ def test_every_retriever_finds_no_more(index: Index, retriever: str, query: str)
     assert hits == expected - ({"d"} if query == 'measles -"measles vaccine"' else set())
 
 
-def test_titles_may_have_a_field_of_their_own(without_vectors: Index) -> None:
-    for query, docids in (
-        ('"measles returns"', {"a"}),
-        ("measles title:vaccines", {"d"}),
-        ("measles -school", {"a", "c", "d"}),
-    ):
-        parsed = parse_query(query)
-        assert {hit.docid for hit in without_vectors.search([parsed.text], parsed.search)[0]} == docids
-
-
 WORDS = st.sampled_from(["red", "blue", "green", "moon", "river"])
 TEXTS = st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_size=6)
 
@@ -266,19 +231,6 @@ def test_phrases_are_what_a_reader_sees(
     assert hits == {
         str(number) for number, words in enumerate(texts) if wanted in f" {' '.join(words)} " and unwanted not in words
     }
-
-
-@pytest.mark.parametrize("query", ['x "of the"', "x -the"])
-def test_stop_words_are_no_phrase(index: Index, query: str) -> None:
-    for retriever in ("bm25", "dense", "hybrid"):
-        parsed = parse_query(query, Search(retriever=retriever))
-        with pytest.raises(QueryError) as raised:
-            index.search([parsed.text], parsed.search)
-        words = query.strip("x -").strip('"')
-        assert raised.value.line == (
-            f'"{words}" holds only words that the analyzer leaves out, so there is nothing to look for; take the '
-            "quotes or the minus away"
-        )
 
 
 def test_over_http(index: Index) -> None:
@@ -308,25 +260,6 @@ def test_over_http(index: Index) -> None:
         assert (refused.status_code, refused.json["detail"]) == (400, detail)
     batch = {"queries": [{"qid": "1", "text": body["query"]}], "syntax": "query"}
     assert client.post("/v1/words/search/batch", json=batch).json["detail"] == "syntax: there is no such field"
-
-
-def test_on_the_page(index: Index) -> None:
-    client = create_app(Config(), {"words": index}).test_client()
-    page = client.get("/", query_string={"query": "measles -autism source:x.org"}).text
-    assert ("safe" in page, "not linked" in page) == (True, False)
-    tweet = client.get("/", query_string={"query": "measles -autism source:x.org", "profile": "tweet"}).text
-    assert "not linked" in tweet
-    assert "From 2021-01-01 to 2019-12-31 there is no day" in client.get("/?query=x+after:2020+before:2020").text
-
-
-def test_on_the_command_line(folder: Path, command: Callable[..., tuple[int, str, str]]) -> None:
-    asked = ["search", 'measles "measles vaccine" -autism', "--index", folder, "--retriever", "bm25", "--json"]
-    code, printed, _ = command(*asked, "--syntax", "query")
-    answer = json.loads(printed)
-    assert (code, {hit["docid"] for hit in answer["hits"]}) == (0, {"a", "d"})
-    assert answer["query"]["parsed"]["without"] == ["autism"]
-    code, printed, _ = command(*asked)
-    assert (code, len(json.loads(printed)["hits"]), "query" in json.loads(printed)) == (0, 4, False)
 
 
 def test_an_index_without_places_says_so(tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:

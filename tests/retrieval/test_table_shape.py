@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import pickle
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.errors import SourceError
 from factseek.retrieval.records.table_shape import (
     SAVE_AS_UTF8,
     TABLES,
     TableShape,
-    column_at,
-    column_name,
-    shape_of,
     shape_of_start,
 )
 
@@ -83,16 +77,6 @@ def test_form_and_first_row(content: bytes, form: str, cells: tuple[str, ...]) -
 
 
 @pytest.mark.parametrize(
-    ("encoding", "name"),
-    [("utf-8", "utf-8"), ("utf-8-sig", "utf-8-sig"), ("utf-16", "utf-16"), ("utf-16-le", "utf-16-le"), ("cp1256", "")],
-)
-def test_encoding(encoding: str, name: str) -> None:
-    text = "qid\tquery\n" + "1\tلقاح كورونا\n" * 20
-    shape = shape_of_start(text.encode(encoding))
-    assert (shape.encoding, shape.form, shape.cells) == (name, "tabs", ("qid", "query"))
-
-
-@pytest.mark.parametrize(
     ("content", "sentence", "remedy"),
     [
         (workbook(), "is an Excel workbook (.xlsx)", 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"'),
@@ -150,36 +134,6 @@ def test_sentence_and_remedy(content: bytes, sentence: str, remedy: str) -> None
     assert (shape.sentence, shape.remedy) == (sentence, remedy)
 
 
-def test_a_row_that_the_beginning_of_a_file_cuts_does_not_count(tmp_path: Path) -> None:
-    path = tmp_path / "long.csv"
-    path.write_text("a,b\n" + "1," + "x" * 70_000 + "\n", "utf-8")
-    assert shape_of(path).form == "commas"
-
-
-def test_a_character_that_the_beginning_of_a_file_cuts_is_utf8(tmp_path: Path) -> None:
-    path = tmp_path / "long.tsv"
-    path.write_text("a\tb\nx" + "é" * 40_000, "utf-8")
-    assert shape_of(path).encoding == "utf-8"
-
-
-def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no: there is no such file"):
-        shape_of(tmp_path / "no")
-    with pytest.raises(SourceError, match="is a folder; name a file"):
-        shape_of(tmp_path)
-
-
-def test_nothing_is_read_of_a_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    assert shape_of(tmp_path / "pipe").form == "text"
-
-
-def test_column_names() -> None:
-    assert [column_name(cell) for cell in (' "Tweet-ID" ', "tweet  text", "QID")] == ["tweet_id", "tweet_text", "qid"]
-    assert column_at(["a", "qid", "id"], ["id", "qid"]) == 2
-    assert column_at(["a"], ["id"]) is None
-
-
 @given(st.binary(max_size=300))
 def test_any_bytes_have_a_shape(content: bytes) -> None:
     shape = shape_of_start(content)
@@ -191,12 +145,6 @@ cells = st.text(st.characters(codec="utf-8", exclude_characters='\r\n\t,;"\0'), 
 rows = st.lists(
     st.lists(cells.filter(lambda text: text.strip() == text), min_size=3, max_size=3), min_size=1, max_size=30
 )
-
-
-@given(rows, st.sampled_from(["\t", ",", ";"]))
-def test_a_table_shows_its_delimiter(table: list[list[str]], delimiter: str) -> None:
-    shape = shape_of_start("".join("id" + delimiter + delimiter.join(row) + "\n" for row in table).encode())
-    assert (shape.delimiter, shape.cells) == (delimiter, ("id", *table[0]))
 
 
 def test_a_cell_that_is_longer_than_python_reads_is_a_cell() -> None:

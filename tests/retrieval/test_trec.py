@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError, SourceError
-from factseek.retrieval.records.lines import MAX_LINE, Strict
-from factseek.retrieval.records.runs import run_lines
+from factseek.retrieval.records.lines import MAX_LINE
 from factseek.retrieval.records.trec import read_qrels, read_run, read_scores, write_run
 
 
@@ -63,11 +62,6 @@ def test_a_run_reads_back_in_the_order_of_its_ranks(tmp_path, drawn):
     assert [int(fields[3]) for fields in lines] == [n for qid in back for n in range(1, len(back[qid]) + 1)]
 
 
-def test_a_document_is_named_once_by_its_best_passage():
-    hits = [Hit("a", 0.5, 1), Hit("b", 0.25), Hit("a", 0.75, 2)]
-    assert run_lines("q", hits, "t") == "q Q0 a 1 0.75 t\nq Q0 b 2 0.25 t\n"
-
-
 @pytest.mark.parametrize(
     ("qid", "docid", "tag"),
     [("a b", "d", "t"), ("q", "", "t"), ("q", "d\u00a0e", "t"), ("q", "d", "my run"), ("q\t", "d", "t")],
@@ -76,19 +70,6 @@ def test_what_cannot_stand_in_a_column_is_not_written(qid, docid, tag, tmp_path)
     with pytest.raises(QueryError, match=r"is empty or holds white space: it cannot stand in a column of a file$"):
         write_run({qid: [Hit(docid, 1.0)]}, tmp_path / "run", tag)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("score", [float("nan"), float("inf"), -float("inf"), 1e39])
-def test_a_score_that_is_not_finite_is_not_written(score):
-    with pytest.raises(QueryError, match=r"^a score is not a finite number"):
-        run_lines("q", [Hit("d", score)], "t")
-
-
-def test_writes_only_into_a_folder_that_is_there(tmp_path):
-    with pytest.raises(QueryError, match=r"there is no folder .*nowhere; make it first$"):
-        write_run({}, tmp_path / "nowhere" / "run", "t")
-    with pytest.raises(QueryError, match=r": is a folder; name a file$"):
-        write_run({}, tmp_path, "t")
 
 
 GOOD = "q Q0 a 1 2.5 t\n"
@@ -261,21 +242,6 @@ def test_faults_of_judgements_are_said_exactly(case, put, usual_cells):
     with pytest.raises(SourceError) as caught:
         read_qrels(put(content))
     assert str(caught.value).endswith("/" + message)
-
-
-def test_a_missing_file_is_said(tmp_path):
-    with pytest.raises(SourceError, match=r"nowhere: there is no such file$"):
-        read_run(tmp_path / "nowhere")
-    with pytest.raises(SourceError, match=r": is a folder; name a file$"):
-        read_scores(tmp_path, Strict(tmp_path))
-
-
-@pytest.mark.data
-def test_real_judgements_are_read(data_dir):
-    assert len(read_qrels(data_dir / "scifact/qrels/train.tsv")) == 809
-    for part, count in (("train", 800), ("dev", 197)):
-        folder = data_dir / "ct2020-task2" / part
-        assert len(read_qrels(folder / "tweet-vclaim-pairs.qrels")) == count
 
 
 def test_a_packed_run_that_is_cut_is_refused(put):

@@ -131,27 +131,6 @@ def test_batches_of_large_documents_stay_within_their_memory_and_refuse_nobody(
         assert "Traceback" not in server.log.read_text()
 
 
-def test_unfinished_bodies_stay_within_their_memory(server: Served) -> None:
-    """300 bodies of nearly two megabytes would be 570 MB; the server of this test has 40."""
-    before = resident(server)
-    with ExitStack() as stack:
-        clients = [stack.enter_context(server.connect()) for _ in range(300)]
-        unfinished = request_bytes(b" " * 1_990_000)[:-90_000]
-        statuses = set()
-        for client in clients:
-            with suppress(OSError):
-                client.sendall(unfinished)
-        for _ in range(10):
-            assert server.ask()[0] == 200
-        assert resident(server) < before + 200
-        for client in clients[-20:]:
-            answer = answer_of(client)
-            statuses.add(answer[9:12])
-            assert b"retry-after: " in answer or answer[9:12] != b"503"
-        assert b"503" in statuses
-    until(lambda: resident(server) < before + 60)
-
-
 def resident(server: Served, field: str = "VmRSS") -> float:
     """Return the resident megabytes of all workers, now or (``VmHWM``) at most."""
     total = 0.0
@@ -186,19 +165,6 @@ def test_idle_connections_leave_descriptors_to_answers(folders: dict[str, Path],
         idle[-1].sendall(request_bytes(extra="Connection: close\r\n"))
         assert answer_of(idle[-1]).startswith(b"HTTP/1.1 200 ")
         assert "Traceback" not in served.log.read_text()
-
-
-def test_too_many_connections_that_ask_are_refused_but_health_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
-    with serve(folders, tmp_path, "workers: 1, max_connections: 20") as served, ExitStack() as stack:
-        busy = [stack.enter_context(served.connect()) for _ in range(20)]
-        for client in busy:
-            client.sendall(request_bytes()[:-5])
-        until(lambda: served.ask()[0] == 503)
-        assert served.ask("GET", "/livez", None)[0] == 200
-        for client in busy:
-            client.sendall(request_bytes()[-5:])
-            assert client.recv(65_536).startswith(b"HTTP/1.1 200 ")
-        assert served.ask()[0] == 200  # an idle connection makes way
 
 
 WRITES = f"workers: 2, writes: true, keys: {{tests: {digest(KEY)}}}"

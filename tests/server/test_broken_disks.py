@@ -5,9 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-import unicodedata
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -102,41 +100,3 @@ def test_directories_that_are_swapped_under_a_server(live: Path, tmp_path: Path)
         (tmp_path / "aside").rename(live)
         until(lambda: text_of(client, "mine") == "The quokka smiles.")
         assert text_of(client, "only") is None
-
-
-ONE_NAME = "Ée\u0301fiﬁ\u212bÅ"
-DOCIDS = {
-    *(unicodedata.normalize(form, ONE_NAME) for form in ("NFC", "NFD", "NFKC", "NFKD")),
-    ONE_NAME,
-    ONE_NAME.casefold(),
-    "\u202eabc",
-    "a\u200db",
-    "a\u200cb",
-    "نهر\u0640النيل",
-    "👩\u200d👩\u200d👧",
-    "\U0010fffd",
-    "\ufdd0",
-    "ß",
-    "ẞ",
-    "SS",
-    "a/../b",
-    "%2e%2e",
-}
-
-
-def test_docids_that_look_alike_are_written_at_once_and_stay_apart(live: Path) -> None:
-    docids = sorted(DOCIDS)
-    with writable(live) as served:
-
-        def write(number: int) -> int:
-            return put(served.client(), docids[number % len(docids)], f"Text {number}.")
-
-        with ThreadPoolExecutor(8) as pool:
-            statuses = list(pool.map(write, range(3 * len(docids))))
-        assert set(statuses) == {200, 201}
-        client = served.client()
-        for number, docid in enumerate(docids):
-            texts = {f"Text {number + turn * len(docids)}." for turn in range(3)}
-            assert text_of(client, docid) in texts, docid
-        assert client.delete(f"/v1/live/documents/{quote(docids[0], safe='')}").status_code == 204
-        assert [text_of(client, docid) is None for docid in docids] == [True] + [False] * (len(docids) - 1)

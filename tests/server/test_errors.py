@@ -12,7 +12,6 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from factseek.retrieval.errors import IndexStateError, MachineError
-from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import Config
 
@@ -33,8 +32,6 @@ def check(response: TestResponse, status: int, slug: str, field: str | None = No
 BAD_BODIES = [
     ({}, "query", "query: is missing; give one, or a document's id as like"),
     ({"query": 7}, "query", "query: expected str, got int"),
-    ({"query": None}, "query", "query: expected str, got null"),
-    ({"query": ""}, "query", "query: is missing; give one, or a document's id as like"),
     ({"query": "?!"}, "query", "query: the query '?!' holds no words to search for"),
     (
         {"query": "x" * 201},
@@ -43,11 +40,9 @@ BAD_BODIES = [
     ),
     ({"query": "a", "k1": 2}, "k1", "k1: there is no such field"),
     ({"query": "a", "k": "10"}, "k", "k: expected int | null, got str"),
-    ({"query": "a", "k": 1.5}, "k", "k: expected int | null, got float"),
     ({"query": "a", "k": True}, "k", "k: expected int | null, got bool"),
     ({"query": "a", "k": 0}, "k", "k: expected int >= 1"),
     ({"query": "a", "k": 51}, "k", "k: 51 is out of range: ask for 1 to 50"),
-    ({"query": "a", "k": 10**30}, "k", None),
     ({"query": "a", "retriever": "splade"}, "retriever", "retriever: unknown retriever 'splade'"),
     (
         {"query": "a", "filter": ["topic"]},
@@ -55,23 +50,11 @@ BAD_BODIES = [
         "filter: filter 'topic' is not of the form field=value; the fields are topic, source, language, kind",
     ),
     ({"query": "a", "filter": {"author": "x"}}, "filter.author", "filter.author: there is no such field"),
-    ({"query": "a", "filter": {"topic": 7}}, "filter.topic", "filter.topic: expected str | array, got int"),
     ({"query": "a", "filter": {"topic": [7]}}, "filter.topic[0]", "filter.topic[0]: expected str, got int"),
-    ({"query": "a", "filter": "topic=x"}, "filter", "filter: expected object | array, got str"),
-    (
-        {"query": "a", "as_of": "yesterday"},
-        "as_of",
-        "as_of: as_of 'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020",
-    ),
     (
         {"query": "a", "as_of": "2020-02-30"},
         "as_of",
         "as_of: as_of '2020-02-30' is not a date of the form 2020-03-01, 2020-03 or 2020",
-    ),
-    (
-        {"query": "a", "since": "2020-13"},
-        "since",
-        "since: since '2020-13' is not a date of the form 2020-03-01, 2020-03 or 2020",
     ),
     (
         {"query": "a", "since": "2020", "as_of": "2019"},
@@ -79,13 +62,11 @@ BAD_BODIES = [
         "since: since '2020' is later than as-of '2019': no day lies between them",
     ),
     ({"query": "a", "filter": ["topic=x"] * 9}, "filter", "filter: has 9 values; at most 8 are taken"),
-    ({"query": "a", "filter": {"topic": ["x"] * 9}}, "filter.topic", "filter.topic: has 9 values; at most 8 are taken"),
     ({"query": "a", "undated": True}, "undated", "undated: expected str, got bool"),
     ({"query": "a", "fusion": "sum"}, "fusion", "fusion: invalid enum value 'sum'"),
     ({"query": "a", "fusion": {"k": 60}}, "fusion.k", "fusion.k: there is no such field"),
     ({"query": "a", "fusion": {"rrf_k": 0}}, "fusion.rrf_k", "fusion.rrf_k: expected int >= 1"),
     ({"query": "a", "fusion": {"rrf_k": 10**400}}, "fusion.rrf_k", "fusion.rrf_k: expected int <= 1000000"),
-    ({"query": "a", "fusion": {"rrf_k": 1_000_001}}, "fusion.rrf_k", "fusion.rrf_k: expected int <= 1000000"),
     (
         {"query": "a", "fusion": {"weights": {"bm25": 0, "dense": 0}}},
         "fusion.weights",
@@ -98,31 +79,12 @@ BAD_BODIES = [
         'fusion.dense_weight: is now fusion.weights: {"dense": 0.5}',
     ),
     (
-        {"query": "a", "fusion": {"weights": {"poem": 1}}},
-        "fusion.weights",
-        "fusion.weights: unknown retriever 'poem'",
-    ),
-    (
         {"query": "a", "fusion": {"weights": {"hybrid": 1}}},
         "fusion.weights",
         "fusion.weights: name rankings other than hybrid, each with its weight",
     ),
-    ({"query": "a", "fusion": {"weights": {"dense": -1}}}, "fusion.weights.dense", None),
     ({"query": "a", "filter": {"metadata": {"a": ["b"], "c": [1]}}}, "filter.metadata.c[0]", None),
-    ({"query": "a", "fusion": {"weights": {"bm25:a": 1}}}, "fusion.weights", None),
-    ({"query": "a", "fusion": {"weights": {f"bm25:{n}": 1 for n in range(17)}}}, "fusion.weights", None),
     ({"query": "a", "stages": ["per_source=" + "9" * 5000]}, "stages[0]", None),
-    ({"query": "a", "stages": ["per_source"] * 17}, "stages", None),
-    (
-        {"query": "a", "stages": ["per_source=9999999"]},
-        "stages",
-        "stages: per_source=9999999: give how many hits of one source are kept, from 1",
-    ),
-    (
-        {"query": "a", "stages": ["poem"]},
-        "stages",
-        "stages: unknown stage 'poem'; there are collapse, combine, per_source, rerank, sort",
-    ),
     (
         {"query": "a", "stages": ["per_source=0"]},
         "stages",
@@ -133,9 +95,7 @@ BAD_BODIES = [
         "stages",
         "stages: the stage per_source is named twice",
     ),
-    ({"query": "a", "profile": "poem"}, "profile", "profile: invalid enum value 'poem'"),
     ({"query": "a", "highlight": "yes"}, "highlight", "highlight: expected bool, got str"),
-    ({"query": "a", "group": 1}, "group", "group: expected bool | null, got int"),
 ]
 
 
@@ -165,23 +125,6 @@ def test_what_is_no_json_object_is_refused(client: FlaskClient, text: bytes, det
     assert check(response, 400, "bad-input", "body")["detail"] == detail
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b'{"query": "\xff"}',
-        b'{"query": "a", "filter": ' + b"[" * 9_000,
-        b'{"query": "a", "fusion": ' + b'{"kind":' * 2_000,
-        b'{"query": "a", "fusion": {"weights": {"bm25": 1e999}}}',
-        b'{"query": "a", "k": 1e400}',
-    ],
-    ids=["bytes", "nested", "nested objects", "infinite", "huge"],
-)
-def test_hostile_json_is_a_clients_error(client: FlaskClient, text: bytes) -> None:
-    response = client.post("/v1/english/search", data=text, content_type="application/json")
-    assert response.status_code == 400
-    assert response.json["error"] == "bad-input"
-
-
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
 def test_a_body_must_claim_to_be_json(client: FlaskClient, kind: str) -> None:
     response = client.post("/v1/english/search", data=b'{"query": "a"}', content_type=kind)
@@ -196,14 +139,11 @@ def test_a_large_body_is_refused(client: FlaskClient, address: str) -> None:
 
 BAD_PARAMETERS = [
     ("", "query", "query: is missing; give one, or a document's id as like"),
-    ("query=", "query", "query: is missing; give one, or a document's id as like"),
     ("query=a&query=b", "query", "query: is given 2 times"),
-    ("query=a&q=b", "q", "q: there is no such field"),
     ("query=a&hits=ten", "hits", "hits: expected int | null, got str"),
     ("query=a&hits=-1", "hits", "hits: expected int >= 1"),
     ("query=a&hits=51", "hits", "hits: 51 is out of range: ask for 1 to 50"),
     ("query=a&highlight=perhaps", "highlight", "highlight: expected bool, got str"),
-    ("query=a&retriever=best", "retriever", "retriever: unknown retriever 'best'"),
     (
         "query=a&filter=author=x",
         "filter",
@@ -221,13 +161,6 @@ BAD_PARAMETERS = [
 def test_a_bad_parameter_is_named(client: FlaskClient, parameters: str, field: str, detail: str) -> None:
     problem = check(client.get(f"/v1/english/search?{parameters}"), 400, "bad-input", field)
     assert problem["detail"] == detail
-
-
-def test_an_index_without_vectors_says_so(client: FlaskClient) -> None:
-    problem = check(
-        client.post("/v1/arabic/search", json={"query": "a", "retriever": "dense"}), 400, "bad-input", "retriever"
-    )
-    assert problem["detail"] == "retriever: was built without vectors: it answers bm25, not dense"
 
 
 @pytest.mark.parametrize(
@@ -318,22 +251,6 @@ def test_a_servers_error_tells_no_details_but_logs_them(
     assert "/secret/path" in caplog.text
 
 
-def test_an_index_that_fails_while_serving_is_unavailable(
-    config: Config, indexes: dict[str, Index], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = create_app(config, indexes)
-
-    def broken(*_: object) -> None:
-        raise IndexStateError("/secret/documents.sqlite: cannot be read")
-
-    monkeypatch.setattr(indexes["arabic"], "search", broken)
-    client = app.test_client()
-    check(client.post("/v1/arabic/search", json={"query": "a"}), 503, "unavailable")
-    assert client.post("/v1/english/search", json={"query": "a measles"}).status_code == 200
-    ready = client.get("/readyz")
-    assert (ready.status_code, ready.json["indexes"]) == (503, {"english": "ready", "arabic": "unavailable"})
-
-
 def test_a_browser_reads_a_page(client: FlaskClient) -> None:
     response = client.get("/?query=a&index=<script>", headers={"Accept": "text/html,*/*;q=0.8"})
     assert response.status_code == 404
@@ -341,10 +258,6 @@ def test_a_browser_reads_a_page(client: FlaskClient) -> None:
     assert "<h1>No such index</h1>" in response.text
     assert "&lt;script&gt;" in response.text
     assert "<script>" not in response.text
-
-
-def test_the_api_answers_json_to_a_browser_too(client: FlaskClient) -> None:
-    check(client.get("/v1/none/search?query=a", headers={"Accept": "text/html"}), 404, "unknown-index")
 
 
 @pytest.mark.parametrize("host", ["..", "a" * 64, "a..b"])

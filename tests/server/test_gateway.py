@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from factseek.server import worker
 from factseek.server.hooks import REFUSAL
-from factseek.server.memory import MEMORY, Budget, Charge, NoMemoryError
+from factseek.server.memory import MEMORY
 from tests.server.gateway_bench import PATIENCE, GatewayBench, serving
 
 HEAD = b"POST /a?b HTTP/1.1\r\nHost: x\r\n"
@@ -90,12 +90,6 @@ def test_a_request_reaches_the_application_as_it_was_sent(bench: GatewayBench) -
         "SERVER_PROTOCOL": "HTTP/1.1",
         "body": "abc",
     }
-
-
-def test_a_request_may_come_byte_by_byte_and_in_chunks(bench: GatewayBench) -> None:
-    sent = HEAD + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-    answer = said(bench.talk(*(sent[i : i + 1] for i in range(len(sent)))))
-    assert (answer["body"], answer["CONTENT_LENGTH"]) == ("abcde", "5")
 
 
 @pytest.mark.parametrize("number", [20, 5_000])
@@ -223,11 +217,6 @@ def test_a_wish_for_another_protocol_costs_no_body(bench: GatewayBench, body: by
         assert said(b"".join(iter(lambda: client.recv(65_536), b"")))["body"] == "abc"
 
 
-def test_an_answer_has_one_date(bench: GatewayBench) -> None:
-    answer = bench.talk(b"GET /dated HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n")
-    assert answer.lower().count(b"\r\ndate: ") == 1
-
-
 def test_a_client_that_has_closed_its_sending_half_is_answered(bench: GatewayBench) -> None:
     for path in (b"/", b"/slow"):
         with bench.connect() as client:
@@ -270,19 +259,6 @@ def test_bodies_stay_within_the_memory_that_all_have_together() -> None:
         for client in clients:
             client.close()
         until(lambda: not bench.gateway.budget.held)
-
-
-def test_a_budget_favours_whoever_is_alone_or_the_eldest() -> None:
-    budget = Budget(10_000)
-    alone, other = Charge(budget), Charge(budget)
-    alone.spend(90_000)
-    with pytest.raises(NoMemoryError):
-        other.spend(1)
-    alone.keep(0)
-    assert (alone.held, budget.held) == (0, 0)
-    assert not budget.calmed(90_000)
-    assert budget.calmed(100)
-    assert not budget.calmed(100)
 
 
 def until(true: Callable[[], Any]) -> None:
@@ -369,15 +345,6 @@ def test_readers_of_streams_that_do_not_read_hold_no_thread_and_little_memory() 
         assert any(stream.made < MANY for stream in streams.streams), "nothing more is made for who has gone"
 
 
-def test_so_many_streams_wait_for_their_readers_and_no_more() -> None:
-    streams = Streams()
-    with serving(streams, threads=2, max_waiting=2) as bench, ExitStack() as stack:
-        slow = [stack.enter_context(bench.connect(receive_buffer=4_096)) for _ in range(6)]
-        for client in slow:
-            client.sendall(get("/stream"))
-        until(lambda: bench.refusals == [503, 503])
-
-
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("path", ["/stream", "/large"])
 def test_a_client_that_reads_nothing_is_cut_off(path: str) -> None:
@@ -413,21 +380,6 @@ def test_an_answer_that_is_not_read_in_its_time_is_broken_off() -> None:
                 assert client.recv(4_096 if bench.server.server_state.connections else 1 << 20)
                 time.sleep(0.02 if bench.server.server_state.connections else 0)
         assert streams.streams[0].closed.wait(PATIENCE)
-
-
-def test_large_answers_stay_within_the_memory_that_all_have_together() -> None:
-    streams = Streams()
-    with (
-        serving(streams, memory_bytes=len(PIECE) * MANY * 3 // 2) as bench,
-        bench.connect(receive_buffer=4_096) as first,
-    ):
-        first.sendall(get("/large"))
-        until(lambda: bench.gateway.budget.held == len(PIECE) * MANY)
-        with bench.connect() as second:
-            second.sendall(get("/large"))
-            assert second.recv(13) == b"HTTP/1.1 503 "
-        first.close()
-        until(lambda: not bench.gateway.budget.held)
 
 
 def test_overload_is_said_at_once_and_who_looks_after_a_server_never_waits() -> None:

@@ -69,15 +69,6 @@ def test_a_line_of_the_log_holds_the_route_and_never_the_query(
     assert "secretword" not in caplog.text
 
 
-def test_a_streamed_answer_is_logged_when_it_is_sent(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
-    body = {"queries": [{"qid": "a", "text": "measles"}]}
-    with caplog.at_level(logging.INFO, "factseek.access"):
-        response = client.post("/v1/english/search/batch", json=body)
-        assert response.data
-        response.close()
-    assert len(caplog.records) == 1
-
-
 @pytest.mark.parametrize("wanted", [False, True])
 def test_a_line_holds_what_happened_and_the_query_only_if_wanted(
     indexes: dict[str, Index], caplog: pytest.LogCaptureFixture, wanted: bool
@@ -101,36 +92,3 @@ def test_a_line_holds_what_happened_and_the_query_only_if_wanted(
         "request_id": "r1",
     }
     assert said == (expected | {"queries": ["secretword نهر"]} if wanted else expected)
-
-
-def test_an_error_keeps_its_trace_on_the_line() -> None:
-    try:
-        raise ValueError("two\nlines")
-    except ValueError:
-        record = logging.getLogger("x").makeRecord(
-            "x", logging.ERROR, "f", 1, "failed", (), __import__("sys").exc_info()
-        )
-    line = JsonLines().format(record)
-    assert "\n" not in line
-    assert "ValueError: two\nlines" in json.loads(line)["trace"]
-
-
-@pytest.mark.parametrize(
-    "address", ["/v1/arabic/search?like={0}", "/?index=arabic&like={0}", "/export?like={0}&index=arabic&format=csv"]
-)
-def test_a_search_for_more_like_a_document_is_logged_by_its_docid(
-    indexes: dict[str, Index], caplog: pytest.LogCaptureFixture, address: str
-) -> None:
-    client = create_app(Config(server=ServerSettings(log_queries=True)), indexes).test_client()
-    with caplog.at_level(logging.INFO, "factseek"):
-        answer = client.get(address.format("amazon"))
-        answer.close()
-    assert answer.status_code == 200
-    (record,) = [record for record in caplog.records if record.name == "factseek.access"]
-    assert json.loads(JsonLines().format(record))["queries"] == [{"like": "amazon"}]
-
-
-def test_a_value_that_json_lacks_is_written_as_its_text() -> None:
-    record = logging.getLogger("x").makeRecord("x", logging.INFO, "f", 1, "said", (), None)
-    record.fields = {"value": 1 + 2j}
-    assert json.loads(JsonLines().format(record))["value"] == "(1+2j)"

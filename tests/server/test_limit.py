@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -143,12 +142,3 @@ def test_evidence_that_is_not_reached_in_time_has_no_highlights_and_says_so(
         assert json.loads(batch.data)["results"][0]["coverage"] == {"bm25": "complete", "highlights": "cut off"}
     page = client.get("/?index=english&query=measles&view=side", headers={"Accept": "text/html"})
     assert "Without highlights, which took too long." in page.text
-
-
-def test_a_limit_that_is_over_notes_what_is_missing() -> None:
-    with ThreadPoolExecutor() as beside:
-        assert not Deadline(60, beside).is_over("highlights")
-        limit = Deadline(0, beside)
-        assert limit.is_over("highlights")
-        assert limit.is_over("highlights")
-        assert limit.missing == ["highlights"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,16 +39,6 @@ def test_a_reference_of_thousands_of_digits_is_read(long_client: FlaskClient, qu
             sent = {"query_string": fields} if method == "get" else {"data": fields}
             answer = getattr(long_client, method)(path, **sent, follow_redirects=True)
             assert answer.status_code == 200, (method, path)
-
-
-def test_a_batch_answers_the_other_queries(long_client: FlaskClient) -> None:
-    texts = ["moon", *QUERIES, "measles"]
-    queries = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]
-    answer = long_client.post("/v1/english/search/batch", json={"queries": queries, "profile": "tweet"})
-    assert answer.status_code == 200
-    results = json.loads(answer.text)["results"]
-    assert [result["qid"] for result in results] == list("01234")
-    assert all(result["hits"] for result in results)
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,12 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.claims.evidence.sentences import Finder
 from factseek.cluster import layout
 from factseek.cluster.actors import RemoteState, Replicas
 from factseek.cluster.build import build_shards
 from factseek.cluster.coordinator import Gathering, ShardedState
 from factseek.indexer.build import BuildRequest
 from factseek.retrieval.config import Config as RetrievalConfig
-from factseek.retrieval.errors import PartMissingError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.index_state import IndexState
 from factseek.retrieval.search.snapshot import IndexEncoders, Snapshot
@@ -81,11 +79,6 @@ def test_an_answer_without_a_coverage_is_refused(client: FlaskClient, method: st
     answer = client.open(address, method=method, json=body)
     assert answer.status_code == 503, answer.text
     assert "shard-01 did not answer, and an answer from the rest would be in part" in answer.text
-
-
-def test_no_verdict_is_found_on_a_part_of_the_evidence(index: Index) -> None:
-    with pytest.raises(PartMissingError, match=r"^shard-01 did not answer"):
-        Finder(index, CONFIG.verdict).find(["the ice of the sea melts"])
 
 
 def test_a_lost_shard_does_not_have_the_index_opened_anew(client: FlaskClient) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,31 +66,6 @@ def test_one_ranking_over_http(client: FlaskClient) -> None:
         assert client.post("/v1/search", json={**body, "k": k}).json["hits"] == answer["hits"][:k]
 
 
-def test_hits_and_qid_are_understood_as_with_one_index(client: FlaskClient) -> None:
-    expected = client.post("/v1/search", json={"query": QUERY, "k": 2}).json
-    assert "qid" not in expected
-    answer = client.post("/v1/search", json={"query": QUERY, "hits": 2, "qid": "q7"}).json
-    assert (answer["qid"], answer["hits"], answer["cursor"]) == ("q7", expected["hits"], expected["cursor"])
-    following = [
-        client.post("/v1/search", json={"query": QUERY, name: 2, "cursor": answer["cursor"]}).json["hits"]
-        for name in ("k", "hits")
-    ]
-    assert following[0] == following[1] != expected["hits"]
-
-
-def test_weights_and_names(client: FlaskClient) -> None:
-    body = {"query": QUERY, "k": 10}
-    named = client.post("/v1/search", json={**body, "indexes": ["arabic"]}).json
-    assert {hit["index"] for hit in named["hits"]} == {"arabic"}
-    heavy = client.post("/v1/search", json={**body, "indexes": {"arabic": 9, "english": 1}, "rrf_k": 1}).json
-    assert [hit["index"] for hit in heavy["hits"][:2]] == ["arabic", "english" if len(named["hits"]) < 2 else "arabic"]
-    assert heavy["indexes"]["arabic"]["weight"] == 9
-    parsed = client.post("/v1/search", json={"query": 'measles -"measles vaccine"', "syntax": "query"}).json
-    assert parsed["query"]["parsed"]["without"] == ["measles vaccine"]
-    passages = client.post("/v1/search", json={**body, "passages": True, "collapse": "near"}).json["hits"]
-    assert all(hit["passages"] and "copies" in hit for hit in passages)
-
-
 @pytest.mark.parametrize(
     ("body", "status", "detail"),
     [
@@ -115,11 +88,6 @@ def test_bad_input(client: FlaskClient, body: dict[str, object], status: int, de
     refused = client.post("/v1/search", json=body)
     assert refused.status_code == status
     assert detail is None or refused.json["detail"] == detail
-
-
-def ids(answer: Any) -> list[tuple[str, str]]:
-    """Return index and docid of each hit of an answer."""
-    return [(hit["index"], hit["docid"]) for hit in answer["hits"]]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -163,31 +131,6 @@ def test_counts_of_each_index_and_of_all(client: FlaskClient) -> None:
     assert "facets" not in client.post("/v1/search", json={"query": QUERY, "count": True}).json
 
 
-@pytest.mark.parametrize(
-    ("change", "detail"),
-    [
-        ({"query": "moon"}, "cursor: was given for another search or index; send it with what it was given for"),
-        ({"indexes": ["arabic"]}, "cursor: was given for another search or index; send it with what it was given for"),
-        ({"indexes": {"arabic": 2, "english": 1}}, "cursor: was given for another search or index; send it with what "
-         "it was given for"),
-        ({"offset": 1}, "offset: a cursor says already where the list goes on; leave out one of them"),
-        ({"cursor": "x"}, "cursor: is no cursor; give back that of an answer as it is"),
-        ({"facets": ["colour"], "cursor": ""}, "facets: english: there is no field 'colour' to count; there are topic, "
-         "source, language, kind, year"),
-        ({"facets": ["topic", "topic"], "cursor": ""}, "facets: names 'topic' twice"),
-        ({"offset": 50, "cursor": ""}, "offset: english: 50 is out of range: a page of this size begins after at most "
-         "49 hits"),
-    ],
-)  # fmt: skip
-def test_pages_that_cannot_be(client: FlaskClient, change: dict[str, Any], detail: str) -> None:
-    body = {"query": QUERY, "k": 1, "indexes": ["english", "arabic"]}
-    cursor = client.post("/v1/search", json=body).json["cursor"]
-    refused = client.post("/v1/search", json={**body, "cursor": cursor, **change})
-    assert (refused.status_code, refused.json["detail"]) == (400, detail)
-    single = client.post("/v1/english/search", json={"query": QUERY, "k": 1, "cursor": cursor})
-    assert single.status_code == 400
-
-
 def test_in_python(folders: dict[str, Path]) -> None:
     with Index(folders["english"]) as english, Index(folders["arabic"]) as arabic:
         indexes = {"en": english, "ar": arabic}
@@ -199,24 +142,3 @@ def test_in_python(folders: dict[str, Path]) -> None:
             search_many(indexes, QUERY, weights={"fr": 1})
         with pytest.raises(QueryError, match=r"^name an index to search$"):
             search_many({}, QUERY)
-
-
-def test_on_the_command_line(folders: dict[str, Path], command: Callable[..., tuple[int, str, str]]) -> None:
-    both = ["--index", folders["english"], "--index", folders["arabic"]]
-    code, printed, _ = command("search", QUERY, *both, "--json", "-k", "3")
-    hits = json.loads(printed)["hits"]
-    assert (code, len(hits), {hit["index"] for hit in hits}) == (0, 3, {str(folder) for folder in folders.values()})
-    code, page, _ = command("search", QUERY, *both, "--json", "-k", "2", "--offset", "1", "--count", "--facet", "index")
-    answer = json.loads(page)
-    assert (answer["hits"], answer["total"]["hits"]) == (hits[1:], 6)
-    assert {value["value"] for value in answer["facets"]["index"]["values"]} == {str(path) for path in folders.values()}
-    code, printed, said = command("search", QUERY, *both, "-k", "3", "--weight", f"{folders['arabic']}=5")
-    assert (code, "(arabic · " in printed, "3 hits in" in said) == (0, True, True)
-    for options, message in (
-        ([*both[:2], *both[:2]], "argument --index: is given twice; give it once; see factseek search --help"),
-        ([*both, "--weight", "x=1"], "--weight x=1: give DIR=N, a directory of --index and a number from 0"),
-        ([*both, "--explain"], "--explain and --like are answered by one index; give one --index"),
-        (["--index", folders["english"], "--weight", "x=1"], "--weight is of several indexes; give --index again"),
-    ):  # fmt: skip
-        code, _, said = command("search", QUERY, *options)
-        assert (code, said) == (2, f"factseek: {message}\n")

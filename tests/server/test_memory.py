@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from factseek.retrieval.deadline import Deadline
-from factseek.retrieval.search.answer import Question
-from factseek.retrieval.search.index import Index
-from factseek.retrieval.search.options import Search
 from factseek.server.memory import MEMORY, Budget, Charge, NoMemoryError
 
 DETAIL = "requests and answers fill the memory that this server has for them; try again"
@@ -62,13 +56,6 @@ def test_an_answer_for_which_there_is_no_memory_is_refused(
     assert alone.held > 1  # the engine gives it back when the answer is written
 
 
-def test_a_page_for_which_there_is_no_memory_says_so(client: FlaskClient, crowded: Budget) -> None:
-    page = client.get(
-        "/?query=measles&index=english", headers={"Accept": "text/html"}, environ_overrides={MEMORY: Charge(crowded)}
-    )
-    assert (page.status_code, DETAIL[1:] in page.text) == (503, True)
-
-
 def test_a_batch_waits_for_memory_and_gives_it_back(app: Flask, crowded: Budget, others: Charge) -> None:
     for accept in ("application/json", "application/x-ndjson"):
         charge = Charge(crowded)
@@ -88,45 +75,6 @@ def test_a_batch_waits_for_memory_and_gives_it_back(app: Flask, crowded: Budget,
             assert b"overloaded" not in rest
             assert (charge.held, crowded.held) == (0, 0)
             others.spend(99_900)
-
-
-def test_a_run_for_whose_stages_there_is_no_memory_is_refused(client: FlaskClient, crowded: Budget) -> None:
-    staged = {**BATCH, "stages": ["per_source=1"]}
-    path, headers = "/v1/english/search/batch", {"Accept": "text/plain"}
-    refused = client.post(path, json=staged, headers=headers, environ_overrides={MEMORY: Charge(crowded)})
-    assert (refused.status_code, refused.json["detail"]) == (503, DETAIL)
-    charge = Charge(Budget(100_000))
-    assert client.post(path, json=staged, headers=headers, environ_overrides={MEMORY: charge}).status_code == 200
-    assert charge.held == 0
-
-
-class Noting(Charge):
-    """A charge that keeps what was held at most."""
-
-    most = 0
-
-    def spend(self, size: int) -> None:
-        super().spend(size)
-        self.most = max(self.most, self.held)
-
-
-def test_what_stages_read_is_charged_while_they_work(client: FlaskClient) -> None:
-    plain, staged = Noting(Budget(1)), Noting(Budget(1))
-    body = {"query": "measles", "retriever": "bm25", "k": 1}
-    one = asked(client, plain, "/v1/english/search", body).json["hits"]
-    assert (
-        asked(client, staged, "/v1/english/search", {**body, "stages": ["per_source=1"]}).json["hits"][0]["docid"]
-        == one[0]["docid"]
-    )
-    assert staged.held == plain.held == plain.most
-    assert staged.most >= plain.most
-
-
-def test_what_is_charged_is_what_is_read_and_thrice_what_is_written(client: FlaskClient, app: Flask) -> None:
-    charge = Charge(Budget(1))
-    answer = asked(client, charge, "/v1/english/search", SEARCH).json
-    size = sum(sys.getsizeof(hit["passage"]["text"]) for hit in answer["hits"])  # each document is one passage here
-    assert charge.held == 4 * size
 
 
 def test_who_has_held_something_for_the_longest_is_never_refused() -> None:
@@ -150,15 +98,3 @@ def test_who_has_held_something_for_the_longest_is_never_refused() -> None:
     assert not refused(third, 5)
     assert not refused(third, 100)
     assert refused(second, 1)
-
-
-def test_passages_are_asked_for_within_a_time_limit(indexes: dict[str, Index]) -> None:
-    index, text, asked = indexes["english"], "measles vaccine", Search(retriever="bm25", k=3)
-    with ThreadPoolExecutor(1) as beside:
-        hits = index.answer(Question(text, asked)).hits
-        late, early = Deadline(0, beside), Deadline(60, beside)
-        shown = index.with_passages(text, hits, asked._replace(limit=late))
-        assert [hit.passages for hit in shown] == [[hit.passage] for hit in hits]
-        assert late.missing == ["passages"]
-        index.with_passages(text, hits, asked._replace(limit=early))
-        assert early.missing == []

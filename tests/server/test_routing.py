@@ -17,8 +17,6 @@ import msgspec
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from werkzeug.exceptions import MethodNotAllowed, NotFound
-from werkzeug.routing import RequestRedirect
 
 from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.search.index import Index
@@ -26,10 +24,8 @@ from factseek.server.app import Application, create_app
 from factseek.server.routing import REMEMBERED
 from factseek.settings import Config
 
-from .conftest import KEY, writable
 from .served import serve, until
 
-ADDRESSES = ("/v1/en/search", "/v1/ar/search", "/v1/en/documents/a//b/c", "/static/page.css", "/v1/%D8%A3/search")
 PROXY, INNER, STRANGER = "10.9.8.7", "192.0.2.1", "198.51.100.4"
 SAID = {
     "X-Forwarded-For": "203.0.113.5",
@@ -48,32 +44,6 @@ def made(kind: type[Flask]) -> Flask:
     app.add_url_rule("/v1/<name>/documents/<path:docid>", "document", lambda name, docid: docid)
     app.add_url_rule("/pages/", "pages", lambda: "pages")
     return app
-
-
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_an_address_leads_where_flask_says_every_time(address: str) -> None:
-    usual, remembering = made(Flask), made(Application)
-    for _ in range(3):
-        with usual.test_request_context(address) as expected, remembering.test_request_context(address) as context:
-            assert (context.request.endpoint, context.request.view_args) == (
-                expected.request.endpoint,
-                expected.request.view_args,
-            )
-            assert context.request.view_args is not None
-            context.request.view_args["name"] = "changed"  # by one request, which no other must see
-
-
-def test_what_leads_nowhere_is_not_remembered() -> None:
-    app = made(Application)
-    wrong: list[tuple[str, str, Any]] = [
-        ("/none", "GET", NotFound),
-        ("/v1/en/search", "DELETE", MethodNotAllowed),
-        ("/pages", "GET", RequestRedirect),
-    ]
-    for address, method, error in wrong * 2:
-        with app.test_request_context(address, method=method) as context:
-            assert isinstance(context.request.routing_exception, error)
-    assert app.url_map.remembered == {}
 
 
 def test_the_memory_of_addresses_is_bounded() -> None:
@@ -130,16 +100,6 @@ def test_redirects_citations_and_descriptions_name_the_proxy(proxied: FlaskClien
     assert hits["organic"][0]["link"].startswith("https://facts.example/evidence/v1/english/documents/")
 
 
-def test_a_change_says_where_it_is_behind_the_proxy(live: Path) -> None:
-    with writable(live, trusted_proxies=[PROXY]) as serving:
-        client = serving.app.test_client()
-        headers = {**SAID, "Authorization": f"Bearer {KEY}", "Accept": "application/json"}
-        put = ask(client, "/v1/live/documents/p1", PROXY, headers, method="PUT", json={"text": "Basalt floats."})
-        assert (put.status_code, put.location) == (201, "/evidence/v1/live/documents/p1")
-        bulk = ask(client, "/v1/live/documents", PROXY, headers, method="POST", json=[{"docid": "p2", "text": "Tin."}])
-        assert bulk.location.startswith("/evidence/v1/jobs/")
-
-
 @pytest.mark.parametrize("said", [SAID, {"Host": "facts.example"}, {**SAID, "Host": "facts.example"}])
 def test_what_a_stranger_calls_the_server_is_in_no_answer(proxied: FlaskClient, said: dict[str, str]) -> None:
     asked: list[tuple[str, dict[str, Any]]] = [(page, {}) for page in [*PAGES, "/?query=sea+level", "/openapi.json"]]
@@ -166,11 +126,6 @@ def test_what_no_proxy_would_say_is_passed_over(proxied: FlaskClient, header: st
     said, silent = (ask(proxied, "/?query=sea+level", PROXY, headers).text for headers in ({header: value}, {}))
     assert LINK.findall(said) == LINK.findall(silent)
     assert re.findall(r"https?://\S+", said) == re.findall(r"https?://\S+", silent)
-
-
-def test_a_proxy_that_keeps_the_host_is_believed(proxied: FlaskClient) -> None:
-    text = ask(proxied, "/?query=sea+level", INNER, {"Host": "facts.example:8443"}).text
-    assert "http://facts.example:8443/documents/english/" in text
 
 
 def test_each_client_behind_a_proxy_has_its_own_rate(

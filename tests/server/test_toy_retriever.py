@@ -8,14 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-import factseek
-from factseek.eval.bench import bench as benchmark
-from factseek.eval.bench import load
-from factseek.eval.run.judged import JudgedFiles, read_judged
 from factseek.retrieval import retrievers
-from factseek.retrieval.domain import Part
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
@@ -114,22 +108,6 @@ def test_it_is_searched_fused_and_explained(fused: Index) -> None:
     assert evidence[0].retrievers["toy"].score == 3.0
 
 
-def test_it_votes_where_no_weights_are_set(folders: dict[str, Path]) -> None:
-    with Index(folders["english"]) as index:
-        assert index.settings.search.fusion.weights == {"bm25": 0.5, "dense": 0.5, "toy": 0.25}
-        assert index.resolve().rankings == ("bm25", "dense", "toy")
-        stretched = replace(index.settings.search.fusion, kind="minmax")
-        best = index.search([QUERY], Search(fusion=stretched))[0][0]
-    assert (best.docid, best.parts[2]) == ("measles", Part("toy", 1, 3.0, 0.25))
-
-
-def test_python_takes_it(folders: dict[str, Path]) -> None:
-    with factseek.open_index(folders["english"]) as index:
-        run = factseek.run(index, [factseek.Query("q1", QUERY)], retriever="toy", k=2)
-        assert [(hit.docid, hit.score) for hit in run["q1"]][:1] == [("measles", 3.0)]
-        assert factseek.evaluate(run, {"q1": {"measles": 1}}, ["RR@5"]).means() == {"RR@5": 1.0}
-
-
 def test_the_command_line_takes_it(folders: dict[str, Path], command: Callable[..., tuple[int, str, str]]) -> None:
     code, printed, _ = command("search", QUERY, "--index", folders["english"], "--retriever", "toy", "--json")
     assert (code, json.loads(printed)["retriever"]) == (0, "toy")
@@ -151,19 +129,3 @@ def test_it_is_served_described_and_shown(fused: Index, folders: dict[str, Path]
     page = client.get(f"/?index=english&view=side&query={QUERY.replace(' ', '+')}").text
     assert '<section class="column toy"' in page
     assert "words counted one by one" in page
-
-
-def test_it_is_benchmarked(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    queries, qrels = tmp_path / "queries.tsv", tmp_path / "qrels"
-    queries.write_text(f"q1\t{QUERY}\n", "utf-8")
-    qrels.write_text("q1 0 measles 1\n", "utf-8")
-    monkeypatch.setattr(benchmark, "measure", load.put_load)  # a process of its own would not see the test's file
-    with Index(folders["english"]) as index:
-        judged = read_judged(JudgedFiles(task="trec", queries=queries, qrels=qrels), index)
-        request = benchmark.BenchRequest(
-            name="toy", retrievers=benchmark.chosen("toy,bm25", index), measures=("RR@5",), timed=2
-        )
-        found = benchmark.bench(index, judged, request)
-    assert found.quality.means["RR@5"]["toy"].mean == 1.0
-    assert found.measured[1].retriever == "toy"
-    assert found.measured[1].megabytes < found.measured[0].megabytes

@@ -11,10 +11,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-import factseek
 from factseek.retrieval import stages
-from factseek.retrieval.search.index import Index
-from factseek.retrieval.search.options import Search
 
 STAGE = '''
 """Turns a ranking round."""
@@ -77,17 +74,6 @@ def test_the_page_offers_it_by_its_label_and_says_what_it_did(client: FlaskClien
     assert "Toy: it came" not in plain
 
 
-@pytest.mark.usefixtures("toy")
-def test_python_takes_it(folders: dict[str, Path]) -> None:
-    with factseek.open_index(folders["english"]) as index:
-        asked = factseek.Search(k=3, retriever="bm25")
-        (plain,) = index.search([QUERY], asked)
-        (turned,) = index.search([QUERY], asked._replace(stages=("toy",)))
-        assert [hit.docid for hit in turned] == [hit.docid for hit in plain][::-1]
-        (first, *_) = index.evidence(QUERY, turned, asked._replace(stages=("toy",)))
-        assert (first.stages["toy"].rank, first.retrievers["bm25"].rank) == (3, 3)
-
-
 def test_the_command_line_takes_stages(folders: dict[str, Path], command: Callable[..., tuple[int, str, str]]) -> None:
     asked = ["search", "measles vaccine", "--index", folders["english"], "--retriever", "bm25", "--json"]
     code, printed, _ = command(*asked, "--stage", "per_source=1")
@@ -98,20 +84,3 @@ def test_the_command_line_takes_stages(folders: dict[str, Path], command: Callab
         2,
         "factseek: unknown stage 'poem'; there are collapse, combine, per_source, rerank, sort\n",
     )
-
-
-def test_a_staged_list_is_the_beginning_of_a_longer_one(folders: dict[str, Path]) -> None:
-    with Index(folders["english"]) as index:
-        for retriever in ("bm25", "dense"):
-            asked = Search(retriever=retriever, stages=("per_source=1",))
-            longest = index.search([QUERY], asked._replace(k=50))[0]
-            for k in range(1, len(longest) + 1):
-                assert index.search([QUERY], asked._replace(k=k))[0] == longest[:k]
-
-
-def test_a_query_is_staged_the_same_in_any_company(folders: dict[str, Path]) -> None:
-    queries = [QUERY, "the moon landing", "sea level"]
-    with Index(folders["english"]) as index:
-        asked = Search(k=2, retriever="hybrid", stages=("per_source=1",))
-        together = index.search(queries, asked)
-        assert together == [index.search([query], asked)[0] for query in queries]

@@ -17,10 +17,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from factseek.indexer.lock import locked
-from factseek.indexer.queue import JOBS, waits
-from factseek.indexer.snapshot import snapshot
+from factseek.indexer.queue import waits
 from factseek.retrieval.search.index import Index
-from factseek.retrieval.store import manifest as manifests
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.server.conftest import ENGLISH, NILE, ODD, Writable, writable
@@ -151,14 +149,6 @@ def test_a_document_that_makes_no_sense_is_refused(
     assert problem(shared.put(address(docid), json=body)) == (400, "bad-input", field, f"{field}: {reason}")
 
 
-def test_a_document_that_is_too_large_is_refused(shared: FlaskClient) -> None:
-    assert problem(put(shared, "large", "x" * 60_000))[:2] == (413, "too-large")
-    assert problem(shared.put(address("a"), data=b"text", content_type="text/plain"))[:2] == (
-        415,
-        "unsupported-media-type",
-    )
-
-
 @pytest.mark.parametrize("date", ["yesterday", "2020-02-30", "31/31/2020", "15830208001", "?"])
 def test_a_date_that_is_not_understood_is_said(client: FlaskClient, date: str) -> None:
     answer = client.put(address("dated"), json={"text": "A quokka.", "date": date})
@@ -169,21 +159,6 @@ def test_a_date_that_is_not_understood_is_said(client: FlaskClient, date: str) -
     rows += [{"docid": f"odd{n}", "text": "x", "date": date} for n in range(2)]
     job = ended(client, client.post("/v1/live/documents", json=rows).headers["Location"])
     assert (job["added"], job["unread_dates"], job["unread_date"]) == (4, 2, f"{date!r} (item 3)")
-
-
-@pytest.mark.parametrize(
-    ("date", "read"),
-    [
-        ("Sun Mar 01 23:30:00 +0000 2020", "2020-03-01"),  # Twitter's
-        ("Sun, 01 Mar 2020 23:30:00 GMT", "2020-03-01"),
-        ("20200301", "2020-03-01"),
-        ("2020-03", "2020-03"),
-    ],
-)
-def test_a_date_that_is_understood_is_not_spoken_of(client: FlaskClient, date: str, read: str) -> None:
-    answer = client.put(address("dated"), json={"text": "A quokka.", "date": date})
-    assert "unread_date" not in answer.json  # type: ignore[operator]
-    assert client.get(address("dated")).json["document"]["date"] == read  # type: ignore[index]
 
 
 def test_conditions(client: FlaskClient) -> None:
@@ -351,45 +326,6 @@ def test_more_bulks_than_may_wait_are_refused(client: FlaskClient, served: Writa
         assert problem(refused)[:2] == (503, "not-written")
         text = client.get("/metrics").text
         assert 'factseek_jobs_waiting{index="live"} 2\n' in text
-
-
-def test_an_index_that_is_gone_is_not_made_anew(client: FlaskClient, served: Writable) -> None:
-    served.folder.rename(served.folder.with_name("away"))
-    assert problem(put(client, "a", "b"))[:2] == (503, "not-written")
-    assert problem(client.post("/v1/live/documents", json=[{}]))[:2] == (503, "not-written")
-    assert not served.folder.exists()
-
-
-def test_a_snapshot_while_documents_are_put(served: Writable, tmp_path: Path) -> None:
-    client = served.client()
-    with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(lambda: [put(served.client(), f"d{number}", "The quokka.") for number in range(6)])
-        taken = []
-        while not writing.done():
-            copy = tmp_path / f"copy-{len(taken)}"
-            snapshot(served.folder, copy)
-            taken.append(copy)
-            time.sleep(0.1)
-    assert len(taken) > 1
-    for copy in taken:
-        assert not (copy / JOBS).exists()
-        with Index(copy, served.config) as index:
-            assert manifests.read(copy).documents == index.info.documents
-    assert len(found(client, "quokka")) == 6
-
-
-def test_writes_are_counted(client: FlaskClient) -> None:
-    put(client, "a", "b")
-    client.delete(address("a"))
-    text = client.get("/metrics").text
-    assert 'factseek_writes_total{index="live",result="created"} 1.0' in text
-    assert 'factseek_writes_total{index="live",result="deleted"} 1.0' in text
-
-
-def test_without_a_key_nothing_is_changed(served: Writable) -> None:
-    client = served.app.test_client()
-    for method, where in (("PUT", "documents/a"), ("DELETE", "documents/a"), ("POST", "documents")):
-        assert problem(client.open(f"/v1/live/{where}", method=method, json={"text": "x"}))[:2] == (401, "unauthorized")
 
 
 OFF = (403, "writes-off", "", "this server changes nothing; start it with --allow-writes, or server.writes: true")

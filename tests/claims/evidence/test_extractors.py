@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import closing
 from typing import cast
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from factseek.claims.evidence.extractors import CONTRASTED, ENTAILED, ContrastExtractor, EntailmentExtractor
+from factseek.claims.evidence.extractors import CONTRASTED, ContrastExtractor
 from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.dense.encoder import Encoder, Entailment
@@ -63,10 +62,6 @@ def of(*texts: str) -> ClaimEvidence:
     )
 
 
-def log_odds(probability: float) -> float:
-    return math.log(probability / (1 - probability))
-
-
 def test_contrast_is_the_least_difference_to_an_opposite() -> None:
     known = Known()
     extractor = ContrastExtractor(cast(Encoder, known), "en")
@@ -77,20 +72,6 @@ def test_contrast_is_the_least_difference_to_an_opposite() -> None:
     assert extractor.matrix([CLAIM], [of()]).tolist() == [[0.0] * len(CONTRASTED)]
     assert sorted(map(str, known.asked)) == sorted(VECTORS), "each text is encoded once"
     assert ContrastExtractor(cast(Encoder, known), "de").matrix([CLAIM], [both]).tolist() == [[0.0] * 3]
-
-
-def test_entailment_is_of_the_text_first_and_cut_where_a_probability_says_no_more() -> None:
-    known = Known()
-    extractor = EntailmentExtractor(known)
-    evidence = [of("It is a brook.", "It is 6,650 km long."), of("It flows north."), of()]
-    rows = extractor.matrix([CLAIM] * 3, evidence)
-    low, high, against = log_odds(0.1), log_odds(0.8), log_odds(0.7)
-    assert rows.tolist() == [
-        pytest.approx([low, against, high, against, (low + high) / 2, (low + against) / 2]),
-        pytest.approx([-8.0, 8.0] * 3),
-        [0.0] * len(ENTAILED),
-    ]
-    assert known.asked == [(text, CLAIM) for text in SAYS], "each pair is asked once, the text first"
 
 
 @pytest.mark.real

@@ -1,4 +1,4 @@
-"""Evidence: sentences of an index for a claim, where they stand, and in which order."""
+"""The sentences that settle a claim, and the features of claim and evidence."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.claims.evidence.sentences import ClaimEvidence, Finder, raised_by_page, states_finding
+from factseek.claims.evidence.features import NAMES, matrix
+from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence, Finder, raised_by_page, states_finding
 from factseek.claims.settings import VerdictSettings
-from factseek.retrieval.domain import Filter, Hit
-from factseek.retrieval.errors import NotFoundError, QueryError
+from factseek.claims.text.polarity import lexicon
+from factseek.retrieval.domain import Hit
+from factseek.retrieval.errors import NotFoundError
 from factseek.retrieval.search.index import Index
 
 CLAIM = "More than 100,000 people died of measles in 2023."
@@ -35,13 +37,6 @@ def test_sentences_settle_a_claim_and_stand_where_it_is_said(english: Index) -> 
     assert found.bm25 > 0 and 0 < found.dense <= 1 and 0 <= found.spread <= 1
 
 
-def test_likeness_is_the_cosine(english: Index) -> None:
-    (found,) = Finder(english, VerdictSettings()).find([CLAIM])
-    claim = english.encoder.encode_query([CLAIM])[0]
-    texts = english.encoder.encode_document([one.text for one in found.sentences])
-    assert np.allclose([one.similarity for one in found.sentences], texts @ claim, atol=1e-6)
-
-
 def test_a_claim_finds_the_same_in_any_company(english: Index) -> None:
     finder = Finder(english, VerdictSettings())
     others = ["Pluto is a planet.", "?!", "The sea is rising."]
@@ -58,27 +53,6 @@ def test_what_is_given_takes_the_place_of_what_was_found(english: Index) -> None
     assert second == found[1]
     with pytest.raises(NotFoundError, match="'nowhere'"):
         finder.with_annotated([CLAIM], [[("nowhere", 0)]], found[:1])
-
-
-def test_a_filter_admits_evidence_before_it_is_ranked(english: Index) -> None:
-    nothing = Finder(english, VerdictSettings(), Filter(source=("nobody.example",)))
-    assert nothing.find([CLAIM]) == [ClaimEvidence(())]
-
-
-def test_too_long_a_claim_is_refused(english: Index) -> None:
-    with pytest.raises(QueryError, match="the query has 10001 characters"):
-        Finder(english, VerdictSettings()).find(["a" * 10_001])
-
-
-def test_passages_of_several_sentences_give_one_each(arabic: Path) -> None:
-    with Index(arabic) as index:
-        finder = Finder(index, VerdictSettings(sentences=3))
-        (found,) = finder.find(["نهر النيل أطول من نهر الأمازون."])
-        assert finder.encoder == "" and found.dense == 0.0
-        assert len(found.sentences) == len({one.docid for one in found.sentences}) == 3
-        for one in found.sentences:
-            assert index.document(one.docid).text[one.start : one.end] == one.text
-            assert 0 <= one.similarity <= 1
 
 
 @pytest.mark.parametrize(
@@ -100,15 +74,62 @@ def test_a_sentence_that_asks_or_announces_states_no_finding(text: str, finding:
     assert states_finding(text) == finding
 
 
-def test_a_page_lifts_its_sentences() -> None:
-    hits = [Hit("alone", 1.0, 0), Hit("page", 0.875, 1), Hit("page", 0.75, 2)]
-    assert [(hit.docid, hit.passage) for hit in raised_by_page(hits, 0.5)] == [("page", 1), ("page", 2), ("alone", 0)]
-    assert raised_by_page(hits, 0.0) == hits
-
-
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), unique=True), st.floats(0, 5))
 def test_lifting_loses_nothing_and_depends_on_no_order(places: list[tuple[str, int]], weight: float) -> None:
     hits = [Hit(docid, 1 / (1 + number), number) for docid, number in places]
     found = raised_by_page(hits, weight)
     assert sorted((hit.docid, hit.passage) for hit in found) == sorted(places)
     assert raised_by_page(hits[::-1], weight) == found
+
+
+WORDS = st.lists(
+    st.sampled_from("aspirin lowers raises risk not 20 30 % deaths in 2019 of never ؟ 12,000".split()), max_size=12
+).map(" ".join)
+
+
+def lower(word: str) -> tuple[str, ...]:
+    return () if word in ("of", "in") else (word.lower(),)
+
+
+def evidence(*texts: str) -> ClaimEvidence:
+    return ClaimEvidence(
+        tuple(EvidenceSentence(f"d{i}", i, text, 0.5, 0.5, 0, 0, "", "", "", "") for i, text in enumerate(texts))
+    )
+
+
+def named(claim: str, *texts: str) -> dict[str, float]:
+    row = matrix([claim], [evidence(*texts)], lower, lexicon("en"))[0]
+    return dict(zip(NAMES, row.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "name", "value"),
+    [
+        ("Aspirin lowers risk", "aspirin lowers the risk", "coverage", 1.0),
+        ("Aspirin lowers risk", "aspirin", "coverage", 1 / 3),
+        ("Aspirin lowers risk", "aspirin and more words", "precision", 1 / 4),
+        ("Aspirin lowers risk", "risk lowers aspirin", "word pairs", 0.0),
+        ("Aspirin lowers risk", "aspirin lowers it", "word pairs", 0.5),
+        ("Aspirin lowers risk", "aspirin raises risk", "direction differs", 1.0),
+        ("Aspirin lowers risk", "aspirin reduces risk", "direction agrees", 1.0),
+        ("Aspirin lowers risk", "aspirin does not lower risk", "negation differs", 1.0),
+        ("Aspirin never lowers risk", "aspirin does not lower risk", "both negated", 1.0),
+        ("20 deaths", "there were 30 deaths", "numbers contradicted", 1.0),
+        ("20 deaths", "there were 20 deaths", "numbers repeated", 1.0),
+    ],
+)
+def test_a_feature_says_what_it_is_called(claim: str, text: str, name: str, value: float) -> None:
+    assert named(claim, text)[f"{name}, first"] == pytest.approx(value)
+    assert named(claim, text)[f"{name}, mean"] == pytest.approx(value)
+
+
+@given(WORDS, st.lists(WORDS, max_size=5), st.sampled_from(["en", "ar", "xx"]))
+def test_features_are_finite_and_their_highest_and_mean_know_no_order(
+    claim: str, texts: list[str], language: str
+) -> None:
+    found = evidence(*texts)
+    turned = found._replace(sentences=found.sentences[::-1])
+    rows = matrix([claim, claim], [found, turned], lower, lexicon(language))
+    assert rows.shape == (2, len(NAMES)) and np.isfinite(rows).all()
+    later = [column for column, name in enumerate(NAMES) if not name.endswith(", first")]
+    assert np.allclose(rows[0, later], rows[1, later])

@@ -1,17 +1,21 @@
-"""Models that numpy runs, held to scikit-learn's, which fitted them; each is restored as it was."""
+"""Models, folds and figures agree with scikit-learn's."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, f1_score, precision_recall_fscore_support
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
+from factseek.claims.learning.figures import figures
+from factseek.claims.learning.folds import average_precision, folds
 from factseek.claims.learning.models import fit_kernel, fit_logistic, grow_forest, restore_forest, restore_kernel
+from factseek.retrieval.domain import Statement
 
 
 @pytest.mark.parametrize("number", [2, 3])
@@ -25,18 +29,6 @@ def test_probabilities_are_scikit_learns(number: int) -> None:
     found = fit_logistic(features, classes, 0.1, standardised=True)
     assert np.allclose(found.probabilities(features), oracle.predict_proba(scaled), atol=1e-6)
     assert np.allclose(found.probabilities(features).sum(axis=1), 1)
-
-
-def test_sparse_features_and_any_number_of_threads_give_the_same() -> None:
-    draw = np.random.default_rng(1)
-    features = draw.random((40, 5)) * (draw.random((40, 5)) > 0.6)
-    found = fit_logistic(csr_matrix(features), np.arange(40) % 3, 1.0, standardised=False)
-    assert np.allclose(found.probabilities(csr_matrix(features)), found.probabilities(features))
-    fitted = []
-    for threads in (1, 4):
-        with threadpool_limits(limits=threads):
-            fitted.append(fit_logistic(features, np.arange(40) % 3, 1.0, standardised=True).tensors)
-    assert all((fitted[0][name] == fitted[1][name]).all() for name in fitted[0])
 
 
 def test_a_machine_with_a_kernel_says_what_scikit_learns_says() -> None:
@@ -64,3 +56,50 @@ def test_log_odds_of_trees_are_those_of_scikit_learn() -> None:
     assert grown.score(asked) == pytest.approx(np.log(expected / (1 - expected)), abs=1e-9)
     assert (restore_forest(grown.state(), 6).score(asked) == grown.score(asked)).all()
     assert grown.score(np.empty((0, 6))).shape == (0,)
+
+
+def _statements(labels: list[int], speaker: str = "") -> list[Statement]:
+    drawn = np.random.default_rng(3)
+    words = ["".join(drawn.choice(list("abcdefghij"), 7)) for _ in range(400)]
+    return [
+        Statement(str(n), " ".join(drawn.choice(words, 8)), topic=f"d{n % 7}", speaker=speaker, label=label)
+        for n, label in enumerate(labels)
+    ]
+
+
+@pytest.mark.inner
+def test_folds_keep_groups_together_and_share_out_what_is_worth_checking() -> None:
+    statements = _statements([int(n % 4 == 0) for n in range(200)])
+    statements += [one._replace(qid=f"again {one.qid}", text=f"{one.text} !") for one in statements[:20]]
+    found = folds(statements, 5, seed=0)
+    assert (found == folds(statements, 5, seed=0)).all()
+    assert (found[:20] == found[200:]).all()
+    labels = np.array([one.label for one in statements])
+    assert [abs(labels[found == fold].mean() - 0.25) < 0.05 for fold in range(5)] == [True] * 5
+
+
+@pytest.mark.inner
+def test_average_precision_is_scikit_learns_where_nothing_ties() -> None:
+    drawn = np.random.default_rng(0)
+    labels, scores = drawn.integers(0, 2, 50), drawn.permutation(50).astype(float)
+    assert average_precision(labels, scores) == pytest.approx(average_precision_score(labels, scores))
+    assert average_precision(np.zeros(3, dtype=np.int64), np.zeros(3)) == 0.0
+
+
+LABELS = ("A", "B", "C")
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=40))
+def test_as_scikit_learn_has_them(pairs: list[tuple[int, int]]) -> None:
+    truth = np.array([true for true, _ in pairs])
+    predicted = np.array([found for _, found in pairs])
+    probabilities = np.where(np.arange(3) == predicted[:, None], 0.6, 0.2)
+    found = figures(truth, probabilities, LABELS)
+    oracle = precision_recall_fscore_support(truth, predicted, labels=[0, 1, 2], zero_division=0)
+    got = [(one.precision, one.recall, one.f1, one.claims) for one in found.labels.values()]
+    assert np.allclose(np.array(got).T, oracle)
+    assert found.macro_f1 == pytest.approx(
+        f1_score(truth, predicted, labels=[0, 1, 2], average="macro", zero_division=0)
+    )
+    assert found.accuracy == pytest.approx(np.mean(truth == predicted))
+    assert found.calibration_error == pytest.approx(abs(found.accuracy - 0.6))

@@ -1,4 +1,4 @@
-"""The whole road on the example: tweets in, JSON lines and a page for an editor out."""
+"""From tweets or a debate to a page of claims with evidence."""
 
 # A message that is told exactly stands on one line.
 # ruff: noqa: PLR0917
@@ -13,7 +13,9 @@ import lxml.html
 import pytest
 
 from factseek import commands
+from factseek.claims.evidence.sentences import EvidenceSentence
 from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval.text import web_link
 from factseek.settings import Config
 from tests.conftest import overriding
 
@@ -120,20 +122,6 @@ def test_what_a_tweet_holds_is_text(command: Command, models: dict[str, Path], t
     assert "note: the evidence allows no verdict on" in err
 
 
-def test_a_debate_is_taken_too(command: Command, models: dict[str, Path], examples: Path, tmp_path: Path) -> None:
-    debate, output = examples / "debate-health.tsv", tmp_path / "out.jsonl"
-    ranker = tmp_path / "ranker"
-    assert (
-        command("rank", "ct2021-1b", "--model", "ngram", "--train", examples / "debate-climate.tsv", "--save", ranker)[
-            0
-        ]
-        == 0
-    )
-    code, _, err = command(*given({**models, "ranker": ranker}, debate, output), "--task", "ct2021-1b", "--top", 2)
-    assert code == 0, err
-    assert len(output.read_text("utf-8").splitlines()) == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -155,3 +143,26 @@ def test_what_makes_no_sense(
     name, *usual = given(models, tweets, tmp_path / "out")
     ran = command(name, *overriding(usual, arguments.format(**places).split()))
     assert ran == (2, "", f"factseek: {reason.format(**places)}\n")
+
+
+def sentence(text: str) -> EvidenceSentence:
+    return EvidenceSentence("d", 0, text, 0.0, 0.0, 0, len(text), "", "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://example.org/a?b=c", "https://example.org/a?b=c"),
+        (" http://example.org ", "http://example.org"),
+        ("javascript:alert(1)", ""),
+        ("JavaScript://example.org/%0aalert(1)", ""),
+        ("data:text/html,x", ""),
+        ("//example.org", ""),
+        ("example.org", ""),
+        ("https://", ""),
+        ("http://[", ""),
+        ("", ""),
+    ],
+)
+def test_links_lead_to_the_web_alone(url: str, found: str) -> None:
+    assert web_link(url) == found

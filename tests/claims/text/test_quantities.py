@@ -1,12 +1,16 @@
-"""Quantities: numbers in any digits, their units, and whether those of two texts agree."""
+"""What is read in a text: quantities and n-grams."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from factseek.claims.text.quantities import Quantity, agreement, quantities, unstated
+from factseek.claims.text.words import learn_ngrams, normalised, words
 
 
 @pytest.mark.parametrize(
@@ -50,27 +54,6 @@ def test_agreement_of_a_claim_with_evidence(claim: str, evidence: str, found: tu
 
 
 @pytest.mark.parametrize(
-    ("beside", "contradicted"),
-    [("20 deaths in another study", 0), ("", 1), ("40 deaths", 1), ("30 deaths", 1)],
-)
-def test_another_number_does_not_contradict_what_other_evidence_repeats(beside: str, contradicted: int) -> None:
-    claim, evidence = quantities("20 deaths"), quantities("there were 30 deaths")
-    found = agreement(claim, evidence, unstated(claim, [*evidence, *quantities(beside)]))
-    assert found == (1, 0, contradicted)
-
-
-@given(st.text())
-def test_every_text_agrees_with_itself(text: str) -> None:
-    found = quantities(text)
-    assert agreement(found, found) == (len(found), len(found), 0)
-
-
-@given(st.integers(0, 10**12))
-def test_thousands_are_read_with_separators_and_without(value: int) -> None:
-    assert quantities(f"{value:,}")[0].value == quantities(f"{value} x")[0].value == value
-
-
-@pytest.mark.parametrize(
     ("claim", "evidence", "missing"),
     [
         ("in 1959 it had 50 states", "since 1959 there have been 50 states", []),
@@ -82,3 +65,28 @@ def test_thousands_are_read_with_separators_and_without(value: int) -> None:
 )
 def test_what_evidence_does_not_state_is_listed(claim: str, evidence: str, missing: list[float]) -> None:
     assert [quantity.value for quantity in unstated(quantities(claim), quantities(evidence))] == missing
+
+
+TEXTS = st.lists(st.text("ab cß1", max_size=12), min_size=1, max_size=8)
+
+
+def _plain(text: str) -> list[str]:
+    return re.findall(r"\b\w\w+\b", text.lower())
+
+
+@given(TEXTS, TEXTS, st.booleans())
+def test_vectors_are_those_of_scikit_learn(learned: list[str], asked: list[str], sublinear: bool) -> None:
+    learned = [*learned, "word"]
+    theirs = TfidfVectorizer(sublinear_tf=sublinear).fit(learned)
+    ours = learn_ngrams(learned, _plain, sublinear=sublinear)
+    assert list(ours.terms) == list(theirs.get_feature_names_out())
+    assert ours.vectors(asked).toarray() == pytest.approx(theirs.transform(asked).toarray(), abs=1e-12)
+
+
+def test_addresses_accounts_and_numbers_are_normalised() -> None:
+    text = "RT @WHO: 1,234 cases &amp; 56% more, see https://t.co/aBc #COVID19"
+    assert normalised(text).split() == [
+        "rt", "xxuser", ":", "0,0", "cases", "&", "0%", "more,", "see", "xxurl", "#covid0",
+    ]  # fmt: skip
+    assert words("@WHO 5% up")[:4] == ["@who", "5", "%", "up"]
+    assert "5 %" in words("@WHO 5% up")

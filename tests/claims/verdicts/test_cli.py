@@ -61,17 +61,6 @@ def test_fever(command: Command, examples: Path, pages: Path, tmp_path: Path) ->
     assert again.read_bytes() == output.read_bytes()
 
 
-def test_ct2020_verification(command: Command, examples: Path, arabic: Path, tmp_path: Path) -> None:
-    claims, output = examples / "claims-ar.tsv", tmp_path / "claims.tsv"
-    train = examples / "verification-ar.tsv"
-    task = "ct2020-verification"
-    code, _, err = command("verdict", task, "--train", train, "--input", claims, "--index", arabic, "--output", output)
-    assert code == 0, err
-    assert command("check", task, output, "--input", claims)[0] == 0
-    code, out, _ = command("score", task, "--gold", examples / "verification-gold-ar.tsv", "--run", output, "--json")
-    assert code == 0 and 0 < json.loads(out)["macro_f1"] <= 1
-
-
 def test_what_it_abstains_from_is_said(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
     asked, output = tmp_path / "asked.jsonl", tmp_path / "out.jsonl"
     asked.write_text('{"id": 1, "claim": "Quokkas outlive wombats."}\n{"id": 2, "claim": "?!"}\n')
@@ -128,45 +117,6 @@ def test_training_files_that_are_refused(
     assert not model.exists()
 
 
-def test_a_claim_that_is_too_long_is_named(command: Command, pages: Path, tmp_path: Path) -> None:
-    path = tmp_path / "long.jsonl"
-    path.write_text(GOOD + GOOD.replace("SUPPORTS", "REFUTES").replace("Aspirin", "a" * 10_000))
-    reason = "the claim has 10007 characters, at most 10000 are searched (search.max_query_chars)"
-    ran = command("verdict", "fever", "--train", path, "--save", tmp_path / "model", "--index", pages)
-    assert ran == (2, "", f"factseek: {path}:2: {reason}\n")
-
-
-def test_files_that_are_not_models(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
-    dev, output = examples / "fever-dev.jsonl", tmp_path / "out"
-    for content, reason in (
-        (None, "there is no such model file; write one with --save"),
-        (b"no model", "is not a model of factseek's, or not whole; train it again"),
-    ):
-        path = tmp_path / "model"
-        if content:
-            path.write_bytes(content)
-        arguments = ("--load", path, "--input", dev, "--index", pages, "--output", output)
-        assert command("verdict", "fever", *arguments) == (2, "", f"factseek: {path}: {reason}\n")
-
-
-def test_a_ranker_gives_no_verdicts(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
-    path = tmp_path / "ranker"
-    train = examples / "checkworthy-en-train.tsv"
-    assert command("rank", "ct2021-1a", "--model", "ngram", "--train", train, "--save", path)[0] == 0
-    arguments = (
-        "--load",
-        path,
-        "--input",
-        examples / "fever-dev.jsonl",
-        "--index",
-        pages,
-        "--output",
-        tmp_path / "out",
-    )
-    reason = "is a model for ct2021-1a, not of the kind that is needed here"
-    assert command("verdict", "fever", *arguments) == (2, "", f"factseek: {path}: {reason}\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -190,69 +140,3 @@ def test_arguments_that_make_no_sense(
     given = arguments.format(**places).split()
     code, out, err = command("verdict", "fever", "--index", pages, *given)
     assert (code, out, err.splitlines()[-1]) == (2, "", f"factseek: {reason.format(**places)}")
-
-
-@pytest.mark.data
-@pytest.mark.real
-def test_the_arabic_claims_of_2018(command: Command, data_dir: Path, root: Path, tmp_path: Path, arabic: Path) -> None:
-    """Two debates teach, the third is judged; its evidence is not public, so only the form is held."""
-    rows: dict[str, list[str]] = {"train": [], "input": [], "gold": []}
-    for debate in ("1st-Presidential", "2nd-Presidential", "Vice-Presidential"):
-        path = data_dir / "ct2018-task2-factuality" / "Arabic" / f"Task2-Arabic-{debate}.txt"
-        seen = set()
-        for line in path.read_text("utf-8-sig").splitlines():
-            _, _, _, number, claim, label = (field.strip() for field in line.split("\t"))
-            if label in ("TRUE", "FALSE") and number not in seen:
-                seen.add(number)
-                if debate == "Vice-Presidential":
-                    rows["input"].append(f"{debate}\t{number}\t{claim}\n")
-                    rows["gold"].append(f"{debate}\t{number}\t{label}\n")
-                else:
-                    rows["train"].append(f"{debate}\t{number}\t{claim}\t{label}\n")
-    files = {name: tmp_path / f"{name}.tsv" for name in rows}
-    headers = {"train": f"{HEADER}\tlabel\n", "input": f"{HEADER}\n", "gold": ""}
-    for name, path in files.items():
-        path.write_text(headers[name] + "".join(rows[name]), "utf-8")
-    task, output = "ct2020-verification", tmp_path / "out.tsv"
-    given = ("--train", files["train"], "--input", files["input"], "--index", arabic, "--output", output)
-    code, _, err = command("verdict", task, *given)
-    assert code == 0, err
-    assert len(rows["input"]) == 21
-    assert command("check", task, output, "--input", files["input"])[0] == 0
-    code, out, _ = command("score", task, "--gold", files["gold"], "--run", output, "--json")
-    assert code == 0 and 0 <= json.loads(out)["macro_f1"] <= 1
-
-
-@pytest.mark.data
-@pytest.mark.deep
-def test_a_slice_of_scifact(command: Command, data_dir: Path, tmp_path: Path) -> None:
-    """Page = document, line = sentence: from abstracts to a submission that is scored."""
-    labels = {"SUPPORT": "SUPPORTS", "CONTRADICT": "REFUTES"}
-    rows, cited = [], set()
-    for line in (data_dir / "scifact" / "claims_train.jsonl").read_text("utf-8").splitlines()[:150]:
-        row = json.loads(line)
-        groups = [(docid, group) for docid, found in row["evidence"].items() for group in found]
-        evidence = [[[0, 0, docid, number] for number in group["sentences"]] for docid, group in groups]
-        label = labels[groups[0][1]["label"]] if groups else "NOT ENOUGH INFO"
-        rows.append(
-            {"id": row["id"], "claim": row["claim"], "label": label, "evidence": evidence or [[[0, None, None, None]]]}
-        )
-        cited |= set(row["cited_doc_ids"])
-    with (tmp_path / "wiki-001.jsonl").open("w", encoding="utf-8") as file:
-        for line in (data_dir / "scifact" / "abstracts.jsonl").read_text("utf-8").splitlines():
-            page = json.loads(line)
-            texts = [" ".join(text.split()) for text in page["abstract"]]
-            if page["doc_id"] in cited:
-                numbered = "\n".join(f"{number}\t{text}" for number, text in enumerate(texts))
-                file.write(json.dumps({"id": str(page["doc_id"]), "text": " ".join(texts), "lines": numbered}) + "\n")
-    train, dev, output, index = (tmp_path / name for name in ("train.jsonl", "dev.jsonl", "out.jsonl", "index"))
-    train.write_text("".join(json.dumps(row) + "\n" for row in rows[:100]))
-    dev.write_text("".join(json.dumps(row) + "\n" for row in rows[100:]))
-    assert command("index", "fever", tmp_path / "wiki-001.jsonl", "--index", index, "--no-dense")[0] == 0
-    given = ("--train", train, "--input", dev, "--index", index, "--output", output)
-    code, _, err = command("verdict", "fever", *given)
-    assert code == 0, err
-    assert command("check", "fever", output, "--input", dev)[0] == 0
-    code, out, _ = command("score", "fever", "--gold", dev, "--run", output, "--json")
-    found = json.loads(out)
-    assert code == 0 and found["recall"] > 0.5 and found["label_accuracy"] > 0.4

@@ -1,7 +1,7 @@
-"""The entailment model of verdicts: what it accepts, how it is found again, and the claims that it is kept from."""
+"""What models of entailment and opposites of a claim add to verdicts."""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501, PLR0917
+# ruff: noqa: E501
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from factseek.claims.evidence.extractors import CONTRASTED, open_contrast
+from factseek.claims.settings import Config, VerdictSettings
+from factseek.claims.verdicts import training
 from factseek.retrieval.config import CrossEncoderSettings
-from factseek.retrieval.encoders.cross_encoder import EntailmentInfo, open_entailment
+from factseek.retrieval.encoders.cross_encoder import open_entailment
+from factseek.retrieval.encoders.sources import ENGLISH
 from factseek.retrieval.errors import MachineError
+from factseek.retrieval.records import model_file
+from factseek.retrieval.store.manifest import EncoderInfo
 from tests.small_models import small_entailment
 
-Command = Callable[..., tuple[int, str, str]]
-INFO = EntailmentInfo(name="m", revision="r", model="m", precision="int8", max_tokens=0)
 PAIRS = [("The Nile is the longest river.", "The Nile is long."), ("", ""), ("Pluto is far. " * 90, "Pluto is near.")]
 
 
@@ -53,21 +58,49 @@ def test_other_labels_are_refused(model: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--train", "TRAIN", "--entailment", "no-such-model"], "entailment model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path"),
-        (["--train", "TRAIN", "--model", "majority", "--entailment", "m"], "--entailment m: the model majority reads no evidence"),
-        (["--load", "MODEL", "--entailment", "m"], "--entailment goes with --train: a saved model names the entailment model it learned with"),
-    ],
-)  # fmt: skip
-def test_what_it_refuses(
-    command: Command, examples: Path, pages: Path, tmp_path: Path, extra: list[str], message: str
+Command = Callable[..., tuple[int, str, str]]
+
+
+def settings(name: str) -> Config:
+    return Config(verdict=VerdictSettings(contrast=name))
+
+
+def info(config: Config) -> EncoderInfo:
+    opened = open_contrast(config, "en")
+    assert opened
+    return opened.info
+
+
+def test_a_model_that_learned_with_it_is_saved_and_loaded(
+    command: Command, examples: Path, pages: Path, tmp_path: Path
 ) -> None:
-    places = {"TRAIN": examples / "fever-train.jsonl", "MODEL": tmp_path / "verdicts.model"}
-    options = [places.get(option, option) for option in extra]
-    code, printed, said = command(
-        "verdict", "fever", *options, "--index", pages, "--input", places["TRAIN"], "--output", tmp_path / "out.jsonl"
-    )
+    """The small English encoder stands for any: what counts here is that the same one reads again."""
+    (tmp_path / "config.yaml").write_text(f"verdict: {{contrast: {ENGLISH}}}\n", "utf-8")
+    asked = ["verdict", "fever", "--index", pages, "--input", examples / "fever-dev.jsonl"]
+    saved, first, second = (tmp_path / name for name in ("verdicts.model", "first.jsonl", "second.jsonl"))
+    learning = ["--train", examples / "fever-train.jsonl", "--save", saved, "--config", tmp_path / "config.yaml"]
+    code, _, errors = command(*asked, *learning, "--output", first)
+    assert code == 0, errors
+    code, _, errors = command(*asked, "--load", saved, "--output", second)
+    assert code == 0, errors
+    assert first.read_bytes() == second.read_bytes()
+    names = tuple(f"{path.name}.evidence.jsonl" for path in (first, second))
+    assert (tmp_path / names[0]).read_bytes() == (tmp_path / names[1]).read_bytes()
+    manifest, state = model_file.load(saved, training.VerdictManifest)
+    assert manifest.contrast == info(settings(ENGLISH))
+    assert set(CONTRASTED) < set(state.settings["features"])
+    model_file.save(saved, msgspec.structs.replace(manifest, contrast=None), state)
+    code, _, errors = command(*asked, "--load", saved, "--output", second)
+    assert code == 2
+    assert errors == f"factseek: {saved}: is a model of another version of factseek; train it again\n"
+
+
+def test_a_name_that_is_not_there_is_refused_before_any_work(
+    command: Command, examples: Path, pages: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "config.yaml").write_text("verdict: {contrast: no-such-model}\n", "utf-8")
+    asked = ["verdict", "fever", "--index", pages, "--train", examples / "fever-train.jsonl"]
+    code, printed, errors = command(*asked, "--save", tmp_path / "m", "--config", tmp_path / "config.yaml")
     assert (code, printed) == (2, "")
-    assert said.splitlines()[-1] == f"factseek: {message}"
+    assert errors.startswith("factseek: encoder 'no-such-model' is not on this machine; fetch it with: ")
+    assert not (tmp_path / "m").exists()

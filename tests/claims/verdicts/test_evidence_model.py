@@ -59,18 +59,3 @@ def test_the_probabilities_of_both_regressions_are_multiplied(undecided: int, na
     np.testing.assert_allclose(probabilities, expected, atol=1e-4)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     assert (evidence.restore(model.state()).probabilities(asked) == probabilities).all()
-
-
-def test_without_information_every_label_is_as_likely() -> None:
-    cases = Cases([""] * 30, np.zeros((30, len(NAMES))))
-    model = evidence.fit(cases, np.arange(30) % 3, LABELS, SETTINGS)
-    np.testing.assert_allclose(model.probabilities(cases), 1 / 3, atol=1e-6)
-
-
-def test_labels_that_all_decide_need_one_regression() -> None:
-    learned, asked = drawn(40, len(NAMES)), drawn(5, len(NAMES))
-    model = evidence.fit(learned, np.arange(40) % 2, ("TRUE", "FALSE"), SETTINGS)
-    second = oracle(learned.features, np.arange(40) % 2, asked.features, SETTINGS.regularisation)
-    np.testing.assert_allclose(model.probabilities(asked)[:, 1], second, atol=1e-4)
-    assert model.state().settings["undecided"] is None
-    assert (evidence.restore(model.state()).probabilities(asked) == model.probabilities(asked)).all()

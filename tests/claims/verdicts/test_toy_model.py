@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from factseek import commands
 from factseek.claims.verdicts import models
 from factseek.indexer.build import BuildRequest, build
 from factseek.settings import Config
@@ -68,12 +67,6 @@ def pages(examples: Path, tmp_path: Path) -> Path:
     )
     build(request, Config())
     return request.folder
-
-
-def test_the_model_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        commands.main(["verdict", "--help"])
-    assert "toy-letters" in capsys.readouterr().out
 
 
 def test_the_model_is_trained_saved_loaded_and_judges(

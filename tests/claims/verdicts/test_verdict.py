@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,9 @@ import pytest
 
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.learning.figures import needed_confidence
-from factseek.claims.settings import Config, VerdictSettings
-from factseek.claims.verdicts import models, training
+from factseek.claims.settings import VerdictSettings
+from factseek.claims.verdicts import training
 from factseek.claims.verdicts.training import Lesson
-from factseek.claims.verdicts.verdict import json_line
 from factseek.eval.tasks import VERDICTS
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.errors import QueryError
@@ -38,14 +36,6 @@ def lesson(examples: Path) -> Lesson:
     return Lesson(
         "fever", VERDICTS.load("fever").LABELS, [(path, VERDICTS.load("fever").read_claims(path, labelled=True))]
     )
-
-
-@pytest.fixture(scope="module")
-def short(lesson: Lesson) -> Lesson:
-    """Four claims of each label."""
-    ((path, claims),) = lesson.sources
-    some = [claim for label in lesson.labels for claim in [one for one in claims if one.label == label][:4]]
-    return lesson._replace(sources=[(path, some)])
 
 
 @pytest.fixture(scope="module")
@@ -77,20 +67,6 @@ def test_most_verdicts_on_unseen_claims_are_right(
         assert one.abstained or one.probabilities[one.label] == max(one.probabilities.values())
 
 
-@pytest.mark.parametrize("name", models.names())
-def test_every_model_gives_the_same_verdicts_when_it_is_loaded(
-    name: str, short: Lesson, finder: Finder, dev: list[Claim], tmp_path: Path
-) -> None:
-    trained = training.train(name, short, finder, SETTINGS, silent)
-    paths = tmp_path / "one", tmp_path / "two"
-    model_file.save(paths[0], trained.manifest, trained.model.state())
-    loaded = training.load(paths[0], Config(), "fever")
-    model_file.save(paths[1], loaded.manifest, loaded.model.state())
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    first, second = (list(one.verifier(finder, SETTINGS).verify(dev[:6])) for one in (trained, loaded))
-    assert first == second
-
-
 def test_the_same_seed_gives_the_same_bytes(
     lesson: Lesson, finder: Finder, learned: training.TrainedVerdicts, tmp_path: Path
 ) -> None:
@@ -98,17 +74,6 @@ def test_the_same_seed_gives_the_same_bytes(
     for name, one in (("one", learned), ("two", again)):
         model_file.save(tmp_path / name, one.manifest, one.model.state())
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-
-
-def test_the_manifest_says_where_a_model_comes_from(learned: training.TrainedVerdicts, finder: Finder) -> None:
-    manifest = learned.manifest
-    assert manifest.sources[0].name == "fever-train.jsonl"
-    assert sum(manifest.sources[0].labels.values()) == 36
-    assert manifest.index == finder.index.info.id
-    assert (manifest.retriever, manifest.language) == ("hybrid", "en")
-    assert manifest.encoder.startswith("all-MiniLM-L6-v2")
-    assert manifest.settings == msgspec.to_builtins(SETTINGS)
-    assert set(manifest.versions) == {"factseek", "numpy", "scikit-learn"}
 
 
 @pytest.mark.parametrize(
@@ -144,25 +109,6 @@ def test_nothing_supports_a_claim_whose_number_it_does_not_state(
     assert (trusting.label, trusting.abstained) == ("SUPPORTS", "")
 
 
-def test_a_baseline_that_reads_no_evidence_does_not_abstain_for_want_of_it(short: Lesson, finder: Finder) -> None:
-    majority = training.train("majority", short, finder, SETTINGS, silent)
-    (found,) = majority.verifier(finder, SETTINGS).verify([Claim("1", "!?")])
-    assert (found.label, found.abstained) == ("SUPPORTS", "")
-
-
-def test_where_a_task_has_no_such_label_the_commonest_stands_for_it(examples: Path, arabic: Path) -> None:
-    path = examples / "verification-ar.tsv"
-    claims = VERDICTS.load("ct2020-verification").read_claims(path, labelled=True)
-    uneven = [claim for claim in claims if claim.label == "FALSE"] + claims[:4]
-    with Index(arabic) as index:
-        finder = Finder(index, SETTINGS)
-        lesson = Lesson("ct2020-verification", ("TRUE", "FALSE"), [(path, uneven)])
-        learned = training.train("evidence", lesson, finder, SETTINGS, silent)
-        (found,) = learned.verifier(finder, SETTINGS).verify([Claim("1", "!?")])
-    assert learned.manifest.encoder == ""
-    assert (found.label, found.abstained) == ("FALSE", "no evidence was found")
-
-
 def test_people_get_the_verdicts_of_which_few_are_wrong(
     learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]
 ) -> None:
@@ -181,18 +127,6 @@ def test_people_get_the_verdicts_of_which_few_are_wrong(
     trusting = learned.verifier(finder, msgspec.structs.replace(SETTINGS, most_wrong=1.0), for_people=True)
     least = learned.risk[-1].confidence
     assert all(verdict.probabilities[verdict.label] >= least for verdict in trusting.verify(dev[:3]))
-
-
-def test_half_a_character_in_a_claim_is_written_as_an_escape(learned: training.TrainedVerdicts, finder: Finder) -> None:
-    (verdict,) = learned.verifier(finder, SETTINGS).verify([Claim("1", "\ud83d vaccines")])
-    assert json.loads(json_line(verdict))["claim"] == "\\ud83d vaccines"
-
-
-def test_too_few_claims_are_not_cross_validated(lesson: Lesson, finder: Finder, examples: Path) -> None:
-    claims = lesson.sources[0][1]
-    few = [next(claim for claim in claims if claim.label == label) for label in lesson.labels]
-    lesson = Lesson("fever", lesson.labels, [(examples / "fever-train.jsonl", few)])
-    assert training.train("evidence", lesson, finder, SETTINGS, silent).manifest.figures == {}
 
 
 def test_a_model_is_refused_where_it_did_not_learn(learned: training.TrainedVerdicts, arabic: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.eval.files.answers import TaskQuery
 from factseek.eval.files.topics import read_queries, read_topics
 from factseek.retrieval.domain import Query
 from factseek.retrieval.errors import SourceError
@@ -77,26 +76,6 @@ def test_the_same_queries_in_every_form(form: str, put) -> None:
     assert read_topics(put(FORMS[form])) == EXPECTED
 
 
-def test_dates_come_along(put) -> None:
-    assert read_queries(put("qid,query,date\n1,x,2020-03-01\n2,y,\n")) == [
-        TaskQuery("1", "x", date="2020-03-01"),
-        TaskQuery("2", "y"),
-    ]
-
-
-def test_whole_numbers_are_ids(put) -> None:
-    assert read_topics(put('{"qid": 12, "query": "x"}\n')) == [Query("12", "x")]
-
-
-def test_a_text_with_a_line_break_is_one_query(put) -> None:
-    assert read_topics(put('qid,query\n1,"one\ntwo"\n2,three\n')) == [Query("1", "one\ntwo"), Query("2", "three")]
-    assert read_topics(put('qid\tquery\n1\t"one\ntwo"\n2\tthree\n')) == [Query("1", "one\ntwo"), Query("2", "three")]
-
-
-def test_quotes_between_tabs_are_kept(put) -> None:
-    assert read_topics(put('qid\tquery\n1\t"two words" and "" more\n')) == [Query("1", '"two words" and "" more')]
-
-
 def test_a_query_is_no_header(put) -> None:
     assert [query.qid for query in read_topics(put("a\tmeasles\nb\tmasks\n"))] == ["a", "b"]
     assert [query.qid for query in read_topics(put("a\ttopic\nb\tmasks\n"))] == ["a", "b"]
@@ -157,19 +136,6 @@ def test_faults_of_topics_are_said_exactly(case, put):
     assert str(caught.value).endswith("/" + message)
 
 
-@pytest.mark.data
-def test_real_queries_are_read(data_dir: Path) -> None:
-    for name, count in (("scifact", 809), ("nfcorpus", 2_914)):
-        path = data_dir / name / "queries.jsonl"
-        expected = [json.loads(line)["_id"] for line in path.read_text("utf-8").split("\n") if line]
-        assert [query.qid for query in read_topics(path)] == expected
-        assert len(expected) == count
-    for part, count in (("train", 800), ("dev", 197)):
-        assert len(read_topics(data_dir / "ct2020-task2" / part / "tweets.queries.tsv")) == count
-    claims = read_topics(data_dir / "ct2019-task2-arabic" / "claims" / "CT19-T2-Claims_with_Results.json")
-    assert (len(claims), claims[0].qid) == (30, "CT19-T2-001")
-
-
 words = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\t\0"), min_size=1).map(str.strip).filter(bool)
 queries = st.dictionaries(st.integers(0, 10**9).map(str), words, min_size=1, max_size=8)
 
@@ -186,14 +152,6 @@ def test_what_is_saved_is_read_back(put, saved: dict[str, str], form: str, encod
         csv.writer(rows, delimiter=form, lineterminator="\n").writerows([["qid", "query"], *saved.items()])
         content = rows.getvalue()
     assert dict(read_topics(put(content.encode(encoding)))) == saved
-
-
-def test_a_carriage_return_in_the_header_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "topics.tsv"
-    path.write_bytes(b"qid\ttext\r1\ta:qu\nqid\ttext\r1\ta:qu")
-    with pytest.raises(SourceError) as error:
-        read_topics(path)
-    assert error.value.line == f"{path}:2: has 3 columns, the header 2: does a cell hold a line end"
 
 
 MASKS = "<topic number='1'><query>masks</query></topic>\n"
@@ -242,13 +200,6 @@ def test_a_topic_ends_where_the_next_begins_and_with_the_file(put, end: str) -> 
     assert [(query.qid, query.text) for query in queries] == [("1", "one"), ("2", "two"), ("3", "three")]
 
 
-def test_many_topics_without_ends_are_read_in_one_pass(put) -> None:
-    many = "".join(
-        f"<top>\n<num> Number: {n}\n<title> one\n<desc> Description:\n{'two ' * 20}\n" for n in range(20_000)
-    )
-    assert len(read_topics(put(many, "topics.txt"))) == 20_000
-
-
 @pytest.mark.parametrize(
     ("field", "text"),
     [
@@ -287,9 +238,3 @@ def test_the_text_of_a_topic_is_whole(put, field: str, text: str) -> None:
 )  # fmt: skip
 def test_topics_of_other_forms(put, content: str, qid: str) -> None:
     assert read_topics(put(content, "topics.xml")) == [Query(qid, "pears")]
-
-
-@pytest.mark.parametrize("header", ["", "qid\tquery\n"])
-def test_a_text_may_hold_tabs(put, header: str) -> None:
-    path = put(f"{header}q1\tone\ttwo\nq2\tthree\n", "q.tsv")
-    assert read_topics(path) == [Query("q1", "one two"), Query("q2", "three")]

@@ -1,23 +1,23 @@
-"""Training a combination: on the bundled example, from the files to the search that uses it; and what cannot be learned."""
+"""Training a combination of rankings."""
 
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
 
+import lightgbm
 import numpy as np
 import pytest
 
 from factseek.eval.learn import combiner as training
-from factseek.eval.learn.learners import Pool
+from factseek.eval.learn.learners import Pool, fit_trees
 from factseek.eval.learn.splits import grouped_folds
 from factseek.retrieval.files import sha256
-from factseek.retrieval.records import qrels
+from factseek.retrieval.search import trees
 from factseek.retrieval.search.combiner import WeightedSum, load
 from tests.conftest import overriding
 
@@ -63,14 +63,6 @@ def test_what_was_trained_can_be_searched_with(
     assert all("combine" in hit["stages"] for hit in hits)
 
 
-def test_the_same_seed_gives_the_same_bytes(asked: list[object], tmp_path: Path, command: Command) -> None:
-    first = command(*asked, "--json")
-    content = (tmp_path / "model").read_bytes()
-    assert command(*asked, "--json")[:2] == first[:2]
-    assert (tmp_path / "model").read_bytes() == content
-    assert json.loads(first[1])["figures"]["test"]["wins"] >= 0
-
-
 def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
     drawn = np.random.default_rng(0)
     qrels = {f"q{at}": {f"{at}-0": 1} for at in range(6)}
@@ -91,16 +83,6 @@ def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
     assert training.measured(pools, qrels, "AP", learned).shape == (6,)
 
 
-def test_a_combination_remembers_on_demand(asked: list[object], tmp_path: Path, command: Command) -> None:
-    code, printed, said = command(*asked, "--remember", "--json")
-    assert code == 0
-    manifest = json.loads(printed)
-    assert manifest["remembers"]
-    assert manifest["features"][-4:] == list(qrels.NAMES)
-    assert "the figures may flatter" not in said
-    assert load(tmp_path / "model").remembered is not None
-
-
 def test_queries_that_share_a_relevant_document_stay_together() -> None:
     qrels = {
         "1": {"a": 1, "x": 0},
@@ -116,13 +98,6 @@ def test_queries_that_share_a_relevant_document_stay_together() -> None:
     (together,) = [part for part in parts.rows if 1 in part]
     assert {1, 2, 3} <= set(together.tolist())
     assert all(len(part) for part in parts.rows)
-
-
-def test_queries_that_all_share_documents_are_parted_one_by_one() -> None:
-    qrels = {str(at): {"same": 1} for at in range(9)}
-    parts = grouped_folds(qrels, 3, seed=0)
-    assert not parts.grouped
-    assert [len(part) for part in parts.rows] == [3, 3, 3]
 
 
 @pytest.mark.parametrize(
@@ -148,15 +123,32 @@ def test_what_cannot_be_learned_is_told_in_one_line(
     assert not (tmp_path / "model").exists()
 
 
-def test_a_full_disk_leaves_nothing(
-    asked: list[object], tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+def pools_of(queries: int, seed: int = 0) -> list[Pool]:
+    """Pools whose relevant documents have a high first feature and, less surely, a high second one."""
+    drawn = np.random.default_rng(seed)
+    made = []
+    for at in range(queries):
+        features = drawn.normal(size=(40, 4))
+        worth = 2 * features[:, 0] + features[:, 1] + drawn.normal(0, 0.5, 40)
+        relevance = (worth > np.sort(worth)[-4]).astype(np.int64) + (worth > np.sort(worth)[-2])
+        made.append(Pool(qid=str(at), docids=tuple(map(str, range(40))), features=features, relevance=relevance))
+    return made
 
-    monkeypatch.setattr("os.fsync", full)
-    code, printed, said = command(*asked)
-    assert (code, printed) == (2, "")
-    assert said.splitlines()[-1].startswith(f"factseek: {tmp_path}")
-    assert "Traceback" not in said
-    assert list(tmp_path.iterdir()) == []
+
+@pytest.mark.inner
+def test_scores_are_those_of_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
+    boosters = []
+    train = lightgbm.train
+
+    def trained(*arguments, **options):
+        boosters.append(train(*arguments, **options))
+        return boosters[-1]
+
+    monkeypatch.setattr(lightgbm, "train", trained)
+    model = fit_trees(pools_of(60), seed=3)
+    asked = np.random.default_rng(1).normal(size=(500, 4))
+    assert model.score(asked) == pytest.approx(boosters[0].predict(asked), abs=1e-9)
+    assert np.ptp(model.score(asked)) > 1
+    restored = trees.restore(model.state(), 4)
+    assert (restored.leaves(asked).sum(axis=1) == model.score(asked)).all()
+    assert (model.score(asked[7:9]) == model.score(asked)[7:9]).all()

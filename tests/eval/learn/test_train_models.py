@@ -6,24 +6,21 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from factseek.eval.learn import trainer
 from factseek.eval.learn.cli import INTERRUPTED
-from factseek.eval.learn.encoder import EncoderTraining, triples
-from factseek.eval.learn.examples import Candidates, of_documents
+from factseek.eval.learn.examples import Candidates
 from factseek.eval.learn.request import ModelTraining, TrainingRequest
-from factseek.eval.learn.reranker import WEIGHTS, RerankerEvaluator
+from factseek.eval.learn.reranker import WEIGHTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.files import sha256
-from factseek.retrieval.search.index import open_index
+from factseek.retrieval.progress import silent
 from tests.conftest import overriding
 from tests.small_models import small_cross_encoder
 
@@ -64,31 +61,6 @@ def test_a_trained_encoder_has_a_card_and_makes_an_index(
     code, printed, _ = command("search", "the Nile is longer than the Amazon", "--index", tmp_path / "new", "--json")
     assert code == 0
     assert json.loads(printed)["hits"]
-
-
-@pytest.mark.deep
-def test_an_encoder_is_measured_by_all_that_it_reads(base: Path) -> None:
-    """It was once cut to what it learns from, also before the training, so that every training looked like a gain."""
-    start = "A long river runs through many countries before it reaches the sea, and the place is"
-    hits = {"d0": f"{start} Oslo", "d1": f"{start} Cairo"}
-    judged = [Candidates(qid="1", query="Oslo", hits=hits, relevant={"d0": hits["d0"]})]
-    settings = ModelTraining(base=str(base), max_tokens=8)
-    training = EncoderTraining(
-        TrainingRequest(what="encoder", settings=settings, files=(), index="", target=base / "unused")
-    )
-    assert training.before(training.evaluator(judged, {"1": {"d0": 1}})).tolist() == [1.0]
-
-
-@pytest.mark.deep
-def test_the_same_seed_trains_the_same_encoder(asked: list[object], tmp_path: Path, command: Command) -> None:
-    cards = []
-    for name in ("first", "second"):
-        code, _, said = command(*asked[:2], *overriding(asked[2:], ["--output", tmp_path / name]))
-        assert code == 0, said
-        cards.append(json.loads((tmp_path / name / "training.json").read_text("utf-8")))
-    assert cards[0] == cards[1]
-    first, second = (tmp_path / name / "model.safetensors" for name in ("first", "second"))
-    assert first.read_bytes() == second.read_bytes()
 
 
 @pytest.mark.deep
@@ -179,41 +151,6 @@ def test_neither_relevant_passages_nor_their_near_copies_are_negatives() -> None
     assert candidates.negatives() == ["The Nile is the longest river of Africa."]
 
 
-def test_a_query_without_negatives_borrows_those_of_others() -> None:
-    rich = _candidates(
-        {"a": "The Nile is long.", "b": "The Amazon is wide.", "c": "Pluto is far."}, {"a": "The Nile is long."}
-    )
-    poor = _candidates({"b": "The Amazon is wide."}, {"b": "The Amazon is wide."})
-    rows = triples([rich, poor], negatives=2, seed=0)
-    assert [(query, positive) for query, positive, _ in rows] == [
-        ("q", "The Nile is long."),
-        ("q", "The Amazon is wide."),
-    ]
-    assert set(rows[0][2]) == {"The Amazon is wide.", "Pluto is far."}
-    assert set(rows[1][2]) == {"Pluto is far."}
-    assert triples([rich, poor], negatives=2, seed=0) == rows
-
-
-def test_hits_are_measured_as_the_stage_orders_them() -> None:
-    """Half of what the search gave and half of what the model gave, both stretched to 0..1 over the hits."""
-    hits = {"a": "A", "b": "B", "c": "C"}
-    judged = Candidates(qid="1", query="q", hits=hits, relevant={"b": "B"}, scores={"a": 3.0, "b": 2.9, "c": 1.0})
-    evaluator = RerankerEvaluator([judged], {"1": {"b": 1}}, "RR")
-    scores = np.array([{"A": -5, "B": 2, "C": 9}[text] for _, text in evaluator.pairs], dtype=np.float32)
-    assert [evaluator.values(scores, weight).tolist() for weight in (1.0, 0.5, 0.01)] == [[0.5], [1.0], [0.5]]
-    assert evaluator.before().tolist() == [0.5]
-
-
-def test_a_title_asks_for_the_text_alone(papers: Path) -> None:
-    with open_index(papers) as opened:
-        judged = of_documents(opened, 12, seed=0)
-        assert len(judged.asked) == len(judged.own_texts) == 12
-        for query in judged.asked:
-            assert judged.qrels[query.qid] == {query.qid: 1}
-            assert query.text not in judged.own_texts[query.qid]
-        assert of_documents(opened, 12, seed=0) == judged
-
-
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
@@ -239,84 +176,6 @@ def test_what_cannot_be_trained_is_told_in_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-def _without(base: Path, folder: Path, name: str, content: bytes | None = None) -> Path:
-    """Copy a model without a file of it, or with other content in that."""
-    shutil.copytree(base, folder)
-    (folder / name).unlink()
-    if content is not None:
-        (folder / name).write_bytes(content)
-    return folder
-
-
-BROKEN = {
-    "has no config.json; fetch the model again": ("config.json", None),
-    "has no weights (model.safetensors); fetch the model again": ("model.safetensors", None),
-    "has no tokenizer (tokenizer.json); fetch the model again": ("tokenizer.json", None),
-    "cannot be loaded: It looks like the config file": ("config.json", b'{"a": '),
-    "cannot be loaded: Error while deserializing header": ("model.safetensors", b"cut"),
-}
-
-
-@pytest.mark.parametrize("what", ["encoder", "reranker"])
-@pytest.mark.parametrize("message", BROKEN)
-def test_a_base_that_lacks_something_is_refused(
-    asked: list[object], base: Path, command: Command, what: str, message: str
-) -> None:
-    """Without a vocabulary the libraries make one up that knows no word, and train with it."""
-    folder = Path(str(asked[9])).parent
-    broken = _without(base, folder / "broken", *BROKEN[message])
-    asked[1] = what
-    code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--base", broken]))
-    assert (code, printed) == (2, "")
-    assert said.splitlines()[-1].startswith(f"factseek: {broken}: {message}")
-    assert list(folder.iterdir()) == [broken]
-
-
-def test_too_few_judged_queries_are_refused(asked: list[object], tmp_path: Path, command: Command) -> None:
-    (tmp_path / "qrels").write_text("1000000000000000101 0 EX-EN-01-0001-001 1\n", "utf-8")
-    code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--qrels", tmp_path / "qrels"]))
-    assert (code, printed) == (2, "")
-    assert said.splitlines()[-1] == (
-        "factseek: queries with a relevant document in the index: 1; 10 are needed: "
-        "to learn from, to stop by and to judge by"
-    )
-
-
-@pytest.mark.parametrize("what", ["encoder", "reranker"])
-def test_without_any_negative_nothing_is_trained(
-    asked: list[object], example: Path, tmp_path: Path, command: Command, what: str
-) -> None:
-    queries = ["1000000000000000101", *(f"{number}" for number in range(20))]
-    with open_index(example) as opened:
-        docids = [document.docid for document in opened.documents()]
-    (tmp_path / "queries").write_text("".join(f"{qid}\tthe Nile\n" for qid in queries), "utf-8")
-    (tmp_path / "qrels").write_text("".join(f"{qid} 0 {docid} 1\n" for qid in queries for docid in docids), "utf-8")
-    asked[1] = what
-    files = ["--queries", tmp_path / "queries", "--qrels", tmp_path / "qrels"]
-    code, printed, said = command(*asked[:2], *overriding(asked[2:], files))
-    assert (code, printed) == (2, "")
-    assert said.splitlines()[-1] == (
-        "factseek: all of the first 8 hits are relevant: there are no negatives to learn from"
-    )
-    assert not (tmp_path / "model").exists()
-
-
-def test_judgements_are_given_or_left_out(asked: list[object], example: Path, tmp_path: Path, command: Command) -> None:
-    code, _, said = command(*asked, "--from-documents")
-    assert code == 2
-    assert said == "factseek: --from-documents learns without judgements; leave out --queries and --qrels\n"
-    code, _, said = command("train", "encoder", "--index", example, "--output", tmp_path / "model")
-    assert code == 2
-    assert said == "factseek: give --queries and --qrels, or --from-documents\n"
-
-
-def test_a_folder_that_is_there_is_left_alone(asked: list[object], tmp_path: Path, command: Command) -> None:
-    (tmp_path / "model").mkdir()
-    code, _, said = command(*asked)
-    assert code == 2
-    assert said == f"factseek: {tmp_path / 'model'}: is there already; name a new folder\n"
-
-
 def _candidates(hits: Mapping[str, str], relevant: Mapping[str, str]) -> Candidates:
     return Candidates(qid="1", query="q", hits=hits, relevant=relevant)
 
@@ -325,3 +184,56 @@ def _tokens_read(folder: Path) -> int:
     from sentence_transformers import SentenceTransformer
 
     return int(SentenceTransformer(str(folder), device="cpu", local_files_only=True).max_seq_length)
+
+
+class NoSteps:
+    """A trainer that notes where it is to go on, and ends."""
+
+    resumed: object = "not trained"
+
+    def add_callback(self, callback: object) -> None: ...
+    def remove_callback(self, callback: object) -> None: ...
+    def train(self, resume_from_checkpoint: object) -> None:
+        self.resumed = resume_from_checkpoint
+
+
+def resumed(request: TrainingRequest) -> Any:
+    running = NoSteps()
+    trainer.run_trainer(running, request, silent)
+    return running.resumed
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> TrainingRequest:
+    settings = ModelTraining(base="b")
+    return TrainingRequest(what="encoder", settings=settings, files=(), index="i", target=tmp_path / "model")
+
+
+def checkpoint(request: TrainingRequest, step: int, state: str | None) -> Path:
+    folder = request.checkpoints / f"checkpoint-{step}"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"weights")
+    if state is not None:
+        (folder / "trainer_state.json").write_text(state, "utf-8")
+    return folder
+
+
+def test_the_newest_whole_checkpoint_of_the_same_training_is_gone_on_from(
+    request_: TrainingRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request_.checkpoints.mkdir()  # As the trainer makes it.
+    assert resumed(request_) is None
+    for step in (8, 10):
+        checkpoint(request_, step, json.dumps({"global_step": step}))
+    checkpoint(request_, 12, '{"global_st')
+    checkpoint(request_, 14, None)
+    newest = request_.checkpoints / "checkpoint-10"
+    assert resumed(request_) == str(newest)
+    assert capsys.readouterr().err == f"note: the training goes on from {newest}\n"
+    other = TrainingRequest(
+        what="encoder", settings=ModelTraining(base="b", seed=1), files=(), index="i", target=request_.target
+    )
+    assert resumed(other) is None
+    note = f"note: {other.checkpoints} held the checkpoints of another training; they were removed\n"
+    assert capsys.readouterr().err == note
+    assert [path.name for path in other.checkpoints.iterdir()] == ["request.sha256"]

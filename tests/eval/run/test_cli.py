@@ -83,20 +83,6 @@ def test_check_lets_warnings_pass(files, command):
     ]  # fmt: skip
 
 
-def test_check_pairs_inputs_with_files(files, command):
-    code, _, err = command("check", "trec", files / "run", files / "odd", "--input", files / "queries")
-    assert (code, err) == (2, "factseek: --input has 1 file, the submission 2: they are paired by position\n")
-
-
-def test_score_prints_the_official_measure_first(files, command):
-    code, out, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "run", "--per-query")
-    assert (code, err) == (0, "")
-    lines = out.splitlines()
-    assert lines[0].split() == ["measure", "value"]
-    assert lines[1].split() == ["AP", "(official)", "0.7500"]
-    assert ["q2", "AP", "0.5000"] in [line.split() for line in lines]
-
-
 def test_score_prints_json_of_names_and_values(files, command):
     code, out, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "odd", "--json")
     assert code == 0
@@ -184,12 +170,6 @@ def test_a_score_of_files_that_end_within_a_line_says_so(task, tmp_path, command
     )
 
 
-def test_a_comparison_of_files_that_end_within_a_line_says_so(files, command):
-    (files / "qrels").write_text("q1 0 d1 1\nq2 0 d2 1")
-    code, _, err = command("compare", "--qrels", files / "qrels", files / "run", files / "run2")
-    assert (code, err) == (0, f"note: {files}/qrels: the last line has no line end: is the file whole?\n")
-
-
 def test_a_named_pipe_is_refused_and_not_waited_for(files, command):
     os.mkfifo(files / "pipe")
     code, _, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "pipe")
@@ -229,9 +209,3 @@ def test_a_run_of_a_million_lines_is_scored_in_little_memory(root, tmp_path):
     )
     assert done.stdout.startswith("measure")
     assert int(done.stdout.split()[-2]) < 500_000  # kilobytes
-
-
-def test_runs_as_a_module(files, root):
-    arguments = [sys.executable, "-m", "factseek.eval", "check", "trec", str(files / "run")]
-    done = subprocess.run(arguments, cwd=root, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{files}/run: no fault found\n", "")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from html.parser import HTMLParser
-
 import numpy as np
 import pytest
 
-from factseek.eval.run.compare import as_html, compare
+from factseek.eval.run.compare import compare
 from factseek.eval.scoring.statistics import holm
 
 pytestmark = pytest.mark.inner
@@ -46,38 +43,3 @@ def test_the_queries_that_moved_most_come_with_their_documents():
     moved = compare(qrels, {"one": first, "two": second}, ["AP"], seed=0).moved
     assert [(one.qid, one.ranks) for one in moved] == [("q3", {"a": (3, 1), "c": (None, 2)}), ("q1", {"a": (2, 1)})]
     assert moved[0].values == pytest.approx((1 / 6, 1.0))
-
-
-def test_the_same_seed_gives_the_same_bytes():
-    qrels, runs = tables()
-    pages = {as_html(compare(qrels, runs, MEASURES, seed=3)) for _ in range(2)}
-    texts = {json.dumps(compare(qrels, runs, MEASURES, seed=3).as_json()) for _ in range(2)}
-    assert len(pages) == len(texts) == 1
-    assert as_html(compare(qrels, runs, MEASURES, seed=4)) not in pages
-
-
-class Links(HTMLParser):
-    """Collect what a page would load, and its open elements."""
-
-    def __init__(self):
-        super().__init__()
-        self.loads = []
-        self.names = []
-
-    def handle_starttag(self, tag, attrs):
-        self.names.append(tag)
-        for name, value in attrs:
-            if name in ("src", "href", "xlink:href", "action") and value and not value.startswith("#"):
-                self.loads.append(value)
-
-
-def test_the_page_opens_without_a_network_and_escapes_names():
-    qrels, runs = tables()
-    page = as_html(compare(qrels, runs, MEASURES, seed=0, notes=("a <note>",)))
-    links = Links()
-    links.feed(page)
-    assert links.loads == []
-    assert links.names.count("svg") == 1
-    assert "@import" not in page and "url(http" not in page
-    assert "b" not in links.names and "note" not in links.names
-    assert "&lt;b&gt;&amp;" in page and "a &lt;note&gt;" in page

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from factseek.eval.run.ir_metadata import COMPONENTS, as_comments
+from factseek.eval.run.ir_metadata import COMPONENTS
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.records.trec import read_run, write_run
 from tests.conftest import ROOT
@@ -98,41 +98,3 @@ def test_a_run_is_described_beside_it(example: Path, command: Command, tmp_path:
     output.unlink()
     run(command, example, output, "--ir-metadata", described, "--about", own, "--run-id", "ours-bm25")
     assert described.read_bytes() == first
-
-
-def test_a_run_is_described_in_its_head(example: Path, command: Command, tmp_path: Path) -> None:
-    plain, described, packed = tmp_path / "plain", tmp_path / "described", tmp_path / "described.gz"
-    run(command, example, plain)
-    for output in (described, packed):
-        run(command, example, output, "--ir-metadata", "-")
-    head = [line for line in described.read_text("utf-8").splitlines(keepends=True) if line.startswith("# ")]
-    assert (head[0], head[-1]) == ("# ir_metadata.start\n", "# ir_metadata.end\n")
-    inside = yaml.safe_load("".join(line.removeprefix("# ") for line in head[1:-1]))
-    assert inside["tag"] == "factseek-bm25"
-    assert "".join(head) + plain.read_text("utf-8") == described.read_text("utf-8")
-    assert read_run(described) == read_run(packed) == read_run(plain)
-    assert command("check", "trec", described, "--input", QUERIES)[0] == 0
-    assert as_comments("# ir_metadata.start\na: 1\n# ir_metadata.end\n").splitlines() == [
-        "# ir_metadata.start", "# a: 1", "# ir_metadata.end",
-    ]  # fmt: skip
-
-
-def test_what_makes_no_sense_is_refused(example: Path, command: Command, tmp_path: Path) -> None:
-    wrong = tmp_path / "own.yaml"
-    wrong.write_text("author: me\n")
-    asked = ["--index", example, "--output", tmp_path / "run"]
-    said = command("run", "trec", "--queries", QUERIES, *asked, "--ir-metadata", tmp_path / "m.yml", "--about", wrong)
-    assert said[::2] == (
-        2,
-        f"factseek: {wrong}: holds something else than components of ir_metadata; there are {', '.join(COMPONENTS)}\n",
-    )
-    papers = ROOT / "examples" / "papers-en.tsv"
-    said = command("run", "ct2025-4b", "--queries", papers, *asked, "--ir-metadata", "-")
-    assert said[::2] == (2, "factseek: --ir-metadata -: a submission of this task has no comments; name a file\n")
-
-
-def test_tira_takes_the_description(example: Path, command: Command, tmp_path: Path) -> None:
-    check_format = pytest.importorskip("tira.check_format")
-    run(command, example, tmp_path / "run.txt.gz", "--ir-metadata", tmp_path / "ir-metadata.yml")
-    assert check_format.check_format(tmp_path, "ir_metadata")[0] == check_format._fmt.OK
-    assert check_format.check_format(tmp_path, "run.txt")[0] == check_format._fmt.OK

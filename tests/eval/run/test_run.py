@@ -1,4 +1,4 @@
-"""Runs: queries in, a submission out that its own task finds no fault with."""
+"""``factseek run``: from queries to a submission that check and score accept."""
 
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
@@ -7,72 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import resource
 from pathlib import Path
 
 import pytest
 
-from factseek import commands
+from factseek.commands import main
 from factseek.eval.files.answers import TaskQuery
 from factseek.eval.run.batch import filtered_queries
 from factseek.eval.run.run import RunRequest
 from factseek.eval.run.run import run as run_queries
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import MachineError
 from factseek.retrieval.files import sha256
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from tests.conftest import ROOT, overriding
-
-WORDS = "measles vaccine sea level ice melts mask trial river ocean heat virus death year study risk".split()
-
-
-def test_the_help_says_how_each_ranking_task_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        commands.main(["run", "--help"])
-    told = capsys.readouterr().out
-    for line in (
-        "  ct2020-evidence  100 hits a claim, which is the most it takes, of the claim's own topic; profile tweet\n",
-        "  ct2020-claims    100 hits a tweet, at most 1000; profile tweet\n",
-        "  ct2025-4b        5 hits a tweet, which is the most it takes; profile tweet\n",
-        "  trec             1000 hits a query\n",
-    ):
-        assert line in told
-
-
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
-        ("ct2020-evidence", ("claims-en.tsv", "evidence-gold-en.tsv", "P@10")),
-        ("trec", ("queries-en.tsv", "qrels-en.txt", "AP")),
-    ],
-)
-def test_run_check_and_score_the_example(name, files, example, command, tmp_path) -> None:
-    output, examples = tmp_path / "run.txt", ROOT / "examples"
-    queries, gold, official = files
-    code, said, _ = command("run", name, "--queries", examples / queries, "--index", example, "--output", output)
-    assert code == 0
-    assert said.startswith(f"{output}: ")
-    assert " hits for 22 queries in " in said
-    assert command("check", name, output, "--input", examples / queries)[0] == 0
-    code, said, _ = command("score", name, "--gold", examples / gold, "--run", output, "--json")
-    assert code == 0
-    assert json.loads(said)[official] > 0.1
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["run.txt", "run.txt.meta.json"]
-
-
-def test_a_tweet_is_answered_by_five_papers(example, tmp_path, command) -> None:
-    queries = tmp_path / "tweets.tsv"
-    queries.write_text('post_id\ttweet_text\n7\t"measles\nvaccine @who https://t.co/x"\n8\t@nobody https://t.co/y\n')
-    output = tmp_path / "preds.tsv"
-    code, _, notes = command("run", "ct2025-4b", "--queries", queries, "--index", example, "--output", output)
-    assert code == 0
-    assert notes == "note: queries without words to search for, and so without hits: 1 (8)\n"
-    header, seven, eight = output.read_text("utf-8").splitlines()
-    assert header == "post_id\tpreds"
-    assert seven.startswith("7\t['")
-    assert len(seven.split(", ")) == 5
-    assert eight == "8\t[]"
+from factseek.settings import Config
+from tests.conftest import overriding
 
 
 def test_queries_without_hits_are_named(example, tmp_path, command) -> None:
@@ -132,19 +82,6 @@ def test_two_runs_write_the_same_bytes_and_the_sidecar_names_them(example, root,
         1000,
         "bm25",
     )
-
-
-def test_a_run_leaves_no_thread_in_java(example, root, tmp_path) -> None:
-    attached = []
-    for number in range(3):
-        with Index(example) as index:
-            run_queries(
-                RunRequest(task="trec", queries=root / "examples/queries-en.tsv", output=tmp_path / str(number)), index
-            )
-        from jnius import autoclass  # which would start Java
-
-        attached.append(autoclass("java.lang.Thread").activeCount())
-    assert len(set(attached)) == 1
 
 
 @pytest.mark.parametrize(
@@ -235,20 +172,59 @@ def test_an_interrupted_run_leaves_what_was_there(after: int, example: Path, roo
     assert meta["output"]["sha256"] == sha256(output)
 
 
-def test_a_run_whose_sidecar_finds_no_room_writes_nothing(example: Path, tmp_path: Path) -> None:
-    queries, output = tmp_path / "queries.tsv", tmp_path / "run.txt"
-    queries.write_text("a\tmeasles\nb\tsea level\n")
-    request = RunRequest(task="trec", queries=queries, output=output, search=Search(k=1))
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Index(example) as index:
-        index.search(["measles"])  # Java has begun
-        resource.setrlimit(resource.RLIMIT_FSIZE, (400, before[1]))
-        try:
-            with pytest.raises(MachineError) as raised:
-                run_queries(request, index)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        assert str(raised.value) == f"{output}.meta.json: File too large"
-        assert list(tmp_path.iterdir()) == [queries]
-        run_queries(request, index)
-    assert output.read_text("utf-8").count("\n") == 2
+NOTE = (
+    "note: 2 queries find the document of the same id first, such as 'p1'; BEIR leaves it out: --ignore-identical-ids\n"
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two arguments with what speaks against each, and each argument as a query; judged and indexed."""
+    folder = tmp_path_factory.mktemp("arguments")
+    texts = {"p1": "zoos save rare species", "c1": "zoos harm species", "p2": "exams are fair", "c2": "exams scare"}
+    rows = [{"_id": docid, "text": text} for docid, text in texts.items()]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows if row["_id"][0] == "p"))
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\np1\tc1\t1\np2\tc2\t1\n")
+    source = folder / "corpus.jsonl"
+    build(BuildRequest(kind="beir", sources=(source,), folder=folder / "index", dense=False), Config())
+    return folder
+
+
+def run(place: Path, tmp_path: Path, *options: str) -> list[str]:
+    output = tmp_path / "o.run"
+    asked = ["--queries", str(place / "queries.jsonl"), "--index", str(place / "index"), "--output", str(output)]
+    assert main(["run", "trec", *asked, *options]) == 0
+    return [" ".join(line.split()[:3:2]) for line in output.read_text().splitlines()]
+
+
+def scored(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[float, str]:
+    asked = ["--gold", str(place / "qrels.tsv"), "--run", str(tmp_path / "o.run"), "--measures", "nDCG@10", "--json"]
+    capsys.readouterr()
+    assert main(["score", "trec", *asked, *options]) == 0
+    told = capsys.readouterr()
+    return json.loads(told.out)["nDCG@10"], told.err
+
+
+def test_a_run_and_a_score_leave_the_query_itself_out(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(place, tmp_path) == ["p1 p1", "p1 c1", "p2 p2", "p2 c2"]
+    assert NOTE in capsys.readouterr().err
+    value, said = scored(place, tmp_path, capsys)
+    assert (round(value, 4), NOTE in said) == (0.6309, True)
+    assert scored(place, tmp_path, capsys, "--ignore-identical-ids") == (1.0, "")
+    assert run(place, tmp_path, "--ignore-identical-ids") == ["p1 c1", "p2 c2"]
+    assert "same id" not in capsys.readouterr().err
+    assert scored(place, tmp_path, capsys) == (1.0, "")
+
+
+def test_a_document_that_is_judged_is_no_reason_for_a_note(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(place, tmp_path)
+    gold = tmp_path / "qrels.tsv"
+    gold.write_text("p1 0 p1 1\np2 0 p2 1\n")
+    capsys.readouterr()
+    assert main(["score", "trec", "--gold", str(gold), "--run", str(tmp_path / "o.run")]) == 0
+    assert "same id" not in capsys.readouterr().err

@@ -1,7 +1,8 @@
-"""Intervals and paired tests against scipy and enumeration."""
+"""Intervals, tests and bounds of figures."""
 
 from __future__ import annotations
 
+import random
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import holm, intervals, paired
+from factseek.eval.scoring.ties import bounds, note
 
 
 def drawn(queries: int, seed: int = 0):
@@ -26,10 +29,6 @@ def test_interval_agrees_with_scipys_bootstrap():
     assert found.mean == pytest.approx(first.mean())
     assert found.low == pytest.approx(theirs.low, abs=0.003)
     assert found.high == pytest.approx(theirs.high, abs=0.003)
-
-
-def test_interval_of_constant_values_is_the_value():
-    assert intervals(np.full((40, 1), 0.25), 3)[0] == (0.25, 0.25, 0.25)
 
 
 def test_randomisation_agrees_with_scipys_permutation_test():
@@ -60,20 +59,71 @@ def test_t_test_and_effect_size_are_those_of_scipy_and_of_the_definition():
     assert (found.wins, found.ties, found.losses) == (sum(differences > 0), 0, sum(differences < 0))
 
 
-def test_equal_runs_do_not_differ():
-    first, _ = drawn(50)
-    found = paired(first, first.copy(), 0)
-    assert found == ((0.0, 0.0, 0.0), 1.0, None, None, 0, 50, 0)
-
-
-def test_the_seed_decides_and_nothing_else():
-    first, second = drawn(200)
-    assert paired(first, second, 7) == paired(first, second, 7)
-    assert intervals(np.stack([first, second], 1), 7) == intervals(np.stack([first, second], 1), 7)
-    assert paired(first, second, 7).difference != paired(first, second, 8).difference
-
-
 def test_holms_correction():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, None, 0.9]) == [1.0, None, 1.0]
     assert holm([]) == []
+
+
+documents = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2)), min_size=1, max_size=12)
+
+
+MEASURES = ["AP", "AP@2", "P@3", "nDCG", "nDCG@5", "RR", "RR@2", "R@2", "Rprec", "Success@2", "AP(rel=2)", "P(rel=2)@2"]
+
+
+@given(st.lists(documents, min_size=1, max_size=3), st.lists(documents, max_size=3))
+def test_no_order_leaves_the_bounds(drawn, unranked):
+    qrels = {str(q): {f"d{n}": grade for n, (_, grade) in enumerate(docs)} for q, docs in enumerate(drawn)}
+    run = {str(q): {f"d{n}": float(score) for n, (score, _) in enumerate(docs)} for q, docs in enumerate(drawn)}
+    for judged, others in zip(qrels.values(), unranked, strict=False):
+        judged.update({f"u{n}": grade for n, (_, grade) in enumerate(others)})
+    figures = evaluate(qrels, run, MEASURES)
+    found = bounds(qrels, run, figures)
+    means = figures.means()
+    for seed in range(4):
+        shuffled = {}
+        for qid, docs in run.items():
+            names = random.Random(seed).sample(sorted(docs), len(docs))
+            order = sorted(names, key=lambda name: docs[name])
+            shuffled[qid] = {name: float(at) for at, name in enumerate(order)}
+        for measure, value in evaluate(qrels, shuffled, MEASURES).means().items():
+            low, high, _ = found.get(measure, (means[measure], means[measure], 0))
+            assert low - 1e-12 <= value <= high + 1e-12, measure
+
+
+@given(st.lists(documents, min_size=1, max_size=3))
+def test_the_bounds_are_reached(drawn):
+    qrels = {str(q): {f"d{n}": grade for n, (_, grade) in enumerate(docs)} for q, docs in enumerate(drawn)}
+    run = {str(q): {f"d{n}": float(score) for n, (score, _) in enumerate(docs)} for q, docs in enumerate(drawn)}
+    figures = evaluate(qrels, run, MEASURES)
+    found = bounds(qrels, run, figures)
+    for sign, side in ((1, "low"), (-1, "high")):
+        extreme = {}
+        for qid, docs in run.items():
+            order = sorted(docs, key=lambda name: (-docs[name], sign * max(qrels[qid][name], 0)))
+            extreme[qid] = {name: -float(at) for at, name in enumerate(order)}
+        means = evaluate(qrels, extreme, MEASURES).means()
+        assert {name: getattr(bound, side) for name, bound in found.items()} == pytest.approx(
+            {name: means[name] for name in found}, abs=1e-12
+        )
+
+
+def bounds_of(qrels, run, measure):
+    return bounds(qrels, run, evaluate(qrels, run, [measure])).get(measure)
+
+
+def test_equal_scores_are_ties_and_those_of_the_same_float32_are_none():
+    assert bounds_of({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0 + 1e-9}}, "AP") is None
+    found = bounds_of({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0}}, "AP")
+    assert found == (0.5, 1.0, 1)
+    assert note("AP", 0.5, found, "some order", "query") == (
+        "ties decide: AP is 0.5000 with equal scores in some order, "
+        "between 0.5000 and 1.0000 in other orders (1 query with such ties)",
+    )
+
+
+def test_ties_that_change_nothing_are_not_told():
+    assert bounds_of({"q": {"a": 1, "b": 1}}, {"q": {"a": 1.0, "b": 1.0}}, "AP") is None
+    assert bounds_of({"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0, "c": 1.0}}, "AP") is None
+    assert bounds_of({"q": {"a": 1}}, {"q": {f"d{n}": 1.0 for n in range(3)} | {"a": 5.0}}, "P@1") is None
+    assert note("AP", 0.5, None, "some order", "query") == ()

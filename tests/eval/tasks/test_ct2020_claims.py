@@ -94,11 +94,6 @@ def test_faults_are_said_with_their_line(case: str, put) -> None:
     assert TASK.check(path).messages == [f"{path}:{message}"]
 
 
-def test_a_run_of_others_is_scored_whatever_its_ranks(put) -> None:
-    gold, run = put("gold", "1 0 3 1\n"), put("run", "1\tQ0\t4\t1\t2e-1\tt\n1\tQ0\t3\t2\t1e-1\tt\n")
-    assert score("ct2020-claims", [gold], [run], ScoreOptions()).values["AP@5"] == 0.5
-
-
 @pytest.mark.data
 def test_figures_on_dev_are_those_of_ir_measures(data_dir: Path, tmp_path: Path) -> None:
     dev = data_dir / "ct2020-task2" / "dev"

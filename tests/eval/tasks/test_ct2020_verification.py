@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import task
-from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
+from factseek.retrieval.errors import CheckFailed
 
 TASK = task("ct2020-verification")
 labels = st.sampled_from(["TRUE", "FALSE"])
@@ -65,14 +65,3 @@ def test_every_claim_or_no_score(put):
     with pytest.raises(CheckFailed) as caught:
         TASK.score([gold], [run], ScoreOptions())
     assert caught.value.line == f"{run}: claim 'T/2' of the gold is missing; not scored"
-
-
-def test_gold_may_have_a_header(put):
-    assert list(TASK.read_gold([put("gold", "topicID\ttweetID\tlabel\nT\t1\tTRUE\n")])) == ["T/1"]
-    with pytest.raises(SourceError, match=r"gold:2: label 'label' is neither TRUE nor FALSE$"):
-        TASK.read_gold([put("gold", "T\t1\tTRUE\nT\t2\tlabel\n")])
-
-
-def test_what_is_no_label_is_not_written(tmp_path):
-    with pytest.raises(QueryError, match=r"^claim 'T/1': label 'MAYBE' is neither TRUE nor FALSE$"):
-        TASK.write([("T", "1", "MAYBE")], tmp_path / "run", "r")

@@ -99,20 +99,6 @@ def test_pairs_by_position(put):
         score("ct2021-1b", [run], [gold], ScoreOptions())
 
 
-def test_names_that_would_pair_otherwise_are_noted(put, tmp_path):
-    gold = [put("a.tsv", debate([0, 1])), put("b.tsv", debate([1, 0]))]
-    runs = [put("a.run", "1\t0.5\n2\t0.25\n"), put("b.run", "1\t0.5\n2\t0.25\n")]
-    assert TASK.score(gold, runs, ScoreOptions()).notes == ()
-    assert TASK.score(gold, runs[::-1], ScoreOptions()).notes == (
-        f"files are paired by position, {tmp_path}/a.tsv with {tmp_path}/b.run: their names would pair them otherwise",
-    )
-
-
-def test_writes_no_debate_with_a_gap(tmp_path):
-    with pytest.raises(QueryError, match=r"run: line 2 of the debate has no score: lines run 1, 2, 3 … "):
-        TASK.write([("", "1", 0.5), ("", "3", 0.5)], tmp_path / "run", "r")
-
-
 def test_a_debate_without_a_positive_counts_0_and_is_named(put):
     gold = [put("a", debate([0, 0])), put("b", debate([0, 1]))]
     runs = [put("ra", "1\t0.5\n2\t0.1\n"), put("rb", "1\t0.5\n2\t0.1\n")]
@@ -176,16 +162,6 @@ def test_bad_gold_is_said_exactly(case, put):
     with pytest.raises(SourceError) as caught:
         TASK.read_gold([put("gold", content)])
     assert caught.value.line.endswith("/" + message)
-
-
-@pytest.mark.data
-def test_every_debate_is_read(data_dir):
-    folder = data_dir / "ct2021-task1/1b-english"
-    labels = {part: TASK.read_gold(sorted((folder / part).glob("*.tsv"))) for part in ("train", "dev")}
-    assert {part: (len(found), sum(map(len, found)), sum(map(sum, found))) for part, found in labels.items()} == {
-        "train": (40, 42_033, 429),
-        "dev": (9, 3_586, 69),
-    }
 
 
 @pytest.mark.data

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from factseek.eval.files.answers import ScoreOptions
-from factseek.eval.tasks import RANKING, STATEMENTS, identity, task
+from factseek.eval.tasks import RANKING, STATEMENTS, task
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.errors import CheckFailed, ConfigError, QueryError, SourceError
+from factseek.retrieval.errors import ConfigError, QueryError, SourceError
 from factseek.settings import Config
 from tests.conftest import ROOT
-from tests.eval.tasks.conftest import SAMPLES
 
 DESCRIBED = ROOT / "examples" / "tasks" / "ct2025-4b.yaml"
 DESCRIPTION = """\
@@ -86,16 +84,6 @@ def test_any_columns_grades_and_cutoffs(put: Callable[[str, str], Path]) -> None
         of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\t1\n1\ta\t2\n")])
 
 
-def test_a_description_is_read_again_when_it_changes(put: Callable[[str, str], Path]) -> None:
-    path = put("sources.yaml", DESCRIPTION)
-    before, was = RANKING.load(str(path)), identity(str(path))
-    path.write_text(DESCRIPTION.replace("k: 12", "k: 7"))
-    os.utime(path, (1, 1))
-    assert (before.DEFAULTS.k, RANKING.load(str(path)).DEFAULTS.k) == (12, 7)
-    assert identity(str(path)) != was
-    assert identity("trec") == "trec"
-
-
 BAD = {
     "column": ("id: id, text: post", "id: id", "queries.text: is missing"),
     "key": ("k: 12", "depth: 12", "submission.depth: there is no such setting"),
@@ -132,9 +120,3 @@ def test_what_is_no_file_or_no_such_task(tmp_path: Path, command: Command) -> No
         2,
         f"factseek: --max-evidence 3: {DESCRIBED} has no sentences to count; it is fever's\n",
     )
-
-
-def test_a_submission_of_another_kind_is_refused(put: Callable[[str, str], Path]) -> None:
-    of_task = task("source-retrieval")
-    with pytest.raises(CheckFailed, match=r"the header has no post_id and no preds"):
-        of_task.score([put("gold", SAMPLES["source-retrieval"].gold)], [put("run", "q1 Q0 d1 1 2 t\n")], ScoreOptions())

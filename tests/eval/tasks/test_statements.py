@@ -1,15 +1,11 @@
-"""Statements as files hold them and as they come."""
+"""Statements and claims as tasks hand them to what learns."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pytest
-
-from factseek.eval.tasks import STATEMENTS
-from factseek.retrieval.domain import Statement
-from factseek.retrieval.errors import SourceError
+from factseek.eval.tasks import STATEMENTS, VERDICTS
+from factseek.retrieval.domain import Claim, Statement
 
 HEADER = "topic_id\ttweet_id\ttweet_url\ttweet_text\tclaim\tclaim-worthiness\n"
 
@@ -41,24 +37,25 @@ def test_a_stream_gives_what_the_file_gives(tmp_path: Path) -> None:
             ).read_statements(path, labelled=False)
 
 
-def test_json_comes_in_either_task_and_among_rows() -> None:
-    spoken = json.dumps({"text": "three", "speaker": "C"}).encode()
-    found = list(STATEMENTS.load("ct2021-1b").stream_statements([b"1\tA\tone", spoken, b"2\tB\ttwo"], "live"))
-    assert [(one.qid, one.speaker, one.text) for one in found] == [
-        ("1", "A", "one"),
-        ("2", "C", "three"),
-        ("2", "B", "two"),
-    ]
+def test_fever_claims_come_with_label_and_groups(root: Path) -> None:
+    path = root / "examples" / "fever-dev.jsonl"
+    first, second, *_ = VERDICTS.load("fever").read_claims(path, labelled=True)
+    groups = ((("EX-EN-01-0001-002", 0),), (("en-vaccines-measles", 12),))
+    assert first == Claim(
+        "537", "More than 100,000 people died of measles in 2023.", label="SUPPORTS", groups=groups, place=f"{path}:1"
+    )
+    assert (second.label, second.groups) == ("NOT ENOUGH INFO", ())
+    bare = VERDICTS.load("fever").read_claims(path, labelled=False)
+    assert bare[0] == first._replace(label="", groups=())
+    assert len(bare) == 18
 
 
-def test_a_stream_is_read_no_further_than_it_is_asked() -> None:
-    def lines():
-        yield b'{"text": "one"}'
-        raise AssertionError("read too far")
-
-    assert next(iter(STATEMENTS.load("ct2021-1a").stream_statements(lines(), "live"))).text == "one"
-
-
-def test_an_object_that_is_none() -> None:
-    with pytest.raises(SourceError, match=r"^live:1: is not JSON: '\{1\}'$"):
-        list(STATEMENTS.load("ct2021-1a").stream_statements([b"{1}"], "live"))
+def test_arabic_claims_are_named_by_topic_and_tweet(root: Path) -> None:
+    path = root / "examples" / "verification-ar.tsv"
+    claims = VERDICTS.load("ct2020-verification").read_claims(path, labelled=True)
+    assert (claims[0].qid, claims[0].topic, claims[0].label) == (
+        "EX-AR-01/1000000000000000401",
+        "EX-AR-01",
+        "TRUE",
+    )
+    assert sum(claim.label == "TRUE" for claim in claims) * 2 == len(claims) == 24

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import fields
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,35 +10,8 @@ from hypothesis import strategies as st
 
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.run.judge import score_files as score
-from factseek.eval.tasks import RANKING, STATEMENTS, VERDICTS, names, task
+from factseek.eval.tasks import RANKING, task
 from factseek.retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
-
-
-def test_names_are_those_of_the_command_line():
-    assert names() == sorted(names())
-    assert {"ct2020-claims", "ct2021-1a", "ct2025-4b", "fever", "trec"} <= set(names())
-    assert not any("_" in name for name in names())
-
-
-def test_unknown_task_is_a_users_error():
-    with pytest.raises(QueryError, match=r"^unknown task 'ct2020_evidence'; the tasks are ct2020-claims, ct2020-"):
-        task("ct2020_evidence")
-
-
-def test_says_what_it_is(sample):
-    of_task = task(sample.task)
-    assert "\n" not in of_task.SUMMARY
-    assert sample.task in (RANKING.names() + STATEMENTS.names() + VERDICTS.names())
-    assert all(code.isalpha() and len(code) == 2 for code in of_task.LANGUAGES)
-    assert set(of_task.OPTIONS) <= {field.name for field in fields(ScoreOptions)}
-
-
-def test_reads_its_queries_in_order(sample, put):
-    queries = task(sample.task).read_queries(put("input", sample.input))
-    assert all(query.qid and query.text for query in queries)
-    places = [sample.input.index(query.text) for query in queries]
-    assert places == sorted(places)
-    assert len(queries) == len(sample.records)
 
 
 def test_what_it_writes_passes_its_check_reads_back_and_scores(sample, put, tmp_path):
@@ -186,10 +158,3 @@ def test_half_a_file_has_no_figure(sample, put, tmp_path):
     half = put("half", content[: len(content) - len(content.splitlines()[-1]) // 2])
     report = of_task.check(half, put("input", sample.input))
     assert report.errors + report.warnings, "a file that ends within a line is remarked on"
-
-
-def test_a_missing_file_is_a_users_error(sample, tmp_path):
-    with pytest.raises(SourceError, match=r"nowhere: there is no such file$"):
-        task(sample.task).check(tmp_path / "nowhere")
-    with pytest.raises(SourceError, match=r": is a folder; name a file$"):
-        task(sample.task).check(tmp_path)

@@ -154,12 +154,3 @@ def test_the_task_is_run_checked_scored_and_compared(factseek, tmp_path: Path) -
     assert factseek("compare", "run", "other", "--qrels", "gold", "--task", "toy-2026").code == 0
     too_many = factseek("run", "toy-2026", "--queries", "lines", "--index", "index", "--output", "x", "-k", 4)
     assert too_many.err == "factseek: -k 4: toy-2026 takes at most 3 hits a query\n"
-
-
-def test_statements_are_ranked(factseek, tmp_path: Path) -> None:
-    (tmp_path / "train").write_text("1 measles killed 100 people\n0 good evening\n" * 8)
-    (tmp_path / "input").write_text("- good evening\n- measles killed 200 people\n")
-    ranked = factseek("rank", "toy-spoken", "--model", "ngram", "--train", "train", "--input", "input", "--output", "o")
-    assert ranked.code == 0, ranked.err
-    first, second = (float(line.split()[1]) for line in (tmp_path / "o").read_text().splitlines())
-    assert first < second

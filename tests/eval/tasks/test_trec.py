@@ -10,19 +10,10 @@ import pytest
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.files.report import near_miss
 from factseek.eval.tasks import task
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
+from factseek.retrieval.errors import CheckFailed, SourceError
 
 TASK = task("trec")
 GOLD = "q1 0 d1 1\nq1 0 d2 0\n02 0 D3 1\n"
-
-SAMPLE = (
-    "q1\tone\nq2\ttwo\n",
-    "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n",
-    {"q1": [Hit("d2", 2.0), Hit("d1", 1.5)], "q2": [Hit("d3", 0.1)]},
-    0.75,
-)
-"""For the contract of tasks: an input, gold and records, and the official figure that the records score."""
 
 
 def scored(put, run, gold=GOLD):
@@ -89,29 +80,3 @@ def test_files_that_judge_a_docid_differently_are_refused(put):
 def test_a_near_miss_names_what_differs(one, other, difference):
     said = f"; {one!r} and {other!r} differ by {difference} alone: ids are compared letter by letter"
     assert near_miss([other], [one]) == said
-
-
-def test_coverage_of_the_input(put):
-    run, given = put("run", "q1 Q0 d1 1 2 t\nq9 Q0 d1 1 2 t\n"), put("input", "q1\tone\nq2\ttwo\n")
-    assert TASK.check(run, given).messages == [
-        f"{run}: error: query 'q9' is not in {given}",
-        f"{run}: warning: query 'q2' of {given} is missing",
-    ]
-
-
-def test_one_run_is_scored_at_a_time(put):
-    run = put("run", "q1 Q0 d1 1 2 t\n")
-    with pytest.raises(QueryError, match=r"^--run: give one file, not 2$"):
-        TASK.score([put("gold", GOLD)], [run, run], ScoreOptions())
-
-
-@pytest.mark.data
-def test_a_perfect_run_on_real_judgements_scores_1(data_dir, tmp_path):
-
-    gold = data_dir / "scifact/qrels/train.tsv"
-    qrels = TASK.read_gold([gold])
-    run = {qid: [Hit(docid, float(grade)) for docid, grade in judged.items()] for qid, judged in qrels.items()}
-    TASK.write(run, tmp_path / "run", "perfect")
-    assert TASK.check(tmp_path / "run").messages == []
-    scores = TASK.score([gold], [tmp_path / "run"], ScoreOptions())
-    assert {scores.values[name] for name in ("AP", "nDCG@10", "RR", "R@100", "Rprec")} == {1.0}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.collections import BadLines, ReadOptions, reader
+from factseek.indexer.collections import ReadOptions, reader
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import SourceError
 
@@ -52,15 +52,6 @@ def test_columns_and_encodings_of_any_table_are_guessed_and_noted(
     assert any(f"is read as {encoding}, which is a guess" in note for note in notes) == encoding.startswith("cp")
 
 
-def test_the_number_of_a_row_is_no_id_where_there_is_a_column_for_it(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text('"","id","vclaim","date"\n"1","a","Masks help.",4/3/2020\n"2",NA,"b",NA\n"3","c",NA,13/3/2020\n')
-    options = ReadOptions(bad_lines=BadLines(1))
-    found = [record.document for record in reader("claims").read([path], options)]
-    assert [(document.docid, document.date) for document in found] == [("a", "2020-03-04")]
-    assert options.bad_lines.examples == [f"{path}:3: has no id"]
-
-
 def test_a_column_can_be_named(tmp_path: Path) -> None:
     content = b"Key;Our finding;Heading;text\nk1;Masks help.;M;other\n"
     for kind in ("snippets", "claims"):
@@ -84,11 +75,3 @@ def test_rows_without_an_id_have_one_of_their_content(tmp_path: Path, kind: str)
     assert {document.docid for document in one} == {document.docid for document in other}
     assert len({document.docid for document in one}) == 2
     assert any("ids are made from the content" in note for note in notes)
-
-
-@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
-def test_a_message_lists_the_columns_of_every_table(tmp_path: Path, mark: str) -> None:
-    content = mark.join(("Fall", "Kopf", "Befund")) + "\n" + mark.join("123") + "\n" + mark.join("456") + "\n"
-    for kind in ("claims", "claimreview", "cord19"):
-        with pytest.raises(SourceError, match="the columns are 'Fall', 'Kopf', 'Befund'"):
-            documents(tmp_path / "a.csv", content.encode(), kind)

@@ -49,22 +49,10 @@ def test_a_folder_means_its_corpus(tmp_path: Path, name: str) -> None:
     assert records(path)[0].document == Document("1", "", "A", metadata={})
 
 
-def test_a_folder_without_a_corpus_is_an_error(tmp_path: Path) -> None:
-    write(tmp_path, {"_id": "1"}, name="queries.jsonl")
-    with pytest.raises(SourceError) as caught:
-        records(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: holds no corpus.jsonl"
-
-
 def test_a_document_with_nothing_to_find_it_by_is_counted(tmp_path: Path) -> None:
     options = ReadOptions()
     assert records(write(tmp_path, {"_id": "1", "title": "", "text": ""}, {"_id": "2", "text": None}), options) == []
     assert options.skipped == {"documents without title and text": 2}
-
-
-def test_a_metadata_field_that_is_no_string_stays_in_the_metadata(tmp_path: Path) -> None:
-    (record,) = records(write(tmp_path, {"_id": "1", "text": "a", "metadata": {"url": ["u"], "date": "soon"}}))
-    assert record.document == Document("1", "a", metadata={"url": ["u"], "date": "soon"})
 
 
 @pytest.mark.parametrize(
@@ -89,16 +77,3 @@ def test_a_broken_line_is_bad(tmp_path: Path, entry: Any, reason: str) -> None:
     assert str(caught.value) == f"{path}:2: {reason}; mend it, or tolerate some with --skip-bad-lines N"
     tolerant = ReadOptions(bad_lines=BadLines(limit=1))
     assert [record.document.docid for record in records(path, tolerant)] == ["0", "2"]
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("folder", "count"),
-    [("scifact", 5183), ("nfcorpus", 3633), ("xquad-r/ar", 240), ("xquad-r/en", 240), ("xquad-r/es", 240)],
-)
-def test_real_corpora_are_read_without_loss(data_dir: Path, folder: str, count: int) -> None:
-    options = ReadOptions()
-    found = records(data_dir / folder, options)
-    assert len({record.document.docid for record in found}) == len(found) == count
-    assert not options.skipped
-    assert all(record.document.title and record.document.text for record in found)

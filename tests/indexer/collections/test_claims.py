@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.collections import BadLines, ReadOptions, Record
+from factseek.indexer.collections import ReadOptions, Record
 from factseek.indexer.collections.claims import read
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import SourceError
@@ -61,14 +61,6 @@ def test_claims_come_as_json_lines_as_a_list_and_a_file_each(tmp_path: Path) -> 
     ]
 
 
-def test_a_claim_without_a_text_is_counted_unless_it_has_a_title(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("id,vclaim,title\n1,,\n2,,B\n", "utf-8")
-    options = ReadOptions()
-    assert [record.document for record in records(path, options)] == [Document("2", "", "B", metadata={})]
-    assert options.skipped == {"claims without a text": 1}
-
-
 REMEDY = "; mend it, or tolerate some with --skip-bad-lines N"
 
 
@@ -92,13 +84,3 @@ def test_a_broken_file_is_an_error_in_one_line(tmp_path: Path, name: str, conten
     with pytest.raises(SourceError) as caught:
         records(path)
     assert str(caught.value) == message.format(path)
-
-
-@pytest.mark.data
-def test_the_real_claims_are_all_read(data_dir: Path) -> None:
-    options = ReadOptions(bad_lines=BadLines(limit=0))
-    found = records(data_dir / "ct2020-task2" / "verified_claims.docs.tsv", options)
-    assert [record.document.docid for record in found] == [str(number) for number in range(10_375)]
-    assert not options.skipped
-    assert all(record.document.title and record.document.text for record in found)
-    assert found[2].document.text.startswith('A "Trump and Obama by the Numbers" meme')

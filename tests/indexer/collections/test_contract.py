@@ -143,11 +143,6 @@ def test_every_document_has_a_place(kind: str, folder: Path) -> None:
     assert len(set(places)) == len(places)
 
 
-def test_it_is_deterministic(kind: str, folder: Path) -> None:
-    first, second = (list(begun(kind, folder, tolerated=1)[0]) for _ in range(2))
-    assert first == second
-
-
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_an_empty_source_is_refused(kind: str, what: str, tmp_path: Path) -> None:
     path = tmp_path / next(iter(source_of(kind).files))
@@ -172,19 +167,6 @@ def looped(path: Path) -> None:
     """Make a link at ``path`` that leads to another, which leads back."""
     path.symlink_to(f"{path.name}.2")
     path.with_name(f"{path.name}.2").symlink_to(path.name)
-
-
-def test_a_loop_of_links_ends_no_folder(kind: str, folder: Path) -> None:
-    name = source_of(kind).pipe
-    if name:
-        looped(folder / name)
-    (folder / "again").symlink_to(folder)
-    (folder / "to").symlink_to("fro")
-    (folder / "fro").symlink_to("to")
-    records, options = begun(kind, folder, tolerated=1)
-    assert docids(list(records)) == ["1", "2", "4"]
-    named = {place for place, what in options.left_out if what == "not a regular file"}
-    assert not name or str(folder / name) in named
 
 
 def test_a_source_that_is_a_loop_of_links_is_said_to_be_one(kind: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factseek.indexer.collections import BadLines, ReadOptions, Record, cord19
+from factseek.indexer.collections import BadLines, ReadOptions, Record
 from factseek.indexer.collections.cord19 import read
 from factseek.retrieval.domain import Document, Span
 from factseek.retrieval.errors import SourceError
@@ -89,14 +89,6 @@ def test_a_row_is_a_document_of_one_passage(tmp_path: Path) -> None:
     assert records(path, options=ReadOptions(language="en")) == expected
 
 
-def test_the_source_of_a_paper_without_a_journal_is_where_it_was_found(tmp_path: Path) -> None:
-    metadata(tmp_path, {"cord_uid": "a", "title": "T", "source_x": "WHO", "publish_time": "2020"})
-    assert [record.document for record in records(tmp_path)] == [
-        Document("a", "", "T", date="2020", source="WHO", metadata={"source_x": "WHO"})
-    ]
-    assert records(tmp_path)[0].spans == (Span(0, 0, 0),)
-
-
 BODY = (("Intro", "One."), ("Intro", "Two."), ("", "Three."), ("Mice ::: Methods", "Four."))
 BODY_TEXT = "Intro\nOne.\n\nTwo.\n\nThree.\n\nMethods: Mice\nFour."
 
@@ -107,13 +99,6 @@ def test_a_full_text_follows_the_abstract_and_is_left_to_be_split(tmp_path: Path
     (record,) = records(tmp_path)
     assert record.document.text == f"A.\n\n{BODY_TEXT}"
     assert record.spans is None
-
-
-def test_title_and_abstract_come_from_the_parse_where_the_metadata_lack_them(tmp_path: Path) -> None:
-    parse(tmp_path / "p.json", ("", "Body."), title="The  title", abstract="The abstract.")
-    metadata(tmp_path, {"cord_uid": "a", "pdf_json_files": "p.json"})
-    (record,) = records(tmp_path)
-    assert (record.document.title, record.document.text) == ("The title", "The abstract.\n\nBody.")
 
 
 @pytest.mark.parametrize(
@@ -152,17 +137,6 @@ def test_a_listed_path_that_leads_out_of_the_folder_is_not_followed(tmp_path: Pa
     (tmp_path / "cord").mkdir()
     metadata(tmp_path / "cord", {"cord_uid": "a", "title": "T", "pdf_json_files": f"../secret.json; {outside}"})
     assert records(tmp_path / "cord")[0].document.text == ""
-
-
-def test_missing_parses_are_counted_where_others_are_there(tmp_path: Path) -> None:
-    row = {"cord_uid": "a", "title": "T", "pdf_json_files": "document_parses/pdf_json/a.json"}
-    metadata(tmp_path, row)
-    options = ReadOptions()
-    records(tmp_path, options=options)
-    assert not options.skipped
-    parse(tmp_path / "document_parses/pdf_json/b.json", ("", "B."))
-    assert records(tmp_path, options=options)[0].document.text == ""
-    assert options.skipped == {"full texts that the metadata list and the folder lacks": 1}
 
 
 @pytest.mark.parametrize(
@@ -251,41 +225,6 @@ def test_a_paper_with_nothing_to_find_it_by_is_counted(tmp_path: Path) -> None:
     assert options.skipped == {"papers without title, abstract and full text": 1}
 
 
-REMEDY = "; mend it, or tolerate some with --skip-bad-lines N"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("cord_uid,title\n,A\n", "{}:2: has no cord_uid" + REMEDY),
-        ("cord_uid,title\na b,A\n", "{}:2: docid 'a b' holds white space" + REMEDY),
-        ("cord_uid,title\na,A,B\n", "{}:2: has 3 fields, and the header has 2" + REMEDY),
-        ("sha,title\na,A\n", "{}:1: there is no column 'cord_uid'; the columns are 'sha', 'title'"),
-        ("post_id,tweet_text,cord_uid\n1,A,b\n", "{}:1: there is no column 'title' or 'abstract'; the columns are "
-         "'post_id', 'tweet_text', 'cord_uid'"),
-    ],
-)  # fmt: skip
-def test_a_broken_table_is_an_error_in_one_line(tmp_path: Path, content: str, message: str) -> None:
-    path = tmp_path / "metadata.csv"
-    path.write_text(content, "utf-8")
-    with pytest.raises(SourceError) as caught:
-        records(tmp_path)
-    assert str(caught.value) == message.format(path)
-
-
-def test_bad_lines_are_counted_once_though_tables_are_read_twice(tmp_path: Path) -> None:
-    metadata(tmp_path, {"cord_uid": "", "title": "A"}, {"cord_uid": "b", "title": "B"}, {"cord_uid": "", "title": "C"})
-    options = ReadOptions(bad_lines=BadLines(limit=2))
-    assert [record.document.docid for record in records(tmp_path, options=options)] == ["b"]
-    assert options.bad_lines.count == 2
-
-
-def test_a_folder_without_metadata_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SourceError) as caught:
-        records(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: holds no metadata.csv"
-
-
 def papers(path: Path) -> list[Document]:
     return [record.document for record in records(path)]
 
@@ -314,89 +253,6 @@ def test_the_pickle_of_the_task_is_read_whichever_pandas_wrote_it(path: Path) ->
     }
     assert "journal" not in found[1].metadata
     assert "authors" not in found[1].metadata
-
-
-@pytest.mark.parametrize("name", ["papers.csv", "papers.jsonl", "papers.parquet", "papers.pkl"])
-def test_the_collection_is_the_same_in_every_kind_of_file(tmp_path: Path, name: str) -> None:
-    import pandas as pd
-
-    frame = pd.read_pickle(FIXTURES / "pandas2.0-numpy1.pkl")
-    path = tmp_path / name
-    match path.suffix:
-        case ".csv":
-            frame.to_csv(path)
-        case ".jsonl":
-            frame.to_json(path, orient="records", lines=True, date_format="iso")
-        case ".parquet":
-            frame.to_parquet(path)
-        case ".pkl":
-            frame.to_pickle(path)
-    assert papers(path) == papers(FIXTURES / "pandas3.1-numpy2.pkl")
-
-
-@pytest.mark.data
-def test_the_real_metadata_samples(data_dir: Path) -> None:
-    samples = data_dir / "cord19" / "metadata-samples"
-    for name, count, undated, empty in (("JamesMayen", 2000, 5, 446), ("adecares", 1000, 2, 232)):
-        options = ReadOptions()
-        found = records(samples / f"{name}-metadata_sample.csv", options=options)
-        assert len(found) == count
-        assert not options.skipped
-        assert sum(not record.document.date for record in found) == undated
-        assert sum(not record.document.text for record in found) == empty
-        assert all(record.document.title and record.spans is not None for record in found)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("folder", "parses"),
-    [
-        (
-            "anserini-sample1",
-            [
-                "document_parses/pmc_json/PMC140314.xml.json",
-                "",
-                "document_parses/pdf_json/8377625371f618e98225d922c389f9da4bf059da.json",
-            ],
-        ),
-        (
-            "jcore-reader-test/documents",
-            [
-                "subdir/9692bb55e1e2eec083333ee2139137e6ddf3a4d8.json",
-                "99408604499bba576bd955c922a371c5d35bc969.json",
-                "subdir/PMC6687912.xml.json",
-            ],
-        ),
-    ],
-)
-def test_real_papers_have_every_paragraph_of_their_parse_in_order(
-    data_dir: Path, folder: str, parses: list[str]
-) -> None:
-    options = ReadOptions()
-    found = records(data_dir / "cord19" / folder, options=options)
-    assert not options.skipped
-    assert len(found) == len(parses)
-    for record, name in zip(found, parses, strict=True):
-        assert (record.spans is None) == bool(name)
-        body = json.loads((data_dir / "cord19" / folder / name).read_text("utf-8"))["body_text"] if name else []
-        position = 0
-        for paragraph in body:
-            position = record.document.text.index(paragraph["text"].strip(), position) + 1
-
-
-@pytest.mark.data
-def test_the_headings_of_real_papers_stand_on_their_own_lines(data_dir: Path) -> None:
-    lines = records(data_dir / "cord19" / "jcore-reader-test" / "documents")[2].document.text.splitlines()
-    assert {"Introduction", "Methods: Mice and Infection", "Discussion"} <= set(lines)
-
-
-@pytest.mark.parametrize("name", ["d/" + "x" * 300 + ".json", ".", "./.", "x" * 5000, "d/a\x1fb.json"])
-@pytest.mark.parametrize("column", ["pdf_json_files", "pmc_json_files", "sha"])
-def test_a_parse_of_a_name_that_no_file_has_is_not_there(tmp_path: Path, name: str, column: str) -> None:
-    (tmp_path / "d").mkdir()
-    (tmp_path / "metadata.csv").write_text(f"cord_uid,title,abstract,{column}\n1,T,a,{name}\n", "utf-8")
-    (record,) = cord19.read([tmp_path], ReadOptions())
-    assert record.document.text == "a"
 
 
 @pytest.mark.parametrize(

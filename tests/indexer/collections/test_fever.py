@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from factseek.indexer.collections import BadLines, ReadOptions, Record
 from factseek.indexer.collections.fever import read, readable, sentences
@@ -54,12 +52,6 @@ def test_a_page_is_a_document_with_a_passage_a_sentence(tmp_path: Path) -> None:
     ]
 
 
-def test_the_language_of_another_wikipedia_is_the_options(tmp_path: Path) -> None:
-    (record,) = records(write(tmp_path, {**PAGE, "id": "Pražský_hrad"}), ReadOptions(language="cs"))
-    assert record.document.url == "https://cs.wikipedia.org/wiki/Pra%C5%BEsk%C3%BD_hrad"
-    assert record.document.language == "cs"
-
-
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -77,13 +69,6 @@ def test_the_language_of_another_wikipedia_is_the_options(tmp_path: Path) -> Non
 )
 def test_sentences_keep_the_numbers_of_their_lines(lines: str, expected: list[tuple[int, str]]) -> None:
     assert list(sentences(lines)) == expected
-
-
-@given(st.lists(st.text(st.characters(exclude_characters="\t\n", exclude_categories=["Cs", "Cc"]), max_size=9)))
-def test_sentences_written_in_order_are_read_back(texts: list[str]) -> None:
-    lines = "\n".join(f"{number}\t{text}\tlink\tPage" for number, text in enumerate(texts))
-    tidy = [(number, " ".join(text.split())) for number, text in enumerate(texts)]
-    assert list(sentences(lines)) == [(number, text) for number, text in tidy if text]
 
 
 def test_escaped_brackets_and_colons_are_put_back() -> None:
@@ -116,23 +101,3 @@ def test_a_broken_line_is_bad(tmp_path: Path, page: Any, reason: str) -> None:
     options = ReadOptions(bad_lines=BadLines(limit=1))
     assert [record.document.docid for record in records(path, options)] == [PAGE["id"], "Z"]
     assert options.bad_lines.count == 1
-
-
-def test_shards_of_a_folder_come_by_name(tmp_path: Path) -> None:
-    for name in ("wiki-002.jsonl", "wiki-010.jsonl", "wiki-001.jsonl"):
-        write(tmp_path, {**PAGE, "id": name}, name=name)
-    assert [record.document.docid[5:8] for record in records(tmp_path)] == ["001", "002", "010"]
-
-
-@pytest.mark.data
-def test_the_sample_of_the_real_dump(data_dir: Path) -> None:
-    options = ReadOptions()
-    found = records(data_dir / "fever" / "wiki-pages-sample-5.jsonl", options)
-    assert [record.document.title for record in found] == ["Kelvin, North Dakota", "Cumberland Bandits", "Styrkeprøven"]
-    assert options.skipped == {"pages without an id": 1, "pages without a sentence": 1}
-    assert [[span.number for span in record.spans or ()] for record in found] == [[0], [0, 1], [0, 1, 4]]
-    assert found[1].document.text == (
-        "The Cumberland Bandits are a Canadian Junior ice hockey team based in Cumberland , Ontario , Canada . "
-        "They play in the National Capital Junior Hockey League ."
-    )
-    assert "( The Great Trial of Strength )" in found[2].document.text

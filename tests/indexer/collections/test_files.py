@@ -9,7 +9,7 @@ import pytest
 
 from factseek.indexer.collections import ReadOptions
 from factseek.indexer.collections._documents import check_docid
-from factseek.indexer.collections._files import expand, one_file
+from factseek.indexer.collections._files import expand
 from factseek.retrieval.errors import SourceError
 
 HTML = (".html", ".htm", ".txt")
@@ -50,13 +50,6 @@ def test_sources_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         assert str(caught.value) == f"{tmp_path / name}: {reason}"
 
 
-def test_one_file_is_not_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(SourceError) as caught:
-        one_file(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: is a folder; name a file"
-    assert one_file(tree(tmp_path, "a") / "a") == tmp_path / "a"
-
-
 def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
     for name in ("a.html", "b.docx", "c.PDF", "d.css", "in/e.zip"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -89,8 +82,3 @@ def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
 )
 def test_docids_that_cannot_name_a_document(docid: str, reason: str) -> None:
     assert check_docid(docid) == reason
-
-
-@pytest.mark.parametrize("docid", ["007", "a/b#c", "http://example.org/?a=1", "é" * 256, "وثيقة-1"])
-def test_docids_that_can(docid: str) -> None:
-    assert check_docid(docid) is None

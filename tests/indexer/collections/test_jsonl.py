@@ -59,11 +59,6 @@ def test_every_field_is_read_and_the_rest_is_metadata(tmp_path: Path) -> None:
     ]
 
 
-def test_a_date_that_cannot_be_read_is_kept_as_it_was_written(tmp_path: Path) -> None:
-    records, _ = read(written(tmp_path, '{"id": 1, "text": "x", "date": "last spring"}'))
-    assert (records[0].document.date, records[0].document.metadata) == ("", {"date": "last spring"})
-
-
 def test_a_document_without_text_and_title_is_counted(tmp_path: Path) -> None:
     records, options = read(written(tmp_path, '{"id": "1", "text": " "}', '{"id": "2", "text": "", "title": "t"}'))
     assert [record.document.docid for record in records] == ["2"]
@@ -114,14 +109,3 @@ def test_what_json_writes_is_read_back(
     records, _ = read(written(tmp_path_factory.mktemp("json"), line))
     document = records[0].document
     assert (document.docid, document.text, document.metadata) == (docid, text, {"extra": extra})
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [("scifact/corpus.jsonl", 5183), ("nfcorpus/corpus.jsonl", 3633), ("xquad-r/ar/corpus.jsonl", 240)],
-)
-def test_real_collections_are_read_whole(data_dir: Path, name: str, count: int) -> None:
-    records, options = read(data_dir / name)
-    assert len({record.document.docid for record in records}) == count
-    assert (options.skipped, options.bad_lines.count) == ({}, 0)

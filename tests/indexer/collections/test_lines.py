@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 from pathlib import Path
 
 import pytest
@@ -58,11 +57,6 @@ def test_lines_end_where_the_file_says(tmp_path: Path, content: bytes, expected:
         assert lines_of(write(tmp_path, gzip.compress(content), "a.txt.gz")) == expected
 
 
-def test_places_count_lines_from_one(tmp_path: Path) -> None:
-    path = write(tmp_path, b"a\n\nb\n")
-    assert [place for place, _ in read_lines(path, options(0))] == [f"{path}:{n}" for n in (1, 2, 3)]
-
-
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
@@ -81,11 +75,6 @@ def test_a_bad_line_is_named_and_left_out(tmp_path: Path, bad: bytes, reason: st
     assert tolerant.bad_lines.examples == [f"{path}:2: {reason}"]
     with pytest.raises(SourceError, match="mend it, or tolerate some with --skip-bad-lines N"):
         lines_of(path, options(0, max_line_bytes=20))
-
-
-def test_a_line_as_long_as_the_limit_is_read(tmp_path: Path) -> None:
-    path = write(tmp_path, b"x" * 20 + b"\n" + b"y" * 20)
-    assert lines_of(path, options(0, max_line_bytes=20)) == ["x" * 20, "y" * 20]
 
 
 def packed(content: bytes) -> bytes:
@@ -127,13 +116,6 @@ def test_a_gzip_file_whose_data_do_not_fit_their_checksum_is_damaged(tmp_path: P
         read_bytes(write(tmp_path, bytes(content), "a.gz"), options())
 
 
-def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
-    with pytest.raises(BadFileError, match=r"no\.txt: there is no such file"):
-        list(read_lines(tmp_path / "no.txt", options()))
-    with pytest.raises(BadFileError, match=r"is a folder; name a file"):
-        list(read_lines(tmp_path, options()))
-
-
 def test_whole_files_are_bounded_before_and_after_unpacking(tmp_path: Path) -> None:
     limited = options(max_file_bytes=1000)
     assert read_bytes(write(tmp_path, b"x" * 1000), limited) == b"x" * 1000
@@ -170,16 +152,6 @@ def test_bad_json_is_named_in_a_line_and_in_a_file(tmp_path: Path, line: str, re
         assert caught.value.what == reason
 
 
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [("[1]", "a JSON list"), ('"a"', "a JSON string"), ("7", "a number"), ("null", "null"), ("true", "true")],
-)
-def test_json_that_is_no_object_is_named(line: str, name: str) -> None:
-    tolerant = options()
-    assert parse_json_object(line, "a:1", tolerant) is None
-    assert tolerant.bad_lines.examples == [f"a:1: is {name}, not a JSON object"]
-
-
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a": ', "}")])
 def test_nesting_has_the_same_bound_for_everybody(opening: str, closing: str) -> None:
     def line(levels: int, more: str = "") -> str:
@@ -192,17 +164,6 @@ def test_nesting_has_the_same_bound_for_everybody(opening: str, closing: str) ->
     assert parse_json_object(line(DEEPEST + 1), "a:3", tolerant) is None
     assert parse_json_object(line(DEEPEST + 2, '"checksum": "x", '), "a:4", tolerant) is None
     assert tolerant.bad_lines.examples == ["a:3: is nested too deeply", "a:4: is nested too deeply"]
-
-
-def test_brackets_are_no_nesting() -> None:
-    row = {"text": "[1] {" * 1_000, "cited": [[number] for number in range(1_000)]}
-    assert parse_json_object(json.dumps(row), "a:1", options(0)) == row
-
-
-@pytest.mark.parametrize("text", ["\\u0000", "\\\\u0000", "😀", "\\ud83d", "\x01"])
-def test_strings_that_only_look_bad_are_read(text: str) -> None:
-    for escape in (True, False):
-        assert parse_json_object(json.dumps({"a": text}, ensure_ascii=escape), "a:1", options(0)) == {"a": text}
 
 
 def test_json_files_name_the_line_of_a_fault(tmp_path: Path) -> None:
@@ -221,21 +182,10 @@ def rows_of(path: Path, quoting: bool, given: ReadOptions | None = None) -> list
     return [row for _, row in read_cells(path, given or options(0), "\t", quoting=quoting)]
 
 
-def test_quotes_mean_something_only_with_quoting(tmp_path: Path) -> None:
-    path = write(tmp_path, b'1\t"a ""b""\tc"\n\n2\td\n')
-    assert rows_of(path, quoting=True) == [["1", 'a "b"\tc'], ["2", "d"]]
-    assert rows_of(path, quoting=False) == [["1", '"a ""b""', 'c"'], ["2", "d"]]
-
-
 def test_a_row_over_several_lines_is_named_by_its_first(tmp_path: Path) -> None:
     path = write(tmp_path, b'id\ttext\r\n1\t"a\r\n\r\nb"\r\n2\tc\r\n')
     expected = [(1, ["id", "text"]), (2, ["1", "a\n\nb"]), (5, ["2", "c"])]
     assert list(read_cells(path, options(0), "\t", quoting=True)) == [(f"{path}:{n}", row) for n, row in expected]
-
-
-def test_a_cell_may_be_longer_than_the_limit_of_the_csv_module(tmp_path: Path) -> None:
-    long = "x" * 200_000
-    assert rows_of(write(tmp_path, f"1\t{long}\n".encode()), quoting=True) == [["1", long]]
 
 
 @pytest.mark.parametrize(

@@ -56,18 +56,6 @@ def test_the_forms_of_snippets(tmp_path: Path, content: str, expected: list[Docu
     assert documents(written(tmp_path, content)) == expected
 
 
-def test_all_columns_of_a_header_are_read(tmp_path: Path) -> None:
-    content = "id\ttext\turl\ttitle\tdate\tlang\tsource\tlabel\n1\ta\thttp://x.org/p\tT\t2020-03\ten\tX\t1\n"
-    assert documents(written(tmp_path, content)) == [
-        Document("1", "a", "T", "http://x.org/p", "2020-03", "en", "X", "", {"label": "1"})
-    ]
-
-
-def test_places_name_the_line(tmp_path: Path) -> None:
-    path = written(tmp_path, "id\ttext\n\n1\ta\n")
-    assert [record.place for record in read(path)[0]] == [f"{path}:3"]
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -128,12 +116,3 @@ def test_a_file_whose_form_cannot_be_told_is_refused(tmp_path: Path, content: st
     with pytest.raises(SourceError) as caught:
         read(path, tolerated=100)
     assert str(caught.value) == f"{path}:1: {reason}"
-
-
-@pytest.mark.data
-def test_the_passages_of_checkthat_2019(data_dir: Path) -> None:
-    records, options = read(data_dir / "ct2019-task2-arabic/passages/CT19-T2-Passages_Text.json")
-    found = [record.document for record in records]
-    assert (len(found), len({d.docid for d in found}), len({d.topic for d in found})) == (1403, 1403, 28)
-    assert all(d.docid.startswith(f"{d.metadata['page']}-") for d in found)
-    assert (options.skipped, options.bad_lines.count) == ({}, 0)

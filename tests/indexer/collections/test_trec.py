@@ -11,13 +11,6 @@ from factseek.indexer.collections import BadLines, ReadOptions, Record, trec
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import SourceError
 
-SOURCE = (
-    {"a.sgml": "".join(f"<DOC>\n<DOCNO>{n}</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n" for n in ("1", "2", "a b", "4"))},
-    "a.sgml:9",
-    "z.sgml",
-)
-"""For the contract of readers: files with documents 1 and 2, a broken one and 4; its place; a name that is read."""
-
 
 def read(path: Path, tolerated: int = 0, **limits: int) -> tuple[list[Record], ReadOptions]:
     options = ReadOptions(bad_lines=BadLines(limit=tolerated), **limits)
@@ -91,13 +84,6 @@ def test_dates_as_the_discs_write_them(tmp_path: Path, date: str, meant: str) ->
     assert records[0].document.date == meant
 
 
-def test_places_name_the_start_and_several_documents_may_share_a_line(tmp_path: Path) -> None:
-    one = "<DOC><DOCNO>{}</DOCNO><TEXT>x</TEXT></DOC>"
-    path = written(tmp_path, f"<?xml?>\n\n{one.format('a')}{one.format('b')}\n{one.format('c')}\n")
-    places = [(record.document.docid, record.place) for record in read(path)[0]]
-    assert places == [("a", f"{path}:3"), ("b", f"{path}:3"), ("c", f"{path}:4")]
-
-
 def test_text_older_than_utf8_is_read_as_latin1(tmp_path: Path) -> None:
     records, _ = read(written(tmp_path, b"<DOC><DOCNO>a</DOCNO><TEXT>\ncaf\xe9\n</TEXT></DOC>\n"))
     assert records[0].document.text == "café"
@@ -169,20 +155,3 @@ def test_all_that_a_document_holds_is_its_text_or_is_counted(
     (record,), options = read(written(tmp_path, f"<DOC><DOCNO>a</DOCNO>{inside}</DOC>"))
     assert (record.document.title, record.document.text) == (title, text)
     assert options.skipped == {f"<{name}> elements beside the text": 1 for name in left_out}
-
-
-@pytest.mark.parametrize(
-    ("dates", "read_as"),
-    [
-        (["690101", "681231"], ["1969-01-01", "2068-12-31"]),
-        (["03/04/99", "03/24/99"], ["1999-03-04", "1999-03-24"]),
-        (["03/04/05"], [""]),
-    ],
-)
-def test_years_of_two_digits_and_orders_are_read_by_a_rule(
-    tmp_path: Path, dates: list[str], read_as: list[str]
-) -> None:
-    docs = (f"<DOC><DOCNO>{at}</DOCNO><DD>{date}</DD>x</DOC>\n" for at, date in enumerate(dates))
-    records, options = read(written(tmp_path, "".join(docs)))
-    assert [record.document.date for record in records] == read_as
-    assert options.unread_dates.count == read_as.count("")

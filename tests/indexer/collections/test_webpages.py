@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 import socket
-from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -101,26 +100,6 @@ def test_a_page_that_would_take_too_long_is_left_out_by_name(tmp_path: Path, con
     assert [tuple(left_out) for left_out in options.left_out] == ([(str(path), reason)] if reason else [])
 
 
-def test_files_without_content_are_named(tmp_path: Path) -> None:
-    path = put(tmp_path, "menu.html", "<html><body><nav><img src='a.png'></nav></body></html>")
-    put(tmp_path, "page.html")
-    _, options = read(tmp_path)
-    assert options.left_out == [(str(path), "no main content")]
-
-
-def test_what_follows_the_end_of_a_page_belongs_to_it(tmp_path: Path) -> None:
-    put(tmp_path, "a.html", f"<html><body><p>{SENTENCE}</p></body></html><p>{ARABIC}</p></body></html>")
-    assert read(tmp_path)[0][0].document.text == f"{SENTENCE}\n{ARABIC}"
-
-
-@pytest.mark.parametrize(
-    "content", ["<p>A short fragment.</p>", "A short fragment.", "<div><b>A short</b> fragment.</div>"]
-)
-def test_fragments_are_pages(tmp_path: Path, content: str) -> None:
-    put(tmp_path, "a.html", content)
-    assert read(tmp_path)[0][0].document.text == "A short fragment."
-
-
 def test_text_files_are_taken_as_they_are(tmp_path: Path) -> None:
     put(tmp_path, "a.txt", b"\xef\xbb\xbfOne\r\n\r\n  two <b>\r\n")
     put(tmp_path, "b.txt.gz", gzip.compress(ARABIC.encode("cp1256")))
@@ -174,12 +153,6 @@ def test_a_declared_language_counts_where_the_script_goes_with_it(text: str, dec
     assert text_language(text, declared) == language
 
 
-def test_a_page_without_language_takes_that_of_the_options(tmp_path: Path) -> None:
-    put(tmp_path, "a.txt", "1 2 3")
-    options = ReadOptions(language="bg")
-    assert [record.document.language for record in webpages.read([tmp_path], options)] == ["bg"]
-
-
 def test_a_headline_of_something_else_is_not_the_title() -> None:
     page = extract(
         f"<html><title>Peanuts and babies</title><body><h1>Health Centre</h1><p>{SENTENCE}</p></body></html>"
@@ -211,12 +184,6 @@ def test_names_that_repeat_become_paths(tmp_path: Path) -> None:
     assert docids(tmp_path / "x", tmp_path / "y") == ["a", "d.htm", "d.html", "one/page", "b%20c", "two/page", "page"]
 
 
-def test_the_same_path_in_two_folders_takes_the_name_of_the_folder(tmp_path: Path) -> None:
-    put(tmp_path, "x/page.html")
-    put(tmp_path, "y/page.html")
-    assert docids(tmp_path / "x", tmp_path / "y") == ["x/page.html", "y/page.html"]
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -243,18 +210,6 @@ def test_a_file_that_is_no_page_is_named(tmp_path: Path, content: bytes, reason:
     with pytest.raises(SourceError) as caught:
         read(tmp_path, max_file_bytes=2000)
     assert str(caught.value) == f"{path}: {reason}; mend it, or tolerate some with --skip-bad-lines N"
-
-
-def test_pages_without_content_are_counted(tmp_path: Path) -> None:
-    put(tmp_path, "a.html", "<html><head><title>x</title></head><body><script>run()</script></body></html>")
-    records, options = read(tmp_path)
-    assert (records, options.skipped) == ([], {"no main content": 1})
-
-
-def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError) as caught:
-        read(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: holds no .html, .htm, .xhtml, .txt, .warc or .arc file"
 
 
 @given(st.text(st.sampled_from("<>/!-pdiv abc&#x;\"'=\0\ud800é\n"), max_size=80))
@@ -373,10 +328,6 @@ def test_a_page_that_was_captured_again_is_kept_if_it_changed(tmp_path: Path) ->
     assert options.skipped == {"captured again, unchanged": 2}
 
 
-def test_an_archive_is_known_by_its_first_bytes_too(tmp_path: Path) -> None:
-    assert docids(put(tmp_path, "crawl.2021", archive(Fetched("http://x.org/")))) == ["http://x.org/"]
-
-
 def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path) -> None:
     whole = archive(
         Fetched("http://x.org/1", HTML), Fetched("http://x.org/2", HTML.replace("bridge", "road")), packed=False
@@ -425,88 +376,6 @@ def test_a_broken_archive_gives_one_line(tmp_path: Path, name: str, content: byt
         read(path, max_file_bytes=800)
 
 
-def tokens(text: str) -> Counter[str]:
-    return Counter(re.findall(r"\w+", text.lower()))
-
-
-@pytest.mark.data
-@pytest.mark.deep
-def test_the_pages_of_checkthat_2019(data_dir: Path) -> None:
-    folder = data_dir / "ct2019-task2-arabic"
-    records, options = read(folder / "html_pages", folder / "claims/CT19-T2-Claims_with_Results.json")
-    found = {record.document.docid: record.document for record in records}
-    assert (len(records), len(found), options.skipped) == (293, 293, {"no main content": 4})
-    assert all(d.url and d.title and d.docid.startswith(f"{d.topic}-") for d in found.values())
-    assert Counter(d.language for d in found.values())["ar"] == 289
-    passages = (folder / "passages/CT19-T2-Passages_Text.json").read_text().splitlines()
-    recalls = []
-    for page in map(json.loads, passages):
-        if page["pageID"] in found:
-            wanted = tokens(" ".join(part["text"] for part in page["paragraphs"]))
-            recalls.append((wanted & tokens(found[page["pageID"]].text)).total() / wanted.total())
-    assert len(recalls) == 113
-    assert sum(recalls) / len(recalls) > 0.97
-
-
-@pytest.mark.data
-@pytest.mark.real
-def test_content_and_titles_of_readability_pages(data_dir: Path) -> None:
-    from lxml import html
-
-    scores, titles, dates = [], [], []
-    for folder in sorted((data_dir / "html-readability").iterdir()):
-        if not (folder / "source.html").exists():
-            continue
-        found = read(folder / "source.html")[0][0].document
-        meta = json.loads((folder / "expected-metadata.json").read_text())
-        wanted = tokens(" ".join(html.fromstring((folder / "expected.html").read_text()).itertext()))
-        got = tokens(found.text)
-        scores.append(2 * (wanted & got).total() / (wanted.total() + got.total()))
-        titles.append(" ".join(meta["title"].split()) == found.title)
-        if meta.get("publishedTime"):
-            dates.append(meta["publishedTime"][:10] == found.date)
-    assert len(scores) == 65
-    assert sum(scores) / 65 > 0.96
-    assert sum(titles) >= 52
-    assert (sum(dates), len(dates)) == (15, 16)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "pages", "bad"),
-    [
-        ("warcio/test/data/bad.arc", 0, 2),
-        ("warcio/test/data/example-bad-non-chunked.warc.gz", 1, 0),
-        ("warcio/test/data/example-bad.warc.gz.bad", 1, 0),
-        ("warcio/test/data/example-digest.warc", 0, 0),
-        ("warcio/test/data/example-iana.org-chunked.warc", 1, 0),
-        ("warcio/test/data/example-resource.warc.gz", 1, 0),
-        ("warcio/test/data/example-space-in-target-uri.warc.gz", 0, 0),
-        ("warcio/test/data/example-space-in-url.arc", 0, 1),
-        ("warcio/test/data/example-trunc.warc", 1, 1),
-        ("warcio/test/data/example-wget-bad-target-uri.warc.gz", 1, 0),
-        ("warcio/test/data/example-wrong-chunks.warc.gz", 1, 0),
-        ("warcio/test/data/example.arc", 1, 0),
-        ("warcio/test/data/example.arc.gz", 1, 0),
-        ("warcio/test/data/example.warc", 1, 0),
-        ("warcio/test/data/example.warc.gz", 1, 0),
-        ("warcio/test/data/post-test.warc.gz", 0, 0),
-        ("aut/src/test/resources/arc/badexample.arc.gz", 1, 2),
-        ("aut/src/test/resources/warc/example.docs.warc.gz", 0, 0),
-        ("aut/src/test/resources/warc/example.pdf.warc.gz", 1, 0),
-        ("aut/src/test/resources/warc/example.txt.warc.gz", 1, 0),
-        ("aut/src/test/resources/warc/issue-493.warc", 3, 0),
-        ("aut/src/test/resources/warc/issue-514.warc", 1, 0),
-        pytest.param("aut/src/test/resources/arc/example.arc.gz", 128, 0, marks=pytest.mark.deep),
-        pytest.param("aut/src/test/resources/warc/example.warc.gz", 128, 0, marks=pytest.mark.deep),
-    ],
-)
-def test_real_archives(data_dir: Path, name: str, pages: int, bad: int, capsys: pytest.CaptureFixture[str]) -> None:
-    records, options = read(data_dir / "warc" / name, tolerated=9)
-    assert (len(records), options.bad_lines.count) == (pages, bad), options.bad_lines.examples
-    assert capsys.readouterr().err == ""
-
-
 def dated(head: str = "", body: str = "", dates: str = "") -> tuple[str, int, object]:
     """The date of a page, how many were not read, and what is kept of them."""
     page = f"<html><head><title>A bridge</title>{head}</head><body><article><p>{SENTENCE}</p>{body}</article></body>"
@@ -542,10 +411,6 @@ def dated(head: str = "", body: str = "", dates: str = "") -> tuple[str, int, ob
 )  # fmt: skip
 def test_a_page_is_of_the_day_that_it_says(head: str, body: str, expected: tuple[str, int, object]) -> None:
     assert dated(head, body) == expected
-
-
-def test_the_order_of_a_page_s_date_can_be_said() -> None:
-    assert dated('<meta name="date" content="6/5/2019">', dates="day-first") == ("2019-05-06", 0, None)
 
 
 @pytest.mark.parametrize(
@@ -599,10 +464,3 @@ def test_archives_of_other_programs(tmp_path: Path, written: str, captured: str,
         return
     assert [record.document.title for record in records] == ["A bridge opens"]
     assert records[0].document.metadata["captured"] == captured
-
-
-def test_a_page_that_is_packed_in_an_unread_way_is_counted(tmp_path: Path) -> None:
-    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br\r\n\r\n\x8b\x02\x80abc\x03"
-    fields = "WARC-Target-URI: http://x.org/\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
-    records, options = read(put(tmp_path, "a.warc", warc_record("response", fields, http)))
-    assert (records, options.skipped) == ([], {"packed with br, which is not read": 1})

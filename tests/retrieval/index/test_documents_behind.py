@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from factseek.retrieval.domain import Document, Filter
-from factseek.retrieval.errors import NotFoundError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.snapshot import Snapshot
 from factseek.retrieval.store.documents_file import DocumentsFile
@@ -58,11 +57,6 @@ def test_no_document_is_read_twice(snapshot: Snapshot, where: Filter | None, mon
     passing = len(list(walked(snapshot, where, at_once=1)))
     assert passing > 5
     assert read <= there
-
-
-def test_behind_a_document_that_is_not_there(snapshot: Snapshot) -> None:
-    with pytest.raises(NotFoundError, match=r"^there is no document 'nobody' in this index$"):
-        list(snapshot.documents(after="nobody"))
 
 
 def walked(snapshot: Snapshot, where: Filter | None, at_once: int) -> Iterator[Document]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,6 @@ from factseek.retrieval.domain import Filter
 from factseek.retrieval.filters import parse_filter
 from factseek.retrieval.search.index import Index
 from factseek.settings import convert
-
-Ask = Callable[[str], set[str]]
 
 
 def indexed(
@@ -92,13 +90,6 @@ def test_what_looks_the_same_is_found_and_left_out_together(index: Index, query:
     assert found(index, query) == docids
 
 
-def test_equivalents_have_the_same_score(index: Index) -> None:
-    scores = {hit.docid: hit.score for hit in index.search(["Müller fluoride N₂O"], Search(k=50))[0]}
-    assert scores["nfc"] == scores["nfd"]
-    assert scores["letters"] == scores["ligature"]
-    assert scores["plain"] == scores["subscript"]
-
-
 def test_a_source_is_one_however_it_is_written(index: Index) -> None:
     composed = "M\u00fcnchner Zeitung"
     assert index.facets("Müller", {"source": 10}, Search())["source"].values == [(composed, 2)]
@@ -106,22 +97,6 @@ def test_a_source_is_one_however_it_is_written(index: Index) -> None:
         for where in (parse_filter([f"source={written}"]), Filter(source=(written,))):
             assert {hit.docid for hit in index.search(["Müller"], Search(where=where))[0]} == {"nfc", "nfd"}
         assert found(index, f'Müller source:"{written}"') == ["nfc", "nfd"]
-
-
-def test_passages_are_shown_as_they_are_written(index: Index) -> None:
-    hits = index.search(["fluoride"], Search(k=50))[0]
-    marked = {}
-    for evidence in index.evidence("fluoride", hits):
-        passage = evidence.passage
-        assert passage.text == TEXTS[evidence.docid]
-        marked[evidence.docid] = [passage.text[start:end] for start, end in passage.highlights]
-    assert marked == {"letters": ["fluoride"], "ligature": ["\ufb02uoride"], "hyphens": ["flu\u00ado\u00adride"]}
-
-
-def test_a_suggestion_is_of_plain_letters(index: Index) -> None:
-    assert index.spellings("flouride") == {"flouride": "fluoride"}
-    assert index.spellings("\ufb02ouride") == {"flouride": "fluoride"}
-    assert index.spellings("\ufb02uoride mayor Ni\u0302mes") == {}
 
 
 GLUED = {
@@ -169,17 +144,6 @@ def glued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 )
 def test_a_word_inside_a_longer_one_is_found_and_left_out(glued: Index, query: str, docids: list[str]) -> None:
     assert found(glued, query) == docids
-
-
-@pytest.mark.parametrize(
-    ("language", "settings", "docids"),
-    [("en", {}, ["blank"]), ("de", {}, ["blank", "colon"]), ("de", {"parts": "never"}, ["blank"])],
-)
-def test_an_english_index_keeps_words_as_lucene_takes_them_unless_told_otherwise(
-    tmp_path: Path, language: str, settings: Any, docids: list[str]
-) -> None:
-    with indexed(tmp_path, GLUED, language, settings) as index:
-        assert found(index, "cholera") == docids
 
 
 def test_a_word_inside_a_longer_one_comes_behind_every_word(glued: Index) -> None:

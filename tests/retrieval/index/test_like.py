@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval import retrievers
-from factseek.retrieval.domain import DocumentQuery, Filter
-from factseek.retrieval.errors import NotFoundError
+from factseek.retrieval.domain import Filter
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.search.order import ordered
@@ -74,12 +72,6 @@ def test_dense_ranks_by_the_mean_of_the_stored_vectors(whole: Index, docid: str,
         assert hit.score == pytest.approx(cosines[snapshot.row_of(hit.docid, hit.passage)], abs=1e-5)
 
 
-def test_queries_of_both_kinds_in_one_batch(whole: Index) -> None:
-    query, asked = whole.like("d1", Search(retriever="dense", k=5))
-    both = whole.search(["measles vaccine", query], asked)
-    assert both == [whole.search(["measles vaccine"], asked)[0], whole.search([query], asked)[0]]
-
-
 COPIES = [
     ("agency", "Nine of ten children in the north had the measles vaccine by Monday."),
     ("paper", "Nine of ten children in the north had the measles vaccine by Monday, officials said."),
@@ -98,26 +90,6 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "index"
 
 
-@pytest.mark.parametrize("retriever", retrievers.names())
-def test_near_copies_are_left_out_where_they_are_folded(copies: Path, retriever: str) -> None:
-    with Index(copies) as index:
-        for collapse, expected in (("", {"paper", "study"}), ("near", {"study"})):
-            query, asked = index.like("agency", Search(retriever=retriever, collapse=collapse, k=2))
-            assert isinstance(query, DocumentQuery)
-            assert set(query.split()) == set("children measles vaccine north Nine ten had Monday".split())
-            hits = index.search([query], asked)[0]
-            assert {hit.docid for hit in hits} - {"bare"} == expected
-            shown = index.evidence(query, hits, asked)
-            assert any(hit.passage.highlights for hit in shown)
-
-
-def test_a_document_without_words_is_found_more_like_by_its_vector_alone(copies: Path) -> None:
-    with Index(copies) as index:
-        query, asked = index.like("bare", Search(retriever="bm25"))
-        assert (query, index.search([query], asked)[0]) == ("", [])
-        assert len(index.search([query], asked._replace(retriever="dense"))[0]) == 3
-
-
 def test_words_of_a_script_without_blanks(tmp_path: Path) -> None:
     source = tmp_path / "zh.jsonl"
     source.write_text(
@@ -128,12 +100,6 @@ def test_words_of_a_script_without_blanks(tmp_path: Path) -> None:
         query, asked = index.like("a")
         assert {"麻疹", "疫苗"} <= set(query.split())
         assert [hit.docid for hit in index.search([query], asked)[0]] == ["b"]
-
-
-def test_a_document_that_is_not_there(whole: Index) -> None:
-    for docid in ("nothing", sorted(GONE)[0]):
-        with pytest.raises(NotFoundError, match=f"^there is no document '{docid}' in this index$"):
-            whole.like(docid)
 
 
 def ids(answer: Any) -> list[str]:

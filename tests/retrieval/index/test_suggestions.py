@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,15 +12,13 @@ import pytest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.indexer.verification import repair, verify
+from factseek.indexer.verification import verify
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
 from factseek.settings import Config
-from tests.indexer.as_found import name_files_as_found
 
 DOCUMENTS = [
     {
@@ -127,22 +125,11 @@ def test_names_are_left_alone(index: Index, query: str, expected: dict[str, str]
     assert index.spellings(query) == expected
 
 
-def test_a_word_that_denies_is_not_taken_for_a_misspelt_one(tmp_path: Path) -> None:
-    folder = built(tmp_path / "index", [{"docid": "a", "text": "Did they ever land on the moon?"}])
-    with Index(folder) as opened:
-        assert opened.spellings("they never landed on the mooon") == {"mooon": "moon"}
-        assert opened.spellings("eever") == {"eever": "ever"}
-
-
 def test_it_must_match_more_under_the_filter(index: Index) -> None:
     assert index.spellings("measels", Search(where=Filter(topic=("news",)))) == {"measels": "measles"}
     assert index.spellings("measels", Search(where=Filter(topic=("space",)))) == {}
     assert index.spellings("measels", Search(where=Filter(phrases=("measels",)))) == {"measels": "measles"}
     assert index.spellings(*index.like("who")) == {}
-
-
-def test_a_tweet_is_read_as_its_profile_leaves_it(index: Index) -> None:
-    assert index.spellings("RT @measels: mooon", Search(profile="tweet")) == {"mooon": "moon"}
 
 
 @pytest.mark.parametrize(
@@ -177,50 +164,6 @@ def test_segments_deletions_and_compaction_change_nothing_but_what_is_there(fold
     assert not verify(other, Config()).faults
 
 
-def test_an_index_without_words_suggests_nothing_until_it_is_given_them(tmp_path: Path) -> None:
-    config = Config(index=IndexSettings(words=False))
-    place = built(tmp_path / "index", DOCUMENTS, config)
-    with Index(place) as index:
-        assert index.spellings("measels") == {}
-    compact(place, Config(), add=["words"])
-    with Index(place) as index:
-        assert index.spellings("measels") == {"measels": "measles"}
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "what"),
-    [
-        ("words.u64", b"x" * 24, "is not as long as its words are many"),
-        ("words.u64", b"\xff" * 16, "does not say where the words begin"),
-        ("words.u64", b"", "is not as long as its words are many"),
-        ("words.u64", None, "cannot be read: No such file or directory"),
-        ("words.txt", b"", "is not as long as its words are many"),
-    ],
-)
-def test_damaged_words_are_named_and_made_again(
-    folder: Path, tmp_path: Path, file: str, content: bytes | None, what: str
-) -> None:
-    other = Path(shutil.copytree(folder, tmp_path / "other"))
-    place = other / "segments" / "000000" / file
-    whole = place.read_bytes()
-    place.unlink()
-    if content is not None:
-        place.write_bytes(content)
-        name_files_as_found(other)
-    with Index(other) as index, pytest.raises(IndexStateError, match=what):
-        index.spellings("measels")
-    assert repair(other, Config()).left == []
-    assert whole in [path.read_bytes() for path in other.glob(f"segments/*/{file}")]
-
-
-def test_changed_words_are_found(folder: Path, tmp_path: Path) -> None:
-    other = Path(shutil.copytree(folder, tmp_path / "other"))
-    place = other / "segments" / "000000" / "words.txt"
-    place.write_bytes(place.read_bytes().replace(b"measles", b"measlez"))
-    (faults,) = verify(other, Config()).faults.values()
-    assert "the words are not those of the documents" in str(faults)
-
-
 def test_over_http_it_is_shown_and_not_applied(index: Index) -> None:
     client = create_app(Config(), {"news": index}).test_client()
     answer = client.post("/v1/news/search", json={"query": '"measels" vacination', "syntax": "query"}).json
@@ -230,10 +173,3 @@ def test_over_http_it_is_shown_and_not_applied(index: Index) -> None:
     assert "suggestion" not in client.get("/v1/news/search?query=measles").json
     several = client.post("/v1/search", json={"query": "measels"}).json
     assert several["indexes"]["news"]["suggestion"] == "measles"
-
-
-def test_on_the_command_line(folder: Path, command: Callable[..., tuple[int, str, str]]) -> None:
-    code, printed, said = command("search", "measels", "--index", folder)
-    assert (code, printed, said) == (0, "", "did you mean: measles\nno hits\n")
-    assert json.loads(command("search", "measels", "--index", folder, "--json")[1])["suggestion"] == "measles"
-    assert "did you mean" not in command("search", "measles", "--index", folder)[2]

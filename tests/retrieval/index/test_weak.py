@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from factseek.indexer.deletion import delete
 from factseek.retrieval.dense import noise
 from factseek.retrieval.dense.noise import QUERIES, SHARE, made_up_queries
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
@@ -60,11 +58,6 @@ def test_made_up_words_find_nothing_but_weakly(index: Index, retriever: str) -> 
     assert weak(index, "astronauts on the lunar surface", retriever)["moon"] is False
 
 
-def test_a_hit_that_shares_a_word_is_not_weak(index: Index) -> None:
-    assert weak(index, "zxcvbnm flows", "hybrid")["nile"] is False
-    assert not any(weak(index, "zxcvbnm flows", "bm25").values())
-
-
 def test_the_floor_is_the_same_for_ever(folder: Path, index: Index) -> None:
     queries = made_up_queries()
     assert (len(set(queries)), queries[0]) == (QUERIES, "mike zamo zara rozi")
@@ -81,11 +74,6 @@ def searched_floor(index: Index) -> float:
     """Return the floor by its definition, from the documents that can be found."""
     best = sorted(hits[0].score for hits in index.search(made_up_queries(), Search(k=1, retriever="dense")))
     return best[int(SHARE * (QUERIES - 1))]
-
-
-def test_opening_an_index_makes_nothing_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "made_up_queries", pytest.fail)
-    assert 0 < floor_in(folder) < 1
 
 
 def test_the_floor_is_that_of_the_documents_however_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,32 +100,6 @@ def test_the_floor_is_that_of_the_documents_however_they_lie(tmp_path: Path, mon
         assert lower == searched_floor(index) < before
 
 
-def test_an_index_that_keeps_no_cosines_is_looked_through(folder: Path, tmp_path: Path) -> None:
-    old = Path(shutil.copytree(folder, tmp_path / "old"))
-    manifest = json.loads((old / "manifest.json").read_text("utf-8"))
-    (segment,) = manifest["segments"]
-    del segment["files"]["chance.f32"]
-    (old / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    (old / "segments" / segment["name"] / "chance.f32").unlink()
-    with Index(old) as index:
-        assert index._floor("vectors")[0] == searched_floor(index)
-
-
-def test_cosines_that_were_not_written_are_refused(folder: Path, tmp_path: Path) -> None:
-    (written,) = folder.glob("segments/*/chance.f32")
-    whole, path = written.stat().st_size, tmp_path / "chance.f32"
-    assert noise.read_chance(path, 384) is None
-    damages = {
-        b"short": f"holds 5 bytes, expected {whole}",
-        b"\xff" * whole: "holds no cosines of unit vectors",
-        b"\0" * whole: "holds no cosines of unit vectors",
-    }
-    for content, reason in damages.items():
-        path.write_bytes(content)
-        with pytest.raises(IndexStateError, match=f"{path}: {reason}"):
-            noise.read_chance(path, 384)
-
-
 def test_what_a_date_leaves_out_is_said(index: Index) -> None:
     note = "2 documents have no date and are left out by the date bound; undated: keep (--undated keep) shows them too"
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31"))) == note
@@ -155,9 +117,3 @@ def test_over_http_and_on_the_page(index: Index) -> None:
     assert answer["note"].startswith("2 documents have no date and are left out")
     assert "weak" not in client.post("/v1/weak/search", json={"query": "measles vaccine"}).json["hits"][0]
     assert "found only by its meaning, weakly" in client.get("/?query=qwertyuiop+zxcvbnm").text
-
-
-def test_on_the_command_line(folder: Path, command: Callable[..., tuple[int, str, str]]) -> None:
-    code, printed, said = command("search", "qwertyuiop zxcvbnm", "--index", folder, "--as-of", "2020")
-    assert (code, "dense 1 · found only by its meaning, weakly)" in printed) == (0, True)
-    assert said.startswith("note: 2 documents have no date and are left out by the date bound; ")

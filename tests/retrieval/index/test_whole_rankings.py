@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from factseek.retrieval import retrievers, stages
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Document, Filter, Hit, Total
-from factseek.retrieval.errors import QueryError
 from factseek.retrieval.filters import last_day, metadata_values
 from factseek.retrieval.search.explaining import sentence
 from factseek.retrieval.search.federated import counts_of_many, search_many
@@ -178,56 +177,6 @@ def test_a_page_of_several_indexes_is_a_stretch_of_one_list(
     counted = [pair for pair in added.items() if pair[1]]
     first = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:3]
     assert counts.facets["topic"].values[: len(first)] == first
-
-
-@pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
-@pytest.mark.parametrize("size", [1, 3, 7])
-def test_walking_all_pages_gives_the_whole_list(whole: Index, retriever: str, size: int) -> None:
-    asked = Search(retriever=retriever, k=size, fusion=FusionSettings(depth=4))
-    walked: list[Hit] = []
-    while page := whole.search(["ice of the sea"], asked._replace(offset=len(walked)))[0]:
-        walked += page
-    assert walked == whole_list(whole, "ice of the sea", asked)
-    shown = whole.evidence("ice of the sea", walked[5:7], asked._replace(offset=5))
-    assert [evidence.rank for evidence in shown] == [6, 7]
-
-
-def test_what_a_filter_admits_is_named_even_where_it_is_rare(whole: Index) -> None:
-    asked = Search(retriever="dense", where=Filter(metadata=(("author", ("7",)),)))
-    facet = whole.facets("ice", {"author": 1}, asked)["author"]
-    assert [value for value, _ in facet.values] == ["Ada", "7"]
-    assert facet.values[1][1] == whole.count("ice", asked).hits
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (Search(offset=9_991), "offset 9991 is out of range: ask for 10 hits after 0 to 9990"),
-        (Search(offset=-1), "offset -1 is out of range: ask for 10 hits after 0 to 9990"),
-        (
-            Search(where=Filter(metadata=(("x", ("y",)),))),
-            "there is no field 'x' to filter by; the fields are topic, source, language, kind, author, part",
-        ),
-    ],
-)
-def test_pages_and_fields_that_cannot_be_asked_for(whole: Index, asked: Search, message: str) -> None:
-    with pytest.raises(QueryError) as error:
-        whole.search(["ice"], asked)
-    assert error.value.line == message
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"x": 3}, "there is no field 'x' to count; there are topic, source, language, kind, year, author, part"),
-        ({"topic": 0}, "topic=0: ask for 1 to 1000 values of a field"),
-        ({"topic": 1001}, "topic=1001: ask for 1 to 1000 values of a field"),
-    ],
-)
-def test_facets_that_cannot_be_asked_for(whole: Index, fields: dict[str, int], message: str) -> None:
-    with pytest.raises(QueryError) as error:
-        whole.facets("ice", fields)
-    assert error.value.line == message
 
 
 @PROPERTY

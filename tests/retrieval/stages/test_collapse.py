@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.indexer.verification import repair, verify
+from factseek.indexer.verification import verify
 from factseek.retrieval.config import IndexSettings
-from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import IndexStateError, QueryError, UsageError
+from factseek.retrieval.errors import QueryError, UsageError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages.collapse import NEAR
@@ -26,7 +25,6 @@ from factseek.retrieval.store.signatures import disagreements, most_disagreement
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.examples_tried import EXAMPLES
-from tests.indexer.as_found import name_files_as_found
 
 ARTICLE = (
     "The ministry said on Monday that the measles vaccine had reached nine of ten children in the north, where clinics "
@@ -91,26 +89,6 @@ def test_copies_are_folded_under_their_best_hit(index: Index) -> None:
     assert folded[tweet] == sorted({"e-tweet", "f-tweet"} - {tweet})
     assert folded["d-other"] == []
     assert len(folded) == 3
-
-
-def test_a_filter_holds_for_copies_too(index: Index) -> None:
-    sources = ("paper.example", "agency.example")
-    (docid,) = folded = groups(index, Search(where=Filter(source=sources)))
-    assert {docid, *folded[docid]} == {"a-original", "b-copy"}
-
-
-def test_what_is_deleted_is_no_copy(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
-    other = Path(shutil.copytree(folder, tmp_path / "copy"))
-    delete(other, ["b-copy"])
-    with Index(other) as index:
-        assert sorted(docid for group in groups(index, Search()).values() for docid in group) in (
-            ["a-original", "e-tweet"],
-            ["a-original", "f-tweet"],
-            ["c-copy", "e-tweet"],
-            ["c-copy", "f-tweet"],
-        )
 
 
 WORDS = st.sampled_from(
@@ -210,30 +188,3 @@ def test_signatures_are_added_to_an_index_without(without: Path, command: Callab
     other = built(without.with_name("other"), DOCUMENTS, off)
     with pytest.raises(UsageError, match=r"^--add signatures: the configuration leaves it out"):
         compact(other, off, add=["signatures"])
-
-
-def test_vectors_are_added_to_an_index_without(without: Path) -> None:
-    compacted = compact(without, Config(), add=["vectors"])
-    assert sorted(compacted.manifest.views) == ["lucene", "vectors"]
-    assert verify(without, Config()).faults == {}
-    with Index(without) as index:
-        assert len(index.search(["vaccination of children"], Search(retriever="dense"))[0]) == len(DOCUMENTS)
-
-
-@pytest.mark.parametrize("damage", [b"", b"\0" * 32 * 3])
-def test_damaged_signatures_are_found_and_made_again(folder: Path, tmp_path: Path, damage: bytes) -> None:
-    import shutil
-
-    other = Path(shutil.copytree(folder, tmp_path / "copy"))
-    place = other / "segments" / "000000" / "signatures.u64"
-    sound = place.read_bytes()
-    place.write_bytes(damage)
-    faults = [fault.what for fault in verify(other, Config()).faults["000000"] if fault.path == place]
-    assert faults[1] == ("signature 0 is not that of its passage" if damage else "holds 0 bytes, expected 96")
-    if not damage:
-        name_files_as_found(other)
-        with Index(other) as index, pytest.raises(IndexStateError, match="holds 0 bytes, expected 96"):
-            index.search([QUERY], Search(collapse="near"))
-    assert repair(other, Config()).left == []
-    (again,) = [path.read_bytes() for path in other.glob("segments/000002/signatures.u64")]
-    assert again == sound

@@ -1,4 +1,4 @@
-"""The stage ``combine``: what its features say, that it orders by them, what it says of bad models."""
+"""Combining rankings by what was learned from judged queries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
@@ -20,7 +18,7 @@ from factseek.retrieval.errors import SourceError
 from factseek.retrieval.lucene.analysis import TermCache, query_terms
 from factseek.retrieval.records import model_file
 from factseek.retrieval.records.model_file import State
-from factseek.retrieval.records.qrels import JudgedQueries
+from factseek.retrieval.records.qrels import JudgedQueries, restored
 from factseek.retrieval.search.combiner import (
     Averaged,
     Boosted,
@@ -36,9 +34,7 @@ from factseek.retrieval.search.combiner import (
 from factseek.retrieval.search.combiner import columns as features_of
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.search.order import ordered
 from factseek.retrieval.search.trees import Trees
-from factseek.retrieval.stages import rescored
 
 QUERY = "Vaccination against measles prevented 57 million deaths in Africa"
 RANKINGS = ("bm25", "dense")
@@ -113,31 +109,6 @@ def test_features_say_what_rankings_and_words_say() -> None:
     assert matrix(QUERY, [], [], terms(), RANKINGS, vectors={}).shape == (0, len(names(RANKINGS)))
 
 
-@given(
-    texts=st.lists(st.tuples(st.text(max_size=20), st.text(max_size=60)), min_size=1, max_size=8),
-    query=st.text(min_size=1, max_size=60),
-)
-def test_features_are_finite_whatever_the_texts(texts: list[tuple[str, str]], query: str) -> None:
-    hits = [Hit(str(at), 1 / (at + 1), 0, (Part("bm25", at + 1, 5.0),)) for at in range(len(texts))]
-    found = matrix(query, hits, texts, terms(), RANKINGS, vectors={})
-    assert found.shape == (len(texts), len(names(RANKINGS)))
-    assert np.isfinite(found).all()
-
-
-@given(scores=st.lists(st.floats(-1e6, 1e6), max_size=8), more=st.integers(0, 5))
-def test_what_is_scored_anew_stands_above_the_rest_in_the_total_order(scores: list[float], more: int) -> None:
-    hits = [Hit(f"{at:02d}", -float(at), 0, (Part("bm25", at + 1, 1.0),)) for at in range(len(scores) + more)]
-    ranked = rescored("combine", hits, scores)
-    assert sorted(hit.docid for hit in ranked) == [hit.docid for hit in hits]
-    assert [hit.docid for hit in ranked[len(scores) :]] == [hit.docid for hit in hits[len(scores) :]]
-    if scores:
-        assert ranked == ordered(ranked)
-    by_docid = {hit.docid: hit for hit in hits}
-    for hit in ranked:
-        part = hit.parts[-1]
-        assert (part.retriever, part.rank, part.score) == ("combine", int(hit.docid) + 1, by_docid[hit.docid].score)
-
-
 def test_hits_are_ordered_by_what_was_learned(index: Path, tmp_path: Path) -> None:
     save(tmp_path / "m", combiner({"bm25: reciprocal rank": -1.0}))
     asked = Search(k=5, retriever="bm25")
@@ -150,16 +121,6 @@ def test_hits_are_ordered_by_what_was_learned(index: Path, tmp_path: Path) -> No
     assert longer[:5] == turned
     assert turned[0].score == pytest.approx(-1 / (10 + len(plain)))
     assert evidence[0].stages["combine"].rank == len(plain)
-
-
-def test_a_model_gives_the_same_after_it_was_saved(tmp_path: Path) -> None:
-    made = combiner({"numbers": 2.0, "length": -0.5}, RANKINGS)
-    save(tmp_path / "m", made)
-    read = load(tmp_path / "m")
-    rows = np.random.default_rng(0).normal(size=(9, len(names(RANKINGS))))
-    assert (read.model.score(rows) == made.model.score(rows)).all()
-    assert read.manifest == made.manifest
-    assert (read.model.score(rows[3:5]) == read.model.score(rows)[3:5]).all()
 
 
 def test_a_model_that_remembers_puts_first_what_answered_a_judged_query(index: Path, tmp_path: Path) -> None:
@@ -188,26 +149,6 @@ def stump(feature: int = 0, child: int = 1) -> CombinerModel:
             roots=np.array([0], dtype=np.int32),
         )
     )
-
-
-def test_trees_are_run_as_they_stand(tmp_path: Path) -> None:
-    manifest = msgspec.structs.replace(combiner({}).manifest, model="trees")
-    save(tmp_path / "m", Combiner(stump(), manifest))
-    rows = np.zeros((2, len(manifest.features)))
-    rows[1, 0] = 1
-    assert load(tmp_path / "m").model.score(rows).tolist() == [-1, 1]
-
-
-def test_weights_and_trees_together_count_alike(tmp_path: Path) -> None:
-    made = combiner({"bm25: found": 6.0, "length": 1.0})
-    manifest = msgspec.structs.replace(made.manifest, model="both")
-    save(tmp_path / "m", Combiner(Averaged(made.model, stump(), (3.0, 0.5)), manifest))
-    rows = np.zeros((3, len(manifest.features)))
-    rows[1, 0] = 1  # beyond the threshold of the tree's root, too
-    rows[2, -1] = 2
-    read = load(tmp_path / "m")
-    assert read.model.score(rows).tolist() == [-2.0, 4.0, pytest.approx(2 / 3 - 2)]
-    assert read.model.score(rows[2:]).tolist() == read.model.score(rows)[2:].tolist()
 
 
 def broken_models() -> list[tuple[CombinerManifest, State]]:
@@ -240,15 +181,6 @@ def test_a_model_that_somebody_made_is_refused(number: int, tmp_path: Path) -> N
     assert refused.value.line == f"{path}: is a model of another version of factseek; train it again"
 
 
-def test_a_model_for_something_else_is_refused(tmp_path: Path) -> None:
-    made = combiner({})
-    path = tmp_path / "m"
-    model_file.save(path, msgspec.structs.replace(made.manifest, task="fever"), made.model.state())
-    with pytest.raises(SourceError) as refused:
-        load(path)
-    assert refused.value.line == f"{path}: is a model for fever, not of the kind that is needed here"
-
-
 def test_the_command_line_combines_and_says_what_is_wrong(
     index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:
@@ -272,3 +204,49 @@ def test_the_command_line_combines_and_says_what_is_wrong(
         ),
     ]:
         assert command(*asked, *options)[::2] == (2, f"factseek: {said}\n")
+
+
+TERMS = {
+    "q1": frozenset({"milk", "cancer"}),
+    "q2": frozenset({"milk", "bone"}),
+    "q3": frozenset({"vitamin", "bone"}),
+}
+QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 2}, "q3": {"c": 1}}
+
+
+def remembered() -> JudgedQueries:
+    return JudgedQueries.of(TERMS, QRELS)
+
+
+@pytest.mark.inner
+def test_a_document_counts_by_the_most_similar_query_it_answers() -> None:
+    a, b, c = remembered().features(frozenset({"milk", "cancer"}), ["a", "b", "c"])
+
+    assert a[0] == pytest.approx(1.0)
+    assert a[3] == pytest.approx(1.0)
+    assert not b.any(), "judged, but not relevant"
+    assert not c.any(), "no term in common"
+
+
+@pytest.mark.inner
+def test_a_query_tells_nothing_of_itself() -> None:
+    (own,) = remembered().features(TERMS["q1"], ["a"], without=0)
+    (others,) = JudgedQueries.of({"q1": TERMS["q1"], "q2": TERMS["q2"]}, {"q1": {}, "q2": QRELS["q2"]}).features(
+        TERMS["q1"], ["a"]
+    )
+
+    assert 0 < own[0] < 1
+    assert own[3] < 1
+    assert (own > 0).all() == (others > 0).all()
+
+
+@pytest.mark.inner
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("queries", [0, 1, 0, 2, 9, 2]), ("answered", [0, 1, -1]), ("answered sizes", [1, 1]), ("queries sizes", [7])],
+)
+def test_a_state_that_does_not_fit_is_refused(name: str, values: list[int]) -> None:
+    state = remembered().state()
+
+    with pytest.raises(ValueError):
+        restored(State(state.settings, {**state.tensors, name: np.array(values, dtype=np.int32)}))

@@ -1,4 +1,4 @@
-"""Re-ranking by a real CrossEncoder: its own scores, its own order, the same in any company, honest under a limit."""
+"""Re-ranking by cross-encoders."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.deadline import Deadline
+from factseek.retrieval.dense.encoder import CONTRADICTS, ENTAILS, NEUTRAL, label_of
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
-from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages import StageContext, rerank
@@ -127,23 +127,6 @@ def _stretched(scores: dict[str, float], docid: str) -> float:
     return (scores[docid] - low) / (high - low)
 
 
-def test_a_shorter_limit_notes_in_the_same_list(executor: ThreadPoolExecutor) -> None:
-    limit = Deadline(60, executor)
-    assert limit.shorter(0) is limit
-    assert limit.shorter(90) is limit
-    shorter = limit.shorter(1e-9)
-    assert shorter.is_over("rerank")
-    assert limit.missing == ["rerank"]
-    assert not limit.is_over("dense")
-
-
-@pytest.mark.parametrize("value", ["0", "-1", "many", "1001", "²"])
-def test_a_value_is_a_number_of_hits(value: str) -> None:
-    with pytest.raises(QueryError) as refused:
-        rerank.open(value, StageContext(Config(rerank=RerankSettings(model="m")), None, lambda: None))
-    assert refused.value.line == f"rerank={value}: give how many hits are re-ranked, from 1 to 1,000"
-
-
 def test_the_command_line_says_what_is_wrong(
     index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:
@@ -164,22 +147,6 @@ def test_the_command_line_says_what_is_wrong(
 
 
 @pytest.mark.real
-def test_a_folder_without_what_is_needed_is_refused(tmp_path: Path, config: Config) -> None:
-    from factseek.retrieval.encoders.sources import find_model
-
-    encoder = find_model("all-MiniLM-L6-v2").path
-    (tmp_path / "bare").mkdir()
-    (tmp_path / "bare" / "config.json").write_text("{}", "utf-8")
-    for folder, said in [
-        (tmp_path / "bare", "is no CrossEncoder: its architecture is not named"),
-        (encoder, "is no CrossEncoder: its architecture is BertModel"),
-    ]:
-        with pytest.raises(MachineError) as refused:
-            open_cross_encoder(RerankSettings(model=str(folder), cache=config.rerank.cache))
-        assert refused.value.line == f"re-ranker {folder.name!r} cannot be exported: {folder.resolve()}: {said}"
-
-
-@pytest.mark.real
 def test_the_command_line_re_ranks(
     index: Path, config: Config, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:
@@ -191,3 +158,18 @@ def test_the_command_line_re_ranks(
     assert code == 0
     hits = json.loads(printed)["hits"]
     assert [hit["score"] for hit in hits] == [hit["stages"]["rerank"]["gave"] for hit in hits]
+
+
+@pytest.mark.inner
+@pytest.mark.parametrize(
+    ("names", "label"),
+    [
+        ("entailment ENTAILMENT SUPPORTS Supported TRUE", ENTAILS),
+        ("contradiction Contradiction REFUTES refuted CONTRADICT", CONTRADICTS),
+        ("neutral NEUTRAL NOT_ENOUGH_INFO NEI", NEUTRAL),
+        ("LABEL_0 LABEL_1 not_entailment positive", ""),
+    ],
+)
+def test_labels_go_by_many_names(names: str, label: str) -> None:
+    assert {label_of(name) for name in names.split()} == {label}
+    assert label_of("not enough info") == NEUTRAL

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http.client import HTTPConnection
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from flask.testing import FlaskClient
@@ -16,11 +13,8 @@ from flask.testing import FlaskClient
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.search.index import Index
-from factseek.server.adapters import changing
-from factseek.server.auth import digest
 from factseek.settings import Config
-from tests.server.conftest import KEY, MAY, writable
-from tests.server.served import serve, until
+from tests.server.conftest import writable
 
 SYNC, ASYNC = "/alegre/similarity/sync/text", "/alegre/similarity/async/text"
 SEARCH, STORE, BULK = "/alegre/text/similarity/search/", "/alegre/text/similarity/", "/alegre/text/bulk_similarity/"
@@ -126,24 +120,9 @@ def test_a_vector_stands_for_the_one_that_would_be_made(asked: FlaskClient, inde
     assert similar(asked, CLAIM, threshold=0.5, vector=[1.0]) == by_words
 
 
-def test_several_models_answer_in_turn(asked: FlaskClient) -> None:
-    both = similar(asked, CLAIM, models=[MODEL, "elasticsearch", MODEL], threshold=0.5, limit=1)
-    assert [text["model"] for text in both] == [MODEL, "elasticsearch"]
-    named = {MODEL: 2, "elasticsearch": 0.5}
-    assert [text["model"] for text in similar(asked, CLAIM, models=[*named], per_model_threshold=named, limit=1)] == [
-        "elasticsearch"
-    ]
-    assert similar(asked, CLAIM, model="Elasticsearch", threshold=0.5, limit=1) == both[1:]
-
-
 def test_misspelt_words_are_put_right_where_that_is_asked(asked: FlaskClient) -> None:
     assert ids(asked, "measels vaccine", threshold=1) == []
     assert ids(asked, "measels vaccine", threshold=1, fuzzy=True) == ids(asked, "measles vaccine", threshold=1) != []
-
-
-@pytest.mark.parametrize("text", ["", "   ", "?!", "the"])
-def test_a_text_without_words_is_like_none(asked: FlaskClient, text: str) -> None:
-    assert ids(asked, text) == []
 
 
 BAD = [
@@ -266,16 +245,6 @@ def test_a_text_is_stored_and_what_is_similar_to_it_answered(client: FlaskClient
     assert (text["contexts"], text["created_at"]) == ([{"team": 10}, {"team": 9}], "2024-05-01")
 
 
-def test_a_text_without_an_id_gets_one(client: FlaskClient) -> None:
-    for _ in range(2):
-        assert client.post(STORE, json={"text": "an unnamed quokka", "language": "auto"}).json == {"success": True}
-    several = similar(client, "an unnamed quokka")
-    assert len({text["id"] for text in several}) == 2
-    assert {text["language"] for text in several} == {"en"}
-    for text in several:
-        assert client.delete(STORE, json={"doc_id": text["id"]}).json["result"] == "deleted"
-
-
 CONTEXTS = [
     ({}, ["1", "2"]),
     ({"team": 2}, ["2"]),
@@ -295,57 +264,3 @@ def test_a_context_admits_the_texts_that_lie_in_it(
     client: FlaskClient, context: dict[str, Any], expected: list[str]
 ) -> None:
     assert sorted(ids(client, "a test", context=context)) == expected
-
-
-def test_a_hundred_near_texts_are_looked_through(client: FlaskClient) -> None:
-    """More than one slice of the ranking is looked at, where a context admits few."""
-    from factseek.server.adapters import alegre
-
-    first = alegre._FIRST_SLICE
-    alegre._FIRST_SLICE = 1
-    try:
-        assert ids(client, "a test", context={"app": "x"}) == ["2"]
-        assert sorted(ids(client, "a test")) == ["1", "2"]
-    finally:
-        alegre._FIRST_SLICE = first
-
-
-def test_changes_have_threads_of_their_own() -> None:
-    assert set(changing({"alegre": "", "serper": ""})) == {STORE, SYNC}
-    assert not changing({"serper": ""})
-
-
-@pytest.mark.real
-def test_a_real_server_is_asked_as_alegres_own_tests_ask(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Its requests as they are recorded: there is no client of Alegre's in a registry."""
-    settings = f"workers: 2, writes: true, keys: {{check: {digest(KEY)}}}, adapters: {{alegre: live}}"
-    live = tmp_path / "live"
-    source = tmp_path / "texts.jsonl"
-    source.write_text("".join(json.dumps(row) + "\n" for row in TEXTS), "utf-8")
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=live, language="en", dense=False), Config())
-    with serve({}, tmp_path / "server", settings, live=live) as server:
-
-        def ask(method: str, address: str, body: Any, headers: dict[str, str] = MAY) -> tuple[int, Any]:
-            connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
-            try:
-                connection.request(
-                    method, address, msgspec.json.encode(body), {"Content-Type": "application/json", **headers}
-                )
-                answer = connection.getresponse()
-                return answer.status, json.loads(answer.read())
-            finally:
-                connection.close()
-
-        term = {"text": "how to delete an invoice", "model": "elasticsearch", "context": {"dbid": 54}, "doc_id": "i"}
-        status, refused = ask("POST", STORE, term, {})
-        assert (status, [*refused]) == (401, ["message"])
-        assert ask("POST", STORE, term) == (200, {"success": True})
-        status, synced = ask("POST", SYNC, term)
-        assert (status, [text["id"] for text in synced["result"]]) == (200, ["i"])
-        lookup = {"text": "how to delete an invoice", "context": {"dbid": 54}}
-        for _ in range(6):  # whichever worker answers
-            status, answer = until(lambda: (now := ask("POST", SEARCH, lookup)) and now[1]["result"] and now)
-            assert (status, [text["id"] for text in answer["result"]]) == (200, ["i"])
-        assert ask("DELETE", STORE, {"doc_id": "abcdef", "text": "string"})[0] == 404
-        assert ask("DELETE", STORE, {"doc_id": "abcdef", "quiet": True, "context": {"dbid": 54}})[0] == 200
-        assert ask("DELETE", STORE, {"doc_id": "i", "context": {"dbid": 54}})[1]["result"] == "deleted"

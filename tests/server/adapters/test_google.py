@@ -82,20 +82,6 @@ def test_a_claim_has_the_fields_of_the_discovery_document(google: FlaskClient) -
     ]
 
 
-def test_parameters_of_any_of_googles_methods_are_passed_over(google: FlaskClient) -> None:
-    common = {"fields": "claims", "quotaUser": "me", "prettyPrint": "false", "alt": "json", "access_token": "any"}
-    assert claims_of(google, query=CLAIM, **common) == claims_of(google, query=CLAIM)
-
-
-def test_pages_are_stretches_of_one_list(google: FlaskClient) -> None:
-    whole = claims_of(google, query="measles vaccine", pageSize=6)
-    assert len(whole) == 6
-    for offset in range(0, 6, 2):
-        assert claims_of(google, query="measles vaccine", pageSize=2, offset=offset) == whole[offset : offset + 2]
-    assert claims_of(google, query="measles vaccine") == claims_of(google, query="measles vaccine", pageSize=10)
-    assert google.get("/google/v1alpha1/claims:search?query=measles&offset=50").json == {}
-
-
 def test_tokens_lead_from_page_to_page(google: FlaskClient) -> None:
     whole = claims_of(google, query="measles vaccine", pageSize=6)
     parameters, pages = {"query": "measles vaccine", "pageSize": 2}, []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -26,13 +25,6 @@ def test_version_1_answers_the_fields_of_its_models(asked: FlaskClient) -> None:
     first = answer["candidates"][0]
     assert first["document_txt"].startswith("Measles vaccine\nTwo doses of the measles vaccine")
     assert (first["document_img_path"], first["encoded_img"]) == (None, None)
-
-
-def test_version_1_takes_a_query_as_an_object_and_ten_hits_by_default(asked: FlaskClient) -> None:
-    body = {"query": {"query_txt": QUERY, "qid": "q"}, "ef_search": 100, "encoder": None}
-    answer = asked.post("/pyserini-1/v1/indexes/english/search", json=body).json
-    assert answer["query"]["qid"] == "q"
-    assert [(hit["docid"], hit["score"]) for hit in answer["candidates"]] == ours(asked, k=10)
 
 
 def test_version_1_tells_of_documents_and_indexes(asked: FlaskClient) -> None:
@@ -65,15 +57,6 @@ def test_version_1_refuses_as_fastapi_does(asked: FlaskClient, body: Any, loc: l
     assert [(fault["loc"], bool(fault["msg"])) for fault in answer.json["detail"]] == [(loc, True)]
 
 
-def test_version_1_has_no_such_index(asked: FlaskClient) -> None:
-    answer = asked.post("/pyserini-1/v1/indexes/msmarco/search", json={"query": QUERY})
-    assert (answer.status_code, answer.json) == (
-        404, {"detail": "there is no index 'msmarco'; served are: english, arabic"},
-    )  # fmt: skip
-    missing = asked.get("/pyserini-1/v1/indexes/english/documents/nothing")
-    assert (missing.status_code, list(missing.json)) == (404, ["detail"])
-
-
 def test_version_2_answers_as_anserini_does(asked: FlaskClient) -> None:
     answer = asked.get("/pyserini-2/v1/english/search", query_string={"query": QUERY, "hits": 2}).json
     assert list(answer) == ["api", "index", "query", "candidates"]
@@ -83,16 +66,6 @@ def test_version_2_answers_as_anserini_does(asked: FlaskClient) -> None:
     first = answer["candidates"][0]["doc"]
     assert first["title"] == "Measles vaccine"
     assert "docid" not in first
-
-
-def test_version_2_answers_the_text_alone_where_there_is_no_more(asked: FlaskClient) -> None:
-    answer = asked.get("/pyserini-2/v1/english/doc/measles-undated").json
-    assert list(answer) == ["api", "index", "docid", "doc"]
-    assert answer["doc"]["text"].startswith("Nobody knows")
-    raw = asked.get("/pyserini-2/v1/english/doc/measles-undated?parse=false").json["doc"]
-    assert json.loads(raw)["docid"] == "measles-undated"
-    short = asked.get("/pyserini-2/v1/english/doc/measles?max_doc_length=9").json["doc"]
-    assert short["text"] == "Two doses"
 
 
 def test_version_2_ranks_by_bm25_with_its_own_parameters(asked: FlaskClient) -> None:
@@ -119,38 +92,3 @@ def test_version_2_ranks_by_bm25_with_its_own_parameters(asked: FlaskClient) -> 
 def test_version_2_refuses_with_one_word(asked: FlaskClient, parameters: Any, message: str) -> None:
     answer = asked.get("/pyserini-2/v1/english/search", query_string=parameters)
     assert (answer.status_code, answer.json) == (400, {"error": message.replace("`", "")})
-
-
-@pytest.mark.parametrize("address", ["msmarco/search?query=measles", "msmarco/doc/7"])
-def test_an_unknown_index_is_a_bad_request_to_version_2(asked: FlaskClient, address: str) -> None:
-    answer = asked.get(f"/pyserini-2/v1/{address}")
-    assert (answer.status_code, answer.json) == (
-        400, {"error": "there is no index 'msmarco'; served are: english, arabic"},
-    )  # fmt: skip
-    missing = asked.get("/pyserini-2/v1/english/doc/nothing")
-    assert (missing.status_code, list(missing.json)) == (404, ["error"])
-
-
-def test_our_own_search_understands_hits_k_and_qid_alike(client: FlaskClient) -> None:
-    expected = client.post("/v1/english/search", json={"query": QUERY, "k": 2}).json["hits"]
-    for answer in (
-        client.post("/v1/english/search", json={"query": QUERY, "hits": 2, "qid": "q7"}),
-        client.post("/v1/english/search", json={"query": QUERY, "k": 2, "hits": 2, "qid": "q7"}),
-        client.get("/v1/english/search", query_string={"query": QUERY, "k": 2, "qid": "q7"}),
-        client.get("/v1/english/search", query_string={"query": QUERY, "hits": 2, "qid": "q7"}),
-    ):
-        assert (answer.json["hits"], answer.json["qid"]) == (expected, "q7")
-    assert "qid" not in client.get("/v1/english/search", query_string={"query": QUERY}).json
-
-
-def test_hits_and_k_must_not_contradict(client: FlaskClient) -> None:
-    contradiction = "hits: is 3, and k is 2: they are one thing, give one of them"
-    body = {"query": QUERY, "k": 2, "hits": 3}
-    assert client.post("/v1/english/search", json=body).json["detail"] == contradiction
-    assert client.get("/v1/english/search", query_string=body).json["detail"] == contradiction
-    for name in ("k", "hits"):
-        for answer in (
-            client.post("/v1/english/search", json={"query": QUERY, name: 51}),
-            client.get("/v1/english/search", query_string={"query": QUERY, name: 51}),
-        ):
-            assert answer.json["field"] == name

@@ -118,12 +118,6 @@ def message_of(answer: dict[str, Any]) -> str:
     return said if isinstance(said, str) else said[0]["msg"]
 
 
-def test_a_kind_of_error_is_named_as_tei_does(asked: FlaskClient) -> None:
-    kinds = [asked.post("/tei/rerank", json=body).json["error_type"] for body in ({}, {"query": "a", "texts": []})]
-    kinds.append(asked.post("/tei/rerank", json={"query": "a", "texts": ["b"] * 6}).json["error_type"])
-    assert kinds == ["Tokenizer", "Empty", "Validation"]
-
-
 def test_cohere_ranks_by_the_model(reranking: Reranking) -> None:
     expected = reranking.scores(QUERY, TEXTS)
     answer = reranking.client.post("/cohere/v2/rerank", json=BODIES["/cohere/v2/rerank"])
@@ -204,13 +198,6 @@ def test_search_r1_re_ranks_what_it_retrieved(reranking: Reranking) -> None:
     assert (refused.status_code, message_of(refused.json)) == (422, "documents[0][0]: has no contents")
 
 
-def test_routir_scores_passages_in_their_order(reranking: Reranking) -> None:
-    assert reranking.client.get("/routir/avail").json["score"] == ["rerank"]
-    answer = reranking.client.post("/routir/score", json=BODIES["/routir/score"]).json
-    assert list(answer) == ["query", "scores", "service", "cached", "processed", "timestamp"]
-    assert answer["scores"] == pytest.approx([score for _, score in sorted(reranking.scores(QUERY, TEXTS))])
-
-
 def test_routirs_own_client(reranking_base: str, reranking: Reranking) -> None:
     routir = pytest.importorskip("routir.client")
     client = routir.Client(f"{reranking_base}/routir", transport="rest")
@@ -250,12 +237,6 @@ def test_llamaindexs_client_of_jina(reranking_base: str, reranking: Reranking) -
     client = jina.JinaRerank(top_n=2, base_url=f"{reranking_base}/jina/v1", api_key="any")
     with client._session:  # the client has no other way to close its connections
         check_postprocessor(client, reranking)
-
-
-def test_llamaindexs_client_of_tei(reranking_base: str, reranking: Reranking) -> None:
-    tei = pytest.importorskip("llama_index.postprocessor.tei_rerank")
-    client = tei.TextEmbeddingInference(top_n=2, base_url=f"{reranking_base}/tei")
-    check_postprocessor(client, reranking)
 
 
 def check_postprocessor(client: Any, reranking: Reranking) -> None:

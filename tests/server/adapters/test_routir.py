@@ -18,13 +18,6 @@ def test_a_search_answers_the_fields_of_routir(asked: FlaskClient) -> None:
     assert (answer["query"], answer["service"], answer["cached"]) == (QUERY, "english/bm25", False)
 
 
-def test_services_are_indexes_and_their_rankings(asked: FlaskClient) -> None:
-    assert asked.get("/routir/avail").json == {
-        "search": ["english", "arabic", "english/hybrid", "english/bm25", "english/dense", "arabic/bm25"],
-        "score": [], "fuse": [], "decompose_query": [], "content": ["english", "arabic"], "pipeline_aliases": {},
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("address", "body", "message"),
     [

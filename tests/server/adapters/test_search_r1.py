@@ -9,13 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import msgspec
 import pytest
 from flask.testing import FlaskClient
-
-from factseek.retrieval.search.index import Index
-from factseek.server.app import create_app
-from factseek.settings import Config
 
 QUERIES = ["measles vaccine doses", "walked on the moon"]
 
@@ -34,14 +29,6 @@ def test_its_client_reads_titles_and_texts(asked: FlaskClient) -> None:
             assert "\n".join(lines) == ours["passage"]["text"]
 
 
-def test_without_scores_documents_are_bare(asked: FlaskClient) -> None:
-    result = asked.post("/search-r1/retrieve", json={"queries": QUERIES[:1], "topk": 1}).json["result"]
-    assert [[sorted(document) for document in hits] for hits in result] == [[["contents", "id"]]]
-    whole = asked.post("/search-r1/retrieve", json={"queries": QUERIES[:1]}).json["result"]
-    assert whole[0][0] == result[0][0]
-    assert len(whole[0]) > 1
-
-
 @pytest.mark.parametrize(
     ("body", "loc"),
     [
@@ -55,31 +42,6 @@ def test_what_makes_no_sense_is_refused_as_fastapi_does(asked: FlaskClient, body
     answer = asked.post("/search-r1/retrieve", json=body)
     assert answer.status_code == 422
     assert [fault["loc"] for fault in answer.json["detail"]] == [["body", loc]]
-
-
-def retrieved(client: FlaskClient, queries: list[str]) -> list[list[str]]:
-    """Return the docids of the best hit of each query, if it has any."""
-    answer = client.post("/search-r1/retrieve", json={"queries": queries, "topk": 1})
-    assert answer.status_code == 200, answer.text
-    return [[document["id"] for document in hits] for hits in answer.json["result"]]
-
-
-def test_what_a_model_wrote_is_answered_whatever_it_is(asked: FlaskClient) -> None:
-    assert retrieved(asked, []) == []
-    assert retrieved(asked, ["", "  ", "measles vaccine doses", "?!", "\N{ROLLING ON THE FLOOR LAUGHING}"]) == [
-        [], [], ["measles"], [], [],
-    ]  # fmt: skip
-    assert retrieved(asked, ["measles vaccine doses " + "and so on " * 200]) == [["measles"]]
-
-
-def test_all_runs_of_a_step_are_answered_at_once(speaking: Config, indexes: dict[str, Index]) -> None:
-    server = msgspec.structs.replace(speaking.server, max_body_bytes=1_000_000, max_batch_hits=100_000)
-    client = create_app(msgspec.structs.replace(speaking, server=server), indexes).test_client()
-    queries = [f"{QUERIES[run % 2]} {run % 16}" for run in range(2_560)]
-    assert len(queries) > server.max_batch
-    assert retrieved(client, queries) == [["measles"] if run % 2 == 0 else ["moon"] for run in range(2_560)]
-    more = client.post("/search-r1/retrieve", json={"queries": ["moon"] * 2_560, "topk": 50})
-    assert more.json["detail"][0]["msg"] == "topk: 2560 queries of 50 hits are more than 100000"
 
 
 VERL = Path(sys.prefix) / "of-verl" / "verl" / "tools" / "utils" / "search_r1_like_utils.py"

@@ -19,15 +19,12 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS
 
 from factseek import commands
-from factseek.retrieval.search.index import Index
 from factseek.server import mcp as serving
 from factseek.server.app import create_app
 from factseek.server.auth import digest, new_key
-from factseek.server.mcp import NO_MODEL, WARNING, Gate
+from factseek.server.mcp import NO_MODEL, WARNING
 from factseek.settings import Config
 from tests.server.ending import end
 
@@ -158,26 +155,6 @@ def test_what_makes_no_sense_is_said_in_one_line(
     assert "\n" not in result.content[0].text
 
 
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("english/nothing", "there is no document 'nothing' in this index"),
-        ("french/measles", "there is no index 'french'; served are: english, arabic"),
-    ],
-)
-def test_a_resource_that_is_not_there_is_named(
-    config: Config, address: str, message: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def ask(client: Any) -> Any:
-        with pytest.raises(MCPError) as refused:
-            await client.read_resource(f"factseek://{address}")
-        return refused.value
-
-    error = asked(config, ask)
-    assert (error.code, error.message) == (INVALID_PARAMS, message)
-    assert not [record for record in caplog.records if record.exc_info]
-
-
 def command(config: Config, *options: str) -> list[str]:
     served = [word for name, folder in config.server.indexes.items() for word in ("--index", f"{name}={folder}")]
     return ["-m", "factseek", "mcp", *served, *options]
@@ -230,26 +207,6 @@ def test_over_http_with_a_key(config: Config, tmp_path: Path) -> None:
         refused = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, timeout=60)
         assert (refused.status_code, refused.json()["error"]) == (401, "unauthorized")
         assert "Bearer" in refused.headers["www-authenticate"]
-
-
-def test_over_http_rates_are_those_of_the_server(config: Config, indexes: dict[str, Index]) -> None:
-    server = msgspec.structs.replace(config.server, per_minute=2)
-    answered: list[dict[str, Any]] = []
-
-    async def tools(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-
-    async def keep(message: dict[str, Any]) -> None:
-        answered.append(message)
-
-    gate = Gate(tools, create_app(msgspec.structs.replace(config, server=server), indexes), 1)
-    scope = {"type": "http", "headers": [], "client": ("192.0.2.7", 1)}
-    for _ in range(3):
-        asyncio.run(gate(scope, None, keep))
-    assert [message["status"] for message in answered if "status" in message] == [200, 200, 429]
-    assert b"retry-after" in dict(answered[2]["headers"])
-    asyncio.run(gate({**scope, "client": ("192.0.2.8", 1)}, None, keep))
-    assert answered[-1]["status"] == 200
 
 
 @pytest.mark.real

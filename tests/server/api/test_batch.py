@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from flask import Flask
@@ -19,9 +18,7 @@ from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.api import batch as batches
 from factseek.server.api.batch import Batch, ndjson_pieces
-from factseek.server.app import create_app
 from factseek.server.schemas import BatchQuery, BatchRequest
-from factseek.settings import Config
 
 TEXTS = {"a": "measles vaccine", "نص": "walked on the moon", "c": "sea level"}
 QUERIES = [{"qid": qid, "text": text} for qid, text in TEXTS.items()]
@@ -57,13 +54,6 @@ def test_a_bad_query_fails_alone(client: FlaskClient) -> None:
     assert results[2]["detail"] == "qid: another query of this batch has it"
 
 
-def test_lines_of_json_hold_the_same(client: FlaskClient) -> None:
-    response = post(client, "application/x-ndjson", queries=BAD)
-    assert response.mimetype == "application/x-ndjson"
-    lines = [json.loads(line) for line in response.text.splitlines()]
-    assert lines == json.loads(post(client, queries=BAD).data)["results"]
-
-
 def test_a_run_holds_the_same(client: FlaskClient, tmp_path: Path) -> None:
     response = post(client, "text/plain", queries=[*BAD, {"qid": "two words", "text": "moon"}], run_id="mine")
     assert response.mimetype == "text/plain"
@@ -77,11 +67,6 @@ def test_a_run_holds_the_same(client: FlaskClient, tmp_path: Path) -> None:
         for result in results
         if "hits" in result
     }
-
-
-def test_json_is_answered_to_whoever_takes_anything(client: FlaskClient) -> None:
-    assert post(client, "*/*", queries=QUERIES).mimetype == "application/json"
-    assert post(client, "image/png", queries=QUERIES).mimetype == "application/json"
 
 
 @pytest.mark.parametrize(
@@ -109,16 +94,6 @@ def test_a_bad_batch_is_refused_whole(
     assert (problem["error"], problem["field"]) == ("bad-input", field)
     if detail:
         assert problem["detail"] == detail
-
-
-def test_the_hits_of_a_batch_are_limited(folders: dict[str, Path], config: Config) -> None:
-    limited = msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, max_batch_hits=8))
-    with Index(folders["arabic"], limited) as index:
-        client = create_app(limited, {"english": index}).test_client()
-        assert post(client, queries=QUERIES[:2], k=4).status_code == 200
-        refused = post(client, queries=QUERIES, k=3)
-    assert refused.status_code == 400
-    assert refused.json["detail"] == "k: 3 queries of 3 hits are more than the 8 of one batch; split it"
 
 
 def test_a_batch_whose_client_leaves_is_not_ranked_any_further(

@@ -56,23 +56,6 @@ def test_reciprocal_ranks_are_explained_by_hand(client: FlaskClient) -> None:
     assert {name: part["vote"] for name, part in first["retrievers"].items()} == {"bm25": 0.125, "dense": 0.25}
 
 
-def test_one_retriever_needs_no_fusion(client: FlaskClient) -> None:
-    explained = search(client, query="#MeaslesVaccine", retriever="bm25", profile="tweet", explain=True)["explanation"]
-    assert explained["fusion"] is None
-    assert explained["text"] == "MeaslesVaccine Measles Vaccine"
-    assert explained["terms"] == ["measl", "measlesvaccin", "vaccin"]
-    for one in explained["hits"]:
-        assert one["retrievers"] == {"bm25": {"rank": one["rank"], "score": one["score"], "vote": one["score"]}}
-
-
-def test_nothing_is_added_unasked(client: FlaskClient) -> None:
-    plain = search(client, query=MEASLES)
-    asked = search(client, query=MEASLES, explain=True)
-    assert "explanation" not in plain
-    assert asked["hits"] == plain["hits"]
-    assert all("passages" not in hit for hit in plain["hits"])
-
-
 @pytest.fixture(scope="module")
 def long_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     folder = tmp_path_factory.mktemp("long")
@@ -97,17 +80,6 @@ def test_a_hit_brings_the_passages_that_hold_a_word_of_the_query(long_client: Fl
         text = whole["document"]["text"][one["start"] : one["end"]]
         assert text == one["text"]
         assert {text[start:end] for start, end in one["highlights"]} == {"Moon"}
-
-
-def test_a_batch_brings_them_too(long_client: FlaskClient) -> None:
-    single = long_client.post("/v1/long/search", json={"query": "the moon", "passages": True}).json["hits"]
-    body = {"queries": [{"qid": "1", "text": "the moon"}], "passages": True}
-    assert long_client.post("/v1/long/search/batch", json=body).json["results"][0]["hits"] == single
-
-
-def test_ungrouped_passages_are_hits_of_their_own(long_client: FlaskClient) -> None:
-    hits = long_client.post("/v1/long/search", json={"query": "moon", "group": False}).json["hits"]
-    assert {(hit["docid"], hit["passage"]["number"]) for hit in hits} == {("moon", 0), ("moon", 3)}
 
 
 @pytest.mark.parametrize("route", ["documents", "doc"])

@@ -5,11 +5,8 @@ from __future__ import annotations
 import html
 import re
 import shlex
-import shutil
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,15 +20,12 @@ from factseek.retrieval.search.index import Index
 from factseek.server.api.operations import OPERATIONS, operations_of
 from factseek.server.api.rankers import ServedRanker
 from factseek.server.app import create_app
-from factseek.server.auth import digest, new_key
 from factseek.server.runtime import registry
 from factseek.settings import Config
-from tests.server.conftest import MAY, Writable, writable
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import schemathesis
-    from openapi_spec_validator import OpenAPIV31SpecValidator
     from schemathesis.checks import positive_data_acceptance
 
 CheckFunction = Callable[..., Any]
@@ -43,11 +37,6 @@ HTTP = {"get", "post", "put", "patch", "delete"}
 def document(app: Flask) -> dict[str, Any]:
     described: dict[str, Any] = app.test_client().get("/openapi.json").json
     return described
-
-
-def test_the_document_is_valid(document: dict[str, Any]) -> None:
-    assert document["openapi"] == "3.1.0"
-    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
 
 
 def test_every_route_is_described(app: Flask) -> None:
@@ -71,54 +60,6 @@ def test_the_document_follows_what_is_served(config: Config, indexes: dict[str, 
     assert named() == ["english", "arabic"]
 
 
-def test_limits_are_those_of_the_configuration(document: dict[str, Any], config: Config) -> None:
-    schemas = document["components"]["schemas"]
-
-    def options(name: str, field: str) -> list[dict[str, Any]]:
-        schema = schemas[name]["properties"][field]
-        return [*schema.get("anyOf", []), schema]
-
-    most = config.search.max_k
-    for name, field in (("SearchRequest", "k"), ("BatchRequest", "k"), ("FusionRequest", "depth")):
-        assert {"type": "integer", "minimum": 1, "maximum": most} in options(name, field)
-    assert schemas["SearchRequest"]["properties"]["query"]["maxLength"] == config.search.max_query_chars
-    assert "maxLength" not in schemas["BatchQuery"]["properties"]["text"]  # such a query fails alone
-    assert schemas["BatchRequest"]["properties"]["queries"]["maxItems"] == config.server.max_batch
-    most_values = config.server.max_filter_values
-    for name, field in (("SearchRequest", "filter"), ("BatchRequest", "filter"), ("FilterRequest", "topic")):
-        assert {"type": "array", "items": {"type": "string"}, "maxItems": most_values} in options(name, field)
-    claims = schemas["RankRequest"]["properties"]["claims"]
-    assert (claims["minItems"], claims["maxItems"]) == (1, config.server.max_claims)
-    assert schemas["ClaimRequest"]["properties"]["text"]["maxLength"] == config.server.max_claim_chars
-    parameters = {one["name"]: one for one in document["paths"]["/v1/{index}/search"]["get"]["parameters"]}
-    assert parameters["filter"]["schema"]["maxItems"] == most_values
-    assert parameters["hits"]["schema"] == {"type": "integer", "minimum": 1, "maximum": most}
-    assert parameters["query"]["schema"]["maxLength"] == config.search.max_query_chars
-    assert parameters["index"]["schema"]["enum"] == ["english", "arabic"]
-
-
-def test_keys_and_rates_are_described_where_they_are_asked_for(config: Config, indexes: dict[str, Index]) -> None:
-    key = new_key()
-    asking = msgspec.structs.replace(config.server, keys={"me": digest(key)}, per_minute=60)
-    client = create_app(msgspec.structs.replace(config, server=asking), indexes).test_client()
-    document = client.get("/openapi.json", headers={"Authorization": f"Bearer {key}"}).json
-    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
-    assert set(document["components"]["securitySchemes"]) == {"bearer", "basic"}
-    for address, methods in document["paths"].items():
-        for operation in methods.values():
-            open_to_all = address in ("/livez", "/readyz", "/metrics")
-            assert ("security" not in operation) == open_to_all
-            assert ({"401", "429"} <= operation["responses"].keys()) == (not open_to_all)
-
-
-def test_without_keys_and_rates_none_are_described(document: dict[str, Any]) -> None:
-    assert "securitySchemes" not in document["components"]
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            assert "security" not in operation
-            assert not {"401", "429"} & operation["responses"].keys()
-
-
 def test_every_parameter_and_every_answer_says_what_it_is(document: dict[str, Any]) -> None:
     for address, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -129,16 +70,6 @@ def test_every_parameter_and_every_answer_says_what_it_is(document: dict[str, An
             assert all(response["description"] for response in operation["responses"].values())
     described = document["components"]["schemas"]
     assert all(schema["description"] for schema in described.values())
-
-
-def test_the_page_shows_every_route_and_type(client: FlaskClient, document: dict[str, Any]) -> None:
-    text = client.get("/docs").text
-    for address, methods in document["paths"].items():
-        assert f"<code>{address}</code>" in text
-        assert all(f'id="{operation["operationId"]}"' in text for operation in methods.values())
-    for name in document["components"]["schemas"]:
-        assert f'id="{name}"' in text
-    assert set(re.findall(r"<script[^>]*>", text)) <= {'<script src="/static/desk.js" defer>'}
 
 
 def test_the_examples_of_the_page_are_answered(client: FlaskClient) -> None:
@@ -185,45 +116,11 @@ ALIAS = "writing.point_alias"
 WRITING = [name for name in OPERATIONS if name.startswith("writing.") and name != ALIAS]
 
 
-@pytest.fixture(scope="module")
-def changing(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Writable]:
-    """An application that takes changes, and as many bulks as it is sent."""
-    folder = Path(shutil.copytree(folders["arabic"], tmp_path_factory.mktemp("changing") / "live"))
-    with writable(folder, max_queued=100_000) as made:
-        yield made
-
-
 @pytest.mark.real
 @pytest.mark.parametrize("endpoint", [name for name in OPERATIONS if name not in {*WRITING, ALIAS}])
 def test_every_answer_is_as_described(roomy: Flask, endpoint: str) -> None:
     """Ask what the document allows and what it forbids, at every limit and at random."""
-    check(roomy, endpoint, KNOWN, {}, 25)
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("endpoint", WRITING)
-def test_every_answer_to_a_change_is_as_described(changing: Writable, endpoint: str) -> None:
-    """Fewer of them: each is published."""
-    job = changing.client().post("/v1/live/documents", json=[{"docid": "amazon", "text": "A river."}]).json
-    check(changing.app, endpoint, {"index": "live", "docid": "amazon", "job": (job or {})["id"]}, MAY, 8)
-
-
-@pytest.mark.real
-def test_every_answer_to_an_alias_is_as_described(folders: dict[str, Path], tmp_path: Path) -> None:
-    """There are two indexes, of which one is an alias: it is pointed to the other."""
-    folder = Path(shutil.copytree(folders["arabic"], tmp_path / "live"))
-    (tmp_path / "current").symlink_to("live")
-    with writable(folder) as made:
-        made.app.extensions["factseek"].config.server.indexes["current"] = str(tmp_path / "current")
-        time.sleep(1.5)
-        described = schemathesis.openapi.from_wsgi("/openapi.json", made.app, headers=MAY)
-        operation = described.find_operation_by_id("point_alias")
-        generation = described.config.generation_for(operation=operation)
-        for case in described.iter_coverage_cases(operation, generation_modes=BOTH, generation_config=generation):
-            held(case, MAY)
-        body = {"index": "live"}
-        case = operation.Case(path_parameters={"index": "current"}, body=body, media_type="application/json")
-        assert held(case, MAY) == 200
+    check(roomy, endpoint, KNOWN, {}, 10)
 
 
 def check(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 from flask.testing import FlaskClient
 
@@ -46,40 +44,6 @@ def walk(client: FlaskClient, asked: dict[str, Any], address: str = ADDRESS) -> 
         if "cursor" not in answer:
             return walked
         answer = post(client, {**asked, "cursor": answer["cursor"]}, address)
-
-
-@pytest.mark.parametrize("most", [1, 3, 4])
-@pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("address", [ADDRESS, "/v1/search"])
-def test_a_walk_ends_without_an_error_where_no_more_may_be_asked_for(
-    config: Config, folders: dict[str, Path], most: int, k: int, address: str
-) -> None:
-    search = msgspec.structs.replace(config.search, k=1, max_k=most)
-    with Index(folders["english"], msgspec.structs.replace(config, search=search)) as index:
-        client = create_app(config, {"english": index}).test_client()
-        asked = {"query": "measles vaccine"}
-        assert (
-            walk(client, {**asked, "k": min(k, most)}, address) == post(client, {**asked, "k": most}, address)["hits"]
-        )
-        assert len(walk(client, asked, address)) == most
-
-
-def test_a_list_goes_on_by_an_address_and_with_another_size(client: FlaskClient) -> None:
-    first = client.get(ADDRESS, query_string={"query": "measles", "hits": 1}).json
-    asked = {"query": "measles", "hits": 2, "cursor": first["cursor"]}
-    later = client.get(ADDRESS, query_string=asked).json
-    offset = client.get(ADDRESS, query_string={"query": "measles", "hits": 2, "offset": 1}).json
-    assert later["hits"] == offset["hits"]
-    assert [candidate["rank"] for candidate in later["candidates"]] == [2, 3]
-    assert later["cursor"] == offset["cursor"]
-    # What one form of a request was given, the other takes.
-    assert post(client, {"query": "measles", "k": 2, "cursor": first["cursor"]})["hits"] == later["hits"]
-
-
-def test_the_depth_of_fusion_is_said(client: FlaskClient) -> None:
-    assert post(client, {"query": "measles"})["depth"] == 100
-    assert post(client, {"query": "measles", "fusion": {"depth": 7}})["depth"] == 7
-    assert "depth" not in post(client, {"query": "measles", "retriever": "bm25"})
 
 
 def test_counts_are_of_all_matches_not_of_the_page(client: FlaskClient) -> None:
@@ -155,36 +119,6 @@ def test_what_is_no_cursor(client: FlaskClient, cursor: str) -> None:
     assert refused(client, {**ASKED, "cursor": cursor}) == (400, "bad-input", "cursor", NONE)
 
 
-def test_another_server_takes_a_cursor(client: FlaskClient, config: Config, indexes: Any) -> None:
-    cursor = post(client, ASKED)["cursor"]
-    assert len(cursor) < 30
-    other = create_app(config, indexes).test_client()
-    assert post(other, {**ASKED, "cursor": cursor})["hits"] == post(client, {**ASKED, "offset": 2})["hits"]
-
-
-@pytest.mark.parametrize(
-    ("body", "field", "detail"),
-    [
-        ({"offset": 49}, "offset", "offset: 49 is out of range: a page of this size begins after at most 48 hits"),
-        ({"offset": -1}, "offset", "offset: expected int >= 0"),
-        ({"facets": {"colour": 3}}, "facets", "facets: there is no field 'colour' to count; there are topic, source, "
-         "language, kind, year"),
-        ({"facets": ["topic=0"]}, "facets", "facets: 'topic=0' is not of the form field=number, of 1 to 1000 values"),
-        ({"facets": ["topic", "topic=2"]}, "facets", "facets: names 'topic' twice"),
-        ({"filter": {"metadata": {"author": "A"}}}, "filter", "filter: filter 'author=A': there is no field 'author'; "
-         "the fields are topic, source, language, kind"),
-    ],
-)  # fmt: skip
-def test_pages_and_counts_that_cannot_be(client: FlaskClient, body: dict[str, Any], field: str, detail: str) -> None:
-    assert refused(client, {**ASKED, **body}) == (400, "bad-input", field, detail)
-
-
-def test_a_cursor_and_an_offset(client: FlaskClient) -> None:
-    body = {**ASKED, "cursor": post(client, ASKED)["cursor"], "offset": 1}
-    detail = "offset: a cursor says already where the list goes on; leave out one of them"
-    assert refused(client, body) == (400, "bad-input", "offset", detail)
-
-
 @pytest.fixture
 def changing(tmp_path: Path, config: Config) -> Iterator[tuple[Path, Any]]:
     """An index, and an application that serves it."""
@@ -221,12 +155,3 @@ def test_a_list_goes_on_in_the_changed_index_and_says_so(changing: tuple[Path, A
     # From a page of the present index it goes on without a word.
     again = post(client, asked)
     assert post(client, {**asked, "cursor": again["cursor"]})["note"] == ""
-
-
-def test_nothing_of_a_replaced_index_is_held_for_a_cursor(changing: tuple[Path, Any]) -> None:
-    folder, app = changing
-    retired: list[object] = []
-    app.extensions["factseek"].reloader = SimpleNamespace(retire=retired.append)
-    assert "cursor" in post(app.test_client(), {"query": "measles", "k": 1})
-    changed(folder, app, "moon")
-    assert len(retired) == 1

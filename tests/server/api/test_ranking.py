@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
-from factseek.claims.checkworthiness import training
 from factseek.claims.checkworthiness.rankers import Ranker
 from factseek.eval.tasks import STATEMENTS
 from factseek.retrieval.deadline import CutOffError
 from factseek.retrieval.domain import Statement
-from factseek.retrieval.progress import silent
-from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index
 from factseek.server.api.rankers import ServedRanker, opened
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config
 
-WORTH = "The measles vaccine protects 97 percent of the children."
-NOT = "My cat wishes you a good morning!"
 Command = Callable[..., tuple[int, str, str]]
 
 
@@ -78,66 +70,6 @@ def test_scores_and_words_are_those_of_the_command_line(
     )
 
 
-@pytest.mark.real
-def test_scores_with_vectors_are_those_of_a_stream(
-    example_folder: Path,
-    small: Callable[..., FlaskClient],
-    command: Command,
-    tweets: list[dict[str, Any]],
-    tmp_path: Path,
-) -> None:
-    model, source = example_folder / "indexes" / "tweets.model", tmp_path / "tweets.jsonl"
-    source.write_text("".join(json.dumps(one) + "\n" for one in tweets), "utf-8")
-    code, out, _ = command("rank", "ct2021-1a", "--load", model, "--input", source, "--stream", "--words", 2)
-    assert code == 0
-    printed = {one["id"]: (one["score"], one["words"]) for one in map(json.loads, out.splitlines())}
-    client = small(opened(Config(server=ServerSettings(rankers={"example": str(model)}))), search_seconds=60.0)
-    answer = asked(client, tweets, words=2)
-    assert {one["id"]: (one["score"], one["words"]) for one in answer["claims"]} == printed
-
-
-def test_what_is_worth_checking_comes_first_and_equals_stay_in_order(client: FlaskClient) -> None:
-    claims = [{"id": "a", "text": NOT}, {"id": "b", "text": WORTH}, {"id": "c", "text": NOT}, {"id": "a", "text": NOT}]
-    answer = asked(client, claims)
-    assert [(one["rank"], one["id"]) for one in answer["claims"]] == [(1, "b"), (2, "a"), (3, "c"), (4, "a")]
-    scores = [one["score"] for one in answer["claims"]]
-    assert scores[0] > scores[1] == scores[2] == scores[3]
-
-
-def test_a_word_weighs_what_the_score_loses_without_it(client: FlaskClient) -> None:
-    whole = asked(client, [{"id": "1", "text": WORTH}], words=3)["claims"][0]
-    assert len(whole["words"]) == 3
-    for one in whole["words"]:
-        left = asked(client, [{"id": "1", "text": WORTH.replace(one["word"], "")}], words=0)["claims"][0]
-        assert left["words"] == []
-        assert whole["score"] - left["score"] == one["weight"]
-
-
-def test_no_more_than_asked_are_answered(client: FlaskClient, tweets: list[dict[str, Any]]) -> None:
-    every = asked(client, tweets, words=1)["claims"]
-    assert asked(client, tweets, words=1, top=3)["claims"] == every[:3]
-    assert asked(client, tweets, words=1, top=10_000)["claims"] == every
-
-
-def test_neighbours_and_threads_change_no_score(client: FlaskClient, app: Flask, tweets: list[dict[str, Any]]) -> None:
-    every = {one["id"]: (one["score"], one["words"]) for one in asked(client, tweets, words=2)["claims"]}
-
-    def alone(tweet: dict[str, Any]) -> Any:
-        found = asked(app.test_client(), [tweet], words=2)["claims"][0]
-        return found["score"], found["words"]
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(alone, tweets)) == [every[tweet["id"]] for tweet in tweets]
-
-
-def test_a_claim_in_another_language_is_answered_with_a_note(client: FlaskClient) -> None:
-    claims = [{"id": "1", "text": "نهر النيل هو أطول أنهار العالم."}, {"id": "2", "text": WORTH}]
-    notes = {one["id"]: one["note"] for one in asked(client, claims)["claims"]}
-    assert notes == {"1": "is in Arabic, the ranker learned from en", "2": ""}
-    named = asked(client, [{**claims[0], "language": "en"}])["claims"][0]
-    assert (named["note"], named["language"]) == ("", "en")
-
-
 BAD: list[tuple[Any, str, str]] = [
     ({}, "claims", "claims: is missing"),
     ({"claims": []}, "claims", "claims: 1 to 20 are ranked at once, these are 0"),
@@ -185,19 +117,6 @@ def test_a_mistake_is_named(client: FlaskClient, body: Any, field: str, detail: 
     problem = answer.json or {}
     assert (answer.status_code, answer.mimetype) == (400, "application/problem+json")
     assert (problem["error"], problem["field"], problem["detail"]) == ("bad-input", field, detail)
-
-
-def test_a_ranker_that_is_not_there_is_named(client: FlaskClient, small: Callable[..., FlaskClient]) -> None:
-    claims = [{"id": "1", "text": "a"}]
-    problem = client.post("/v1/claims/rank", json={"claims": claims, "ranker": "debates"}).json or {}
-    assert (problem["status"], problem["error"]) == (404, "unknown-ranker")
-    assert problem["detail"] == "there is no ranker 'debates'; served are: tweets"
-    none = small({}).post("/v1/claims/rank", json={"claims": claims}).json or {}
-    assert (none["status"], none["error"]) == (404, "unknown-ranker")
-    assert none["detail"] == (
-        "no ranker is served: train one (factseek rank … --save FILE) and name it under server.rankers, or with "
-        "--ranker NAME=FILE"
-    )
 
 
 def test_a_ranker_that_was_lost_is_said_to_be_and_the_others_go_on(
@@ -252,12 +171,6 @@ def test_what_takes_too_long_is_cut_off_and_said_to_be(
     assert (answer.json or {})["detail"] == "ranking took longer than it may (10 seconds); send fewer claims at once"
 
 
-def test_time_runs_out_between_texts(small: Callable[..., FlaskClient], rankers: dict[str, ServedRanker]) -> None:
-    claims = [{"id": str(number), "text": "word " * 60} for number in range(1_000)]
-    client = small(rankers, search_seconds=0.001)
-    assert client.post("/v1/claims/rank", json={"claims": claims}).status_code == 503
-
-
 def test_a_debate_is_ranked_by_speaker_and_text(
     small: Callable[..., FlaskClient], examples: Path, command: Command, tmp_path: Path
 ) -> None:
@@ -273,42 +186,3 @@ def test_a_debate_is_ranked_by_speaker_and_text(
     answer = asked(client, claims, words=0)
     assert {one["id"]: one["score"] for one in answer["claims"]} == printed
     assert (answer["task"], answer["claims"][0]["probability"]) == ("ct2021-1b", None)
-
-
-def test_several_languages_are_told_apart(small: Callable[..., FlaskClient], tmp_path: Path) -> None:
-    path, source = tmp_path / "two.model", tmp_path / "made-up.tsv"
-    source.write_text("")
-    texts = {"en": ("The bridge was built in the year of the great flood", "What a lovely and quiet morning it is")}
-    texts["es"] = ("El puente fue construido en el año de la gran riada", "Qué mañana tan hermosa y tranquila hace")
-    made = [
-        Statement(code, text, label=1 - place, language=code)
-        for code, pair in texts.items()
-        for place, text in enumerate(pair)
-    ]
-    learned = training.train("ct2021-1a", "ngram", [(source, made)], Config(), silent)
-    model_file.save(path, learned.manifest, learned.ranker.state())
-    client = small(opened(Config(server=ServerSettings(rankers={"two": str(path)}))))
-    claims = [{"id": one.language, "text": one.text} for one in made]
-    assert all(one["id"] == one["language"] for one in asked(client, claims)["claims"])
-
-
-def test_a_ranker_that_knows_no_words_says_so(small: Callable[..., FlaskClient], tmp_path: Path) -> None:
-    learned = training.train("ct2021-1a", "random", [], Config(), silent)
-    model_file.save(tmp_path / "r", learned.manifest, learned.ranker.state())
-    client = small(opened(Config(server=ServerSettings(rankers={"random": str(tmp_path / "r")}))))
-    answer = asked(client, [{"id": "1", "text": WORTH}, {"id": "2", "text": NOT}])
-    assert answer["note"] == "random does not go by words: none weigh anything"
-    assert [one["words"] for one in answer["claims"]] == [[], []]
-
-
-def test_rankings_are_counted_and_not_logged(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
-    with (
-        caplog.at_level("INFO", logger="factseek.access"),
-        client.post("/v1/claims/rank", json={"claims": [{"id": "1", "text": "secretword"}]}) as answer,
-    ):
-        took = msgspec.json.decode(answer.data)["took_ms"]
-    assert set(took) == {"rank", "explain"}
-    counted = client.get("/metrics").text
-    for stage in took:
-        assert f'factseek_stage_seconds_count{{retriever="",route="/v1/claims/rank",stage="{stage}"}}' in counted
-    assert "secretword" not in counted + caplog.text

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from factseek import commands
 from factseek.claims.checkworthiness import rankers
 from factseek.server.api.rankers import opened
 from factseek.server.app import create_app
@@ -60,12 +59,6 @@ def plugged(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     yield
     sys.modules.pop(f"{rankers.__name__}.toy_digits", None)
     vars(rankers).pop("toy_digits", None)
-
-
-def test_the_ranker_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        commands.main(["rank", "--help"])
-    assert "toy-digits" in capsys.readouterr().out
 
 
 def test_the_ranker_is_trained_saved_loaded_and_ranks(rank: Rank, tmp_path: Path) -> None:
