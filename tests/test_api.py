@@ -82,7 +82,7 @@ def test_a_search_gives_hits_and_evidence(index: Searcher) -> None:
 
 def test_a_run_is_what_the_command_writes(index: Searcher, examples: Path, tmp_path: Path, command: Command) -> None:
     queries = factseek.read_queries(examples / "queries-en.tsv")
-    made = factseek.run(index, queries, retriever="bm25", k=100)
+    made = factseek.run(index, queries, Search(retriever="bm25"), k=100)
     factseek.write_run(made, tmp_path / "api.run", "factseek-bm25")
     arguments = [
         "--queries",
@@ -106,6 +106,12 @@ def test_a_query_without_words_has_no_hits(index: Searcher) -> None:
     made = factseek.run(index, [Query("1", "…"), Query("2", "smallpox")], k=1)
     assert list(made) == ["1", "2"]
     assert (len(made["1"]), len(made["2"])) == (0, 1)
+
+
+def test_an_index_prints_what_it_is(index: Searcher) -> None:
+    lines = str(index.info).splitlines()
+    assert lines[0] == f"index           {index.info.place} ({index.info.id})"
+    assert lines[-2:] == ["retrievers      bm25", "segment 000000  38 snippets from snippets-en.tsv"]
 
 
 def test_figures_are_those_of_score(index: Searcher, examples: Path, tmp_path: Path, command: Command) -> None:
