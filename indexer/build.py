@@ -186,7 +186,7 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
     """Yield the records of the sources that belong to the share."""
     share = request.share
     records = reader(request.kind).read(request.sources, options.silent() if share and share.quiet else options)
-    with closing(bar("reading", "documents")) as reading:
+    with closing(bar("reading", "document")) as reading:
         for record in records:
             reading.update()
             if share is None or share(record.document.docid):

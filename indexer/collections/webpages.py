@@ -36,6 +36,8 @@ FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 
 _TABLE_ENDINGS = (".tsv", ".csv", ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
+_SAVED_FROM = re.compile(r"<!--\s*saved from url=\(\d+\)\s*(https?://[^\s<>]+?)\s*-->", re.I)
+"""What browsers write at the top of a page that they save."""
 
 
 class _Result(NamedTuple):
@@ -158,9 +160,14 @@ def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Re
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
     """Find the main content of an HTML page, or report or count why there is none and return ``None``."""
-    url, charset, latest = (capture.url, capture.charset, _last_day(capture.moment)) if capture else ("", "", "")
+    text = decode(content, capture.charset if capture else "")
+    if capture:
+        url, latest = capture.url, _last_day(capture.moment)
+    else:
+        saved = _SAVED_FROM.search(text, 0, LOOKED_AT)
+        url, latest = (saved[1] if saved else ""), ""
     try:
-        page = extract(decode(content, charset), url, latest)
+        page = extract(text, url, latest)
     except PageTooLargeError as error:
         options.leave_out(place, str(error))
         return None

@@ -59,6 +59,21 @@ def put(folder: Path, name: str, content: str | bytes = HTML) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("page", "address"),
+    [
+        (HTML.replace('"canonical"', '"next"'), "https://news.example.org/saved?a=1"),
+        (HTML, "https://news.example.org/bridge"),
+    ],
+)
+def test_a_page_that_a_browser_saved_gives_its_address_unless_it_says_it_itself(
+    tmp_path: Path, page: str, address: str
+) -> None:
+    saved = "<!-- saved from url=(0034)https://news.example.org/saved?a=1 -->\n"
+    put(tmp_path, "bridge.html", page.replace("<html", f"{saved}<html"))
+    assert [record.document.url for record in read(tmp_path)[0]] == [address]
+
+
 def test_a_page_gives_its_content_and_what_it_says_of_itself(tmp_path: Path) -> None:
     path = put(tmp_path, "bridge.html")
     assert read(tmp_path)[0] == [
