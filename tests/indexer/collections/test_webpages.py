@@ -239,7 +239,6 @@ def test_the_same_path_in_two_folders_takes_the_name_of_the_folder(tmp_path: Pat
         (b"\xff\xd8\xff\xe0\0\x10JFIF", "is an image (JPEG), not a web page"),
         (b"GIF89a....", "is an image (GIF), not a web page"),
         (b"RIFF\0\0\0\0WEBPVP8 ", "is an image (WebP), not a web page"),
-        (b"%PDF-1.4\n", "is a PDF document, not a web page; save its text as plain text, in UTF-8, as pdftotext does"),
         (b"PK\x05\x06\0\0", "is binary data, not a web page"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an office document, not a web page; save its text as plain text, in UTF-8"),
         (b"<html>\0</html>", "is binary data, not a web page"),
@@ -269,7 +268,7 @@ def test_pages_without_content_are_counted(tmp_path: Path) -> None:
 def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         read(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: holds no .html, .htm, .xhtml, .txt, .warc or .arc file"
+    assert str(caught.value) == f"{tmp_path}: holds no .html, .htm, .xhtml, .txt, .warc, .arc or .pdf file"
 
 
 @given(st.text(st.sampled_from("<>/!-pdiv abc&#x;\"'=\0\ud800é\n"), max_size=80))
