@@ -29,6 +29,7 @@ SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commo
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+FILTER_FIELDS = ("verdict", "rating")
 FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"claimreviewed"})),
     ("commas", frozenset({"claimreviewed"})),

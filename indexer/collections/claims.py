@@ -21,6 +21,7 @@ SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and 
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+FILTER_FIELDS = ("rating", "label", "verdict")
 FILES: tuple[Files, ...] = (
     ("tabs", frozenset({"vclaim"})),
     ("commas", frozenset({"vclaim"})),

@@ -80,6 +80,13 @@ def test_hits_and_qid_are_understood_as_with_one_index(client: FlaskClient) -> N
     assert following[0] == following[1] != expected["hits"]
 
 
+def test_an_index_whose_first_hit_does_not_bear_on_the_query_counts_half(client: FlaskClient) -> None:
+    for query, weights in (("نهر النيل", [0.5, 1]), ("measles vaccine", [1, 1])):
+        answer = client.post("/v1/search", json={"query": query, "k": 3, "collapse": "near"}).json
+        assert [answer["indexes"][name]["weight"] for name in ("english", "arabic")] == weights
+        assert answer["hits"][0]["index"] == ("arabic" if weights[0] < 1 else "english")
+
+
 def test_weights_and_names(client: FlaskClient) -> None:
     body = {"query": QUERY, "k": 10}
     named = client.post("/v1/search", json={**body, "indexes": ["arabic"]}).json
