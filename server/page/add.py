@@ -139,7 +139,7 @@ def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tu
         reason = "is too large for a form; read it with factseek index" if documents else "holds nothing to add"
         asked.rows = ""
         raise BadInput("file", f"{name[:80]} {reason}")
-    return documents, [note.removeprefix(f"{folder}/") for note in options.notes]
+    return documents, [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
 
 
 def _add_several(asked: AddState, served: ServedIndex) -> Job:

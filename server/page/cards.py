@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from ...retrieval.domain import Document, Passage
 from ...retrieval.search.evidence import Evidence, page_at
@@ -40,9 +40,9 @@ class Block(NamedTuple):
     """
 
     number: int | None
-    page: int | UnsetType
     lines: list[list[Piece]]
     chosen: bool
+    page: int | UnsetType = UNSET
 
     @property
     def marked(self) -> bool:
@@ -137,5 +137,5 @@ def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, 
         lines = [pieces_of(line, mark(line), 0, len(line)) for line in texts]
         if lines:
             is_chosen = picked is not None and picked.start <= start < picked.end
-            cut.append(Block(numbers.get(start), page_at(document.metadata, start), lines, is_chosen))
+            cut.append(Block(numbers.get(start), lines, is_chosen, page_at(document.metadata, start)))
     return cut
