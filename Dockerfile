@@ -10,7 +10,7 @@ RUN python -m venv /opt/factseek && pip install uv
 ENV PATH=/opt/factseek/bin:$PATH VIRTUAL_ENV=/opt/factseek
 WORKDIR /src
 COPY . .
-RUN uv pip install --override packaging/serving.txt --constraint constraints.txt '.[multilingual]'
+RUN uv pip install --override packaging/serving.txt --constraint constraints.txt '.[multilingual,office]'
 # The example is indexed here, which also exports the encoder: a container needs no network. A search leaves what starts
 # quicker and takes less memory the next time, the archive of Java's classes and the model of languages.
 WORKDIR /srv/factseek

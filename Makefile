@@ -52,7 +52,7 @@ $(STAMP): setup.cfg constraints.txt .ci/install.py | $(BIN)/python
 	@touch $@ $(SERVING)
 
 $(SERVING): setup.cfg constraints.txt .ci/install.py packaging/serving.txt | $(BIN)/python
-	@echo "step 1 of 4: install what serving needs into $(VENV)"
+	@echo "step 1 of 5: install what serving needs into $(VENV)"
 	@$(BIN)/python .ci/install.py --serving
 	@touch $@
 

@@ -20,9 +20,24 @@ if TYPE_CHECKING:
         run,
         write_run,
     )
+    from .claims.settings import ClaimsSettings, VerdictSettings
+    from .cluster.settings import ClusterSettings
     from .eval.run.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport
+    from .indexer.settings import BuildSettings, PassageSettings, WatchSettings
+    from .retrieval.config import (
+        BM25Settings,
+        CombineSettings,
+        CrossEncoderSettings,
+        DenseSettings,
+        EncoderSettings,
+        FusionSettings,
+        IndexSettings,
+        JavaSettings,
+        RerankSettings,
+        SearchSettings,
+    )
     from .retrieval.domain import Document, Filter, Hit, Passage, Qrels, Query, Run
     from .retrieval.errors import (
         CheckFailed,
@@ -41,33 +56,51 @@ if TYPE_CHECKING:
     from .retrieval.search.listings import list_hits
     from .retrieval.search.options import Search
     from .retrieval.search.query_syntax import parse_query
+    from .server.settings import ServerSettings
     from .settings import Config
     from .settings import load as read_config
 
 __all__ = [
+    "BM25Settings",
     "BuildReport",
+    "BuildSettings",
     "CheckFailed",
+    "ClaimsSettings",
+    "ClusterSettings",
+    "CombineSettings",
     "Comparison",
     "Config",
     "ConfigError",
+    "CrossEncoderSettings",
+    "DenseSettings",
     "Document",
+    "EncoderSettings",
     "Evidence",
     "FactseekError",
     "Figures",
     "Filter",
+    "FusionSettings",
     "Hit",
+    "IndexSettings",
     "IndexStateError",
+    "JavaSettings",
     "MachineError",
     "NotFoundError",
     "Passage",
+    "PassageSettings",
     "Qrels",
     "Query",
     "QueryError",
+    "RerankSettings",
     "Run",
     "Search",
+    "SearchSettings",
     "Searcher",
+    "ServerSettings",
     "SourceError",
     "UserError",
+    "VerdictSettings",
+    "WatchSettings",
     "__version__",
     "build",
     "compare",
@@ -99,6 +132,12 @@ _HOMES = {
     "retrieval.search.query_syntax": "parse_query",
     "retrieval.search.options": "Search",
     "settings": "Config read_config=load",
+    "claims.settings": "ClaimsSettings VerdictSettings",
+    "cluster.settings": "ClusterSettings",
+    "indexer.settings": "BuildSettings PassageSettings WatchSettings",
+    "retrieval.config": "BM25Settings CombineSettings CrossEncoderSettings DenseSettings EncoderSettings "
+    "FusionSettings IndexSettings JavaSettings RerankSettings SearchSettings",
+    "server.settings": "ServerSettings",
 }
 """Of each module, the names that it gives; ``public=own`` where the module calls it otherwise."""
 

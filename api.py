@@ -9,7 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .retrieval.domain import Filter, Qrels, Query, Run
 from .retrieval.errors import QueryError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport, Verb
     from .retrieval.search.index import Index
+    from .retrieval.search.options import Search
     from .retrieval.text import ProfileName
 
 
@@ -91,17 +92,18 @@ def build(
 def run(
     index: Index,
     queries: Sequence[Query],
+    search: Search | None = None,
     *,
     retriever: str | None = None,
-    k: int = 1000,
+    k: int | None = None,
     where: Filter | None = None,
     profile: ProfileName | None = None,
 ) -> Run:
-    """Search for every query; return the hits of each qid, at most ``k``, best first, in the order of ``queries``.
+    """Search for every query; return the hits of each qid, best first, in the order of ``queries``.
 
-    ``retriever`` (``bm25``, ``dense``, ``hybrid``, …) and ``profile`` (``plain``, ``tweet``) are the configuration's
-    unless they are named; ``where`` filters before ranking. A query that holds no words has no hits. The same run
-    comes out whatever the batch, the threads and the hash seed.
+    ``search`` says how, as for ``index.search``; the keywords are the short form of its commonest choices, and win over
+    it. ``k``, the most hits of a query, is 1,000 unless one of them says another. A query that holds no words has no
+    hits. The same run comes out whatever the batch, the threads and the hash seed.
 
     Raises QueryError if a qid comes twice, a query is too long, ``k`` is out of range, or the index does not have what
     the retriever needs.
@@ -109,23 +111,26 @@ def run(
     from .eval.files.answers import TaskQuery
     from .eval.run.batch import filtered_queries, search_all, search_of
     from .eval.tasks import RANKING
-    from .retrieval.search.options import Search
+    from .retrieval.search.options import DEFAULT_SEARCH
 
     refuse_text("queries", queries)
     _check_qids(queries)
     task = RANKING.default()  # of any queries, up to ``search.max_k`` hits each
-    search = search_of(task, Search(k=k, retriever=retriever, where=where, profile=profile))
+    short: dict[str, Any] = {"retriever": retriever, "k": k, "where": where, "profile": profile}
+    chosen = {name: choice for name, choice in short.items() if choice is not None}
+    asked = search_of(task, (search or DEFAULT_SEARCH)._replace(**chosen))
     task_queries = [TaskQuery(query.qid, query.text) for query in queries]
-    asked = filtered_queries(task, task_queries, search, index.settings.search.max_query_chars)
-    return {done.qid: done.ranking for chunk in search_all(index, asked, search) for done in chunk}
+    filtered = filtered_queries(task, task_queries, asked, index.settings.search.max_query_chars)
+    return {done.qid: done.ranking for chunk in search_all(index, filtered, asked) for done in chunk}
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
     """Return each measure for each judged query, by trec_eval's code and in its order.
 
-    ``measures`` are names of ir-measures: ``nDCG@10``, ``RR@5``, ``AP(rel=2)``. ``figures.means()`` is measure to mean,
-    ``figures.per_query()`` is qid to measure to value, ``figures.values`` is float64 of shape (queries, measures). A
-    judged query that the run lacks counts 0; queries that nobody judged are left out.
+    ``measures`` are names of ir-measures (``nDCG@10``, ``AP(rel=2)``) or of trec_eval (``ndcg_cut_10``); the figures
+    carry the names of ir-measures. ``figures.means()`` is measure to mean, ``figures.per_query()`` is qid to measure to
+    value, ``figures.values`` is float64 of shape (queries, measures). A judged query that the run lacks counts 0;
+    queries that nobody judged are left out.
 
     Raises QueryError if a measure is unknown, none is named, or nothing was judged.
     """

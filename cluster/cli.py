@@ -137,14 +137,16 @@ def _change(args: argparse.Namespace, what: str) -> int:
 
 
 def _show_info(args: argparse.Namespace) -> int:
+    from ..retrieval.search.options import description, segments
+
     shards = read(args.index)
     if args.json:
         write(encode(shards).decode())
         return DONE
-    lines = indexer_cli.description(args.index, shards.merged)
+    lines = description(args.index, shards.merged)
     for shard in shards.shards:
         documents, passages = counted(shard.manifest.documents, "document"), counted(shard.manifest.passages, "passage")
-        lines += [(shard.path, f"{documents} in {passages}"), *indexer_cli.segments(shard.manifest)]
+        lines += [(shard.path, f"{documents} in {passages}"), *segments(shard.manifest)]
     write("".join(f"{name:15} {value}\n" for name, value in lines))
     return DONE
 

@@ -1,5 +1,5 @@
-"""Build the bundled example indexes, ``example-en`` and ``example-ar``, and a ranker of check-worthiness, unless they
-are there and current."""
+"""Build the bundled example indexes, ``example-en``, ``example-ar`` and ``example-reviews``, and a ranker of
+check-worthiness, unless they are there and current."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ INDEXES = HERE.parent / "indexes"
 STEPS: dict[str, list[tuple[str, str]]] = {
     "example-en": [("snippets", "snippets-en.tsv"), ("webpages", "pages-en"), ("cord19", "cord19")],
     "example-ar": [("snippets", "snippets-ar.tsv"), ("webpages", "pages-ar")],
+    "example-reviews": [("claimreview", "reviews-en.json")],
 }
 """The kinds and sources that make each index, in order."""
 
-LANGUAGES = {"example-en": "English", "example-ar": "Arabic"}
-OPTIONS = {"example-en": [], "example-ar": ["--language", "ar"]}
+NAMES = {"example-en": "English examples", "example-ar": "Arabic examples", "example-reviews": "example fact-checks"}
+OPTIONS = {"example-ar": ["--language", "ar"]}
 
 TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.model"
 """The training file of the ranker, and the name of the ranker's file among the indexes."""
@@ -38,14 +39,14 @@ def main(indexes: Path = INDEXES) -> int:
     code = 0
     for number, (name, steps) in enumerate(STEPS.items(), start=2):
         lines = [
-            ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS[name]]
+            ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS.get(name, [])]
             for verb, (kind, source) in zip(["--overwrite", "--append", "--append"], steps, strict=False)
         ]
-        doing = f"step {number} of 4: index the {LANGUAGES[name]} examples"
+        doing = f"step {number} of 5: index the {NAMES[name]}"
         code = code or _run(doing, [] if _current(indexes / name) else lines)
     ranker = indexes / RANKER
     line = ["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)]
-    return code or _run("step 4 of 4: learn which tweets are worth checking", [] if _trained(ranker) else [line])
+    return code or _run("step 5 of 5: learn which tweets are worth checking", [] if _trained(ranker) else [line])
 
 
 def _run(step: str, lines: list[list[str]]) -> int:

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
+from msgspec import structs
+
 from ..retrieval.errors import IndexStateError, SourceError, UserError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.filters import field_names
@@ -186,7 +188,7 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
     """Yield the records of the sources that belong to the share."""
     share = request.share
     records = reader(request.kind).read(request.sources, options.silent() if share and share.quiet else options)
-    with closing(bar("reading", "documents")) as reading:
+    with closing(bar("reading", "document")) as reading:
         for record in records:
             reading.update()
             if share is None or share(record.document.docid):
@@ -273,6 +275,8 @@ def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoder
     if base is not None:
         _check_fit(request, config, base)
         return base
+    declared = config.index.filter_fields or getattr(reader(request.kind), "FILTER_FIELDS", ())
+    config = structs.replace(config, index=structs.replace(config.index, filter_fields=declared))
     language = language_code(request.language or config.index.language)
     without = () if request.dense else (VECTORS,)
     further = [*request.views, *further_views(request.encoders)]

@@ -34,11 +34,9 @@ from .collections import kinds, reader
 from .settings import Config
 
 if TYPE_CHECKING:
-    from ..retrieval.store.manifest import Manifest, SegmentInfo
     from .build import BuildReport, BuildRequest
     from .deletion import Deleted
 
-MOST_SOURCES = 10
 MOST_NAMES = 10
 """Of the things left out for one reason, so many are named on standard error."""
 
@@ -268,6 +266,7 @@ def _say_unread_dates(built: BuildReport) -> None:
 
 def show_info(args: argparse.Namespace) -> int:
     """Print the manifest of an index."""
+    from ..retrieval.search.options import description, segments
     from ..retrieval.store import manifest as manifests
 
     manifest = manifests.read(args.index)
@@ -276,33 +275,6 @@ def show_info(args: argparse.Namespace) -> int:
         return DONE
     write("".join(f"{name:15} {value}\n" for name, value in (*description(args.index, manifest), *segments(manifest))))
     return DONE
-
-
-def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
-    """Return what is said of an index as a whole: names and values."""
-    encoder = manifest.encoder
-    bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
-    vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
-    return [
-        ("index", f"{index} ({manifest.id})"),
-        ("documents", f"{manifest.documents:,} in {counted(manifest.passages, 'passage')}, {bytes_ / 1e6:.1f} MB"),
-        ("language", f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)"),
-        ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses its own settings"),
-        ("vectors", vectors),
-        ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
-    ]
-
-
-def segments(manifest: Manifest) -> list[tuple[str, str]]:
-    """Return what is said of each segment of an index: its name and what it holds."""
-    return [(f"segment {segment.name}", _described(segment)) for segment in manifest.segments]
-
-
-def _described(segment: SegmentInfo) -> str:
-    names = [source.name for source in segment.sources]
-    shown = ", ".join(names[:MOST_SOURCES]) + (f" and {len(names) - MOST_SOURCES} more" if names[MOST_SOURCES:] else "")
-    deleted = f", {len(segment.deleted)} of them deleted" if segment.deleted else ""
-    return f"{segment.documents} {segment.kind} from {shown}{deleted}"
 
 
 def settings_of(args: argparse.Namespace) -> Config:

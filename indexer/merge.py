@@ -59,7 +59,7 @@ class Merge(NamedTuple):
             for folder, segment in self.group:
                 check_files(folder, segment, (DOCUMENTS, *carried))
         passages = None if self.wanted else sum(origin.segment.passages for origin in self.group)
-        with closing(bar("compacting", "passages", passages)) as copying:
+        with closing(bar("compacting", "passage", passages)) as copying:
             left = self._documents()
             first = next(left, None)
             while first is not None:

@@ -137,7 +137,7 @@ def _register_export(commands: Subparsers) -> None:
         default="jsonl",
         help="jsonl: all documents; claimreview: those with a claim, a url and a rating, as JSON-LD (default: jsonl)",
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="where to; - is standard output, as without it")
     add_filter(parser)
     add_index(parser)
     add_json(parser)
@@ -289,6 +289,8 @@ def export_documents(args: argparse.Namespace) -> int:
     from ..retrieval.search.opening import published
 
     where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
+    if args.output == Path("-"):
+        args.output = None
     if args.output is None and args.json:
         raise UsageError(
             "--json tells of a file that was written: give --output", remedy="without, the documents are JSON"

@@ -79,7 +79,7 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
     seen: Counter[str] = Counter()
     faults: dict[str, list[Fault]] = {}
     intact = set()
-    with closing(bar("verifying", "passages", sum(segment.passages for segment in manifest.segments))) as progress:
+    with closing(bar("verifying", "passage", sum(segment.passages for segment in manifest.segments))) as progress:
         for segment in manifest.segments:
             checks = Checks(tools, segment, seen)
             document_faults = list(checks.document_faults())

@@ -80,7 +80,7 @@ def write_documents(name: str, folder: Path) -> Path:
 
     Raises what :func:`documents` raises, and MachineError if the disk is full.
     """
-    return _written(name, folder / f"{_file_name(name)}.jsonl", documents, "documents")
+    return _written(name, folder / f"{_file_name(name)}.jsonl", documents, "document")
 
 
 def write_queries(name: str, folder: Path) -> Path:
@@ -92,7 +92,7 @@ def write_queries(name: str, folder: Path) -> Path:
     def lines(name: str) -> Iterator[dict[str, str]]:
         return ({"qid": query.qid, "query": query.text} for query in queries(name))
 
-    return _written(name, folder / f"{_file_name(name)}.queries.jsonl", lines, "queries")
+    return _written(name, folder / f"{_file_name(name)}.queries.jsonl", lines, "query")
 
 
 def write_judgements(name: str, folder: Path) -> Path:

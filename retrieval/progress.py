@@ -7,6 +7,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
+from .terminal import counted, plural
+
 SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -22,8 +24,8 @@ class Bar(Protocol):
         ...
 
 
-Progress = Callable[[str, str, int], Bar]
-"""Start progress: what is done, to what, and how many there are."""
+Progress = Callable[[str, str, int | None], Bar]
+"""Start progress: what is done, to what (one of them), and how many there are, None if nobody knows."""
 
 
 def bar(doing: str, unit: str, total: int | None = None) -> Bar:
@@ -32,7 +34,7 @@ def bar(doing: str, unit: str, total: int | None = None) -> Bar:
         return Lines(doing, unit, total)
     from tqdm import tqdm
 
-    running: Bar = tqdm(desc=doing, unit=f" {unit}", total=total, delay=2, dynamic_ncols=True)
+    running: Bar = tqdm(desc=doing, unit=f" {plural(unit)}", total=total, delay=2, dynamic_ncols=True)
     return running
 
 
@@ -62,8 +64,9 @@ class Lines:
         now = self._clock()
         if now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
-            of = f" of {self._total:,}" if self._total is not None else ""
-            self._write(f"{self._doing}: {self._done:,}{of} {self._unit} in {now - self._began:.0f} s\n")
+            of = "" if self._total is None else f"{self._done:,} of "
+            what = counted(self._done if self._total is None else self._total, self._unit)
+            self._write(f"{self._doing}: {of}{what} in {now - self._began:.0f} s\n")
 
     def close(self) -> None:
         """Write nothing: the command says what it did."""
@@ -77,6 +80,6 @@ class _Silent:
         """Show nothing."""
 
 
-def silent(doing: str, unit: str, total: int) -> Bar:
+def silent(doing: str, unit: str, total: int | None) -> Bar:
     """Start progress that shows nothing."""
     return _Silent()

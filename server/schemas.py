@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -19,7 +20,7 @@ from ..retrieval.config import Count, Positive, RrfK, formerly_weighed
 from ..retrieval.domain import Document, Passage
 from ..retrieval.search.answer import Coverage, Question, Took
 from ..retrieval.search.counting import FacetAnswer, TotalAnswer
-from ..retrieval.search.evidence import Answer, Evidence
+from ..retrieval.search.evidence import Answer, Evidence, page_at
 from ..retrieval.search.explaining import Explanation, WordWeight
 from ..retrieval.search.query_syntax import ParsedQuery
 from ..retrieval.search.score_normalizers import FusionKind
@@ -545,10 +546,11 @@ class DocumentAnswer(Answer):
     metadata: dict[str, Any]
 
 
-class PassagePlace(Answer):
-    """A passage of a document; ``start`` and ``end`` are characters of the document's text."""
+class PassagePlace(Answer, kw_only=True):
+    """A passage of a document; ``start`` and ``end`` are characters of the document's text, ``page`` counts from 1."""
 
     number: int
+    page: int | msgspec.UnsetType = msgspec.UNSET
     start: int
     end: int
     text: str
@@ -759,9 +761,15 @@ def document_answer(document: Document) -> DocumentAnswer:
     return DocumentAnswer(**{**document._asdict(), "metadata": dict(document.metadata)})
 
 
-def passage_place(passage: Passage) -> PassagePlace:
-    """Return a passage as it is answered."""
-    return PassagePlace(number=passage.number, start=passage.start, end=passage.end, text=passage.text)
+def passage_place(passage: Passage, metadata: Mapping[str, Any]) -> PassagePlace:
+    """Return a passage, of a document with this metadata, as it is answered."""
+    return PassagePlace(
+        number=passage.number,
+        page=page_at(metadata, passage.start),
+        start=passage.start,
+        end=passage.end,
+        text=passage.text,
+    )
 
 
 def json_answer(answer: Answer | list[Any], status: int = 200) -> Response:

@@ -61,7 +61,7 @@ def test_a_search_gives_hits_and_evidence(index: Searcher) -> None:
 
 def test_a_run_is_what_the_command_writes(index: Searcher, examples: Path, tmp_path: Path, command: Command) -> None:
     queries = factseek.read_queries(examples / "queries-en.tsv")
-    made = factseek.run(index, queries, retriever="bm25", k=100)
+    made = factseek.run(index, queries, Search(retriever="bm25"), k=100)
     factseek.write_run(made, tmp_path / "api.run", "factseek-bm25")
     arguments = [
         "--queries",
@@ -79,6 +79,12 @@ def test_a_run_is_what_the_command_writes(index: Searcher, examples: Path, tmp_p
     assert {qid: [hit.docid for hit in hits] for qid, hits in reread.items()} == {
         qid: [hit.docid for hit in hits] for qid, hits in made.items()
     }
+
+
+def test_an_index_prints_what_it_is(index: Searcher) -> None:
+    lines = str(index.info).splitlines()
+    assert lines[0] == f"index           {index.info.place} ({index.info.id})"
+    assert lines[-2:] == ["retrievers      bm25", "segment 000000  38 snippets from snippets-en.tsv"]
 
 
 def test_figures_are_those_of_score(index: Searcher, examples: Path, tmp_path: Path, command: Command) -> None:

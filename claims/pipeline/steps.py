@@ -51,7 +51,7 @@ def check(
         Claim(statement.qid, tweet(statement.text), topic=statement.topic, place=statement.place)
         for _, _, _, statement, _ in first
     ]
-    bar = progress("finding evidence", "claims", len(claims))
+    bar = progress("finding evidence", "claim", len(claims))
     try:
         verdicts = list(verifier.verify(claims, bar))
     finally:

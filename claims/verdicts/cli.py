@@ -16,7 +16,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
 from ...retrieval.filters import parse_filter
 from ...retrieval.search.index import open_index
-from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, report, say
+from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, report, say
 from ..formats import ClaimFormats, add_learning, loaded
 from ..settings import Config
 from .models import kind, names
@@ -102,7 +102,7 @@ def judged(learned: TrainedVerdicts, finder: Finder, config: Config, claims: Seq
     from ...retrieval.progress import bar
 
     verifier = learned.verifier(finder, config.verdict)
-    running = bar("judging", "claims", len(claims))
+    running = bar("judging", "claim", len(claims))
     try:
         verdicts = list(verifier.verify(claims, running))
     finally:
@@ -140,7 +140,7 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     if args.save:
         model_file.save(args.save, learned.manifest, learned.model.state())
         claims = sum(len(labelled) for _, labelled in sources)
-        say(f"{args.save}: {learned.manifest.model}, learned from {claims:,} claims")
+        say(f"{args.save}: {learned.manifest.model}, learned from {counted(claims, 'claim')}")
     return learned
 
 
@@ -169,9 +169,9 @@ def _submit(
         "labels": dict(counts),
         "abstained": abstained,
     }
-    report(args, facts, f"{args.output}: {len(verdicts):,} claims: {each}\n{shown}: the evidence\n")
+    report(args, facts, f"{args.output}: {counted(len(verdicts), 'claim')}: {each}\n{shown}: the evidence\n")
     if abstained:
-        summary = f"the evidence allows no decision on {abstained:,} of {len(verdicts):,} claims"
+        summary = f"the evidence allows no decision on {abstained:,} of {counted(len(verdicts), 'claim')}"
         say(f"note: {summary}; they are {learned.manifest.undecided}, and {shown} says why")
 
 

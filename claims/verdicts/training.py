@@ -197,7 +197,7 @@ def read_evidence(
     claims: Sequence[Claim], finder: Finder, progress: Progress, extractors: FeatureExtractors = NO_EXTRACTORS
 ) -> Cases:
     """Return the cases of claims, with the evidence that is retrieved for them."""
-    bar = progress("finding evidence", "claims", len(claims))
+    bar = progress("finding evidence", "claim", len(claims))
     parts = []
     for start in range(0, len(claims), AT_ONCE):
         chunk = claims[start : start + AT_ONCE]

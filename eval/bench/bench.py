@@ -21,6 +21,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
 from ...retrieval.records.runs import ScoreTable
 from ...retrieval.store import manifest as manifests
+from ...retrieval.terminal import counted
 from ..run.batch import chunks, columns
 from ..run.compare import Comparison, Pair, compare
 from ..run.judged import DEPTH, Judged, depth_of
@@ -116,7 +117,7 @@ def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progres
     own = dict.fromkeys(qid for table in runs.values() for qid in own_first(table, judged.qrels))
     quality = compare(judged.qrels, runs, request.measures, seed=request.seed)
     measured = []
-    with closing(progress("timing", "retrievers", len(request.retrievers))) as bar:
+    with closing(progress("timing", "retriever", len(request.retrievers))) as bar:
         for name in request.retrievers:
             timings = measure(_load(index, judged, name, request))
             needed = index.footprint(name.partition(AND)[0])
@@ -166,7 +167,7 @@ def _run(index: Index, judged: Judged, retriever: str, k: int, progress: Progres
     asked = search_of(retriever)
     search = judged.search._replace(retriever=asked.retriever, stages=asked.stages, k=k, group=True)
     run: ScoreTable = {}
-    with closing(progress(retriever, "queries", len(judged.asked))) as bar:
+    with closing(progress(retriever, "query", len(judged.asked))) as bar:
         for chunk in chunks(judged.asked):
             run.update({done.qid: dict(zip(*done.ranking, strict=True)) for done in columns(index, chunk, search)})
             bar.update(len(chunk))
@@ -211,7 +212,7 @@ def method(bench: Bench) -> str:
     """Return a sentence on what was measured, and on which machine."""
     encoder = f", encoder {bench.encoder}" if bench.encoder else ""
     return (
-        f"{bench.name}: {bench.documents:,} documents in {bench.passages:,} passages{encoder}; "
+        f"{bench.name}: {counted(bench.documents, 'document')} in {counted(bench.passages, 'passage')}{encoder}; "
         f"{bench.quality.queries:,} judged queries, "
         f"measures over the first {bench.depth:,} hits with 95 % bootstrap intervals ({RESAMPLES:,} resamples, seed "
         f"{bench.quality.seed}); latency of {bench.timed:,} searches for {bench.k} hits after as many to warm up, in a "

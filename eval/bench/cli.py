@@ -14,6 +14,8 @@ from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_
 from ..learn.cli import add_judged, judged_files
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
+_SUFFIXES = (".json", ".md", ".png", ".html")
+"""The endings of the reports: what has one is meant as a file."""
 
 
 def register(commands: Subparsers) -> None:
@@ -26,14 +28,17 @@ def register(commands: Subparsers) -> None:
     )
     add_index(parser)
     add_judged(parser)
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the folder of the reports")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the folder that gets the reports")
     parser.add_argument(
         "--retrievers",
         metavar="LIST",
         help="each with the stages after it: bm25,hybrid+rerank (default: all that the index answers)",
     )
     parser.add_argument(
-        "--measures", default=_MEASURES, metavar="LIST", help=f"names of ir-measures (default: {_MEASURES})"
+        "--measures",
+        default=_MEASURES,
+        metavar="LIST",
+        help=f"names of ir-measures or trec_eval (default: {_MEASURES})",
     )
     parser.add_argument(
         "--timed", type=int, default=500, metavar="N", help="searches timed at one caller and at eight (default: 500)"
@@ -86,7 +91,7 @@ def _check(args: argparse.Namespace) -> None:
         raise QueryError(f"--timed {args.timed}: give a number of searches, 1 or more")
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give a number from 0")
-    if args.output.is_file():
-        raise QueryError("is a file", place=args.output, remedy="name a folder")
+    if not args.output.is_dir() and (args.output.is_file() or args.output.suffix in _SUFFIXES):
+        raise QueryError("is a file", place=args.output, remedy="--output names the folder that gets the reports")
     with os_errors_reported(args.output):
         args.output.mkdir(parents=True, exist_ok=True)

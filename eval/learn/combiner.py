@@ -106,7 +106,7 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
     if request.remembers:
         parts, grouped = folds_of(queries, request.folds, seed), False
     values = {kind: np.zeros(queries) for kind in KINDS}
-    with closing(progress("training", "models", 0)) as bar:
+    with closing(progress("training", "model", None)) as bar:
         for part in parts:
             others = np.setdiff1d(np.arange(queries), part)
             learned = learn([read[row] for row in others.tolist()], judged.qrels, request, bar)

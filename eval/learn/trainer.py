@@ -282,7 +282,7 @@ def _steps_shown(progress: Progress) -> Any:
 
     class StepsShown(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            self._bar = progress("training", "steps", state.max_steps)
+            self._bar = progress("training", "step", state.max_steps)
             self._bar.update(state.global_step)
             self._began, self._first = monotonic(), state.global_step
 

@@ -95,7 +95,7 @@ def tune(
     evaluator = SettingEvaluator(
         index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure]))
     )
-    with closing(progress("tuning", "settings", 0)) as bar:
+    with closing(progress("tuning", "setting", None)) as bar:
         choose = _chooser(evaluator, default, index, bar)
         parts = folds_of(queries, folds, seed)
         chosen = [choose(np.setdiff1d(np.arange(queries), part)) for part in parts]

@@ -103,7 +103,7 @@ def with_evidence(
 ) -> Iterator[tuple[SearchQuery, list[Hit], list[Evidence]]]:
     """Yield the queries in their order, each with its hits and what is stored of them."""
     queries = iter(asked)
-    with closing(progress("reading hits", "queries", len(asked))) as bar:
+    with closing(progress("reading hits", "query", len(asked))) as bar:
         for chunk in search_all(index, asked, search):
             ranked = [(query, done.ranking) for query, done in zip(islice(queries, len(chunk)), chunk, strict=True)]
             texts = [(query.text, hits) for query, hits in ranked]

@@ -73,7 +73,9 @@ def _register_score(commands: Subparsers) -> None:
         help=f"{_takers('max_evidence')}: how many sentences count (default: 5)",
     )
     parser.add_argument(
-        "--measures", metavar="LIST", help="names of ir-measures, such as AP,P@5 (default: those of the task)"
+        "--measures",
+        metavar="LIST",
+        help="names of ir-measures or trec_eval, as AP,P@5 or map,P_5 (default: the task's)",
     )
     parser.add_argument(
         "--ignore-identical-ids",
@@ -94,7 +96,10 @@ def _register_compare(commands: Subparsers) -> None:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the runs, the baseline first")
     parser.add_argument("--qrels", nargs=1, type=Path, required=True, metavar="FILE", help="the judgements")
     parser.add_argument(
-        "--measures", default=_COMPARED, metavar="LIST", help=f"names of ir-measures (default: {_COMPARED})"
+        "--measures",
+        default=_COMPARED,
+        metavar="LIST",
+        help=f"names of ir-measures or trec_eval (default: {_COMPARED})",
     )
     parser.add_argument(
         "--task",

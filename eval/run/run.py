@@ -126,7 +126,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
         packing(file) if is_packed(request.output) else nullcontext(file) as run_file,
     ):
         run_file.write(head.encode("utf-8"))
-        with closing(progress("searching", "queries", len(asked))) as bar:
+        with closing(progress("searching", "query", len(asked))) as bar:
             for answered in _answered(request, index, asked):
                 run_file.write(answered.lines)
                 digest.update(answered.lines)

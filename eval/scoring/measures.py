@@ -80,7 +80,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def named(text: str) -> list[str]:
-    """Split a list of measures, ``AP,P@10``, and give each the name that ir-measures gives it.
+    """Split a list of measures, ``AP,P@10`` or ``map,P_10``, and give each the name that ir-measures gives it.
 
     Raises QueryError if a measure is unknown or is none of trec_eval's.
     """
@@ -164,7 +164,7 @@ def _parsed(name: str) -> _Measure:
     from ir_measures import RR, parse_measure, pytrec_eval
 
     try:
-        measure = parse_measure(name)
+        measure = _of_trec_eval(name) or parse_measure(name)
         measure.validate_params()
         cutoff = int(measure["cutoff"]) if measure.NAME == "RR" and "cutoff" in measure.params else 0
         others = {key: value for key, value in measure.params.items() if key != "cutoff"}
@@ -180,6 +180,17 @@ def _parsed(name: str) -> _Measure:
         if not 1 <= measure.params.get(part, 1) <= most:
             raise QueryError(f"measure {name!r}: {part} is not between 1 and {most:,}")
     return _Measure(str(measure), computed, cutoff)
+
+
+def _of_trec_eval(name: str) -> Any:
+    """Return the measure that trec_eval calls so, ``ndcg_cut_10``; None if it calls none so, or several."""
+    from ir_measures import parse_trec_measure
+
+    try:
+        measures = parse_trec_measure(name)
+    except ValueError:
+        return None
+    return measures[0] if len(measures) == 1 else None
 
 
 def _sensible(measure: Any) -> bool:

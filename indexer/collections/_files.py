@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import stat
 import zlib
@@ -114,10 +115,10 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open ``path`` for reading, unpacking gzip, which is known by its first bytes.
+    """Open ``path`` for reading, unpacking gzip, which is known by its first bytes; of a workbook, its first table.
 
     Raises BadFileError if the file cannot be opened, is packed in another way, or says .gz and is not, and turns
-    what goes wrong while it is read into BadFileError too.
+    what goes wrong while it is read into BadFileError too; SourceError if a workbook cannot be read.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is refused without waiting for it
@@ -125,6 +126,11 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise BadFileError(path, "is not a regular file; write it to one first")
             head = raw.peek(1)
+            if _is_workbook(head):
+                from ._office import first_table
+
+                yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path)))))
+                return
             if head.startswith(MAGIC):
                 with Unpacked(raw, "collection", partial(BadFileError, path)) as unpacked:
                     yield cast(BinaryIO, unpacked)
@@ -141,6 +147,10 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         raise BadFileError(path, "there is no such file") from None
     except OSError as error:
         raise BadFileError(path, f"cannot be read: {error.strerror or error}") from None
+
+
+def _is_workbook(head: bytes) -> bool:
+    return head.startswith(b"PK") and shape_of_start(head).content.endswith(("(.xlsx)", "(.ods)"))
 
 
 def _refuse_packed(path: Path, head: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Tables of records, whatever kind of file holds them: CSV, TSV, JSON lines, Parquet or a pandas pickle.
+"""Tables of records, whatever kind of file holds them: CSV, TSV, a workbook, JSON lines, Parquet or a pandas pickle.
 
 Also what a file is if it is no such table, and which command reads it.
 """
@@ -28,8 +28,9 @@ from . import ReadOptions, kinds, reader
 from ._documents import Names, columns_of
 from ._files import open_bytes, read_bytes
 from ._lines import read_lines, read_objects
+from ._office import SHEETS, sheet_note
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
+SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
 NOT_JSON_LINES = (*TABLES, "HTML", "XML")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
@@ -100,7 +101,8 @@ def refuse_binary(path: Path, shape: TableShape) -> None:
     """Raise SourceError if a file is known not to be text: a workbook, a PDF."""
     if shape.form == "binary" and shape.content:
         what = shape.sentence if shape.content.startswith("text") else f"{shape.sentence}, not text"
-        raise SourceError(what, place=path, remedy=shape.remedy)
+        pages = "read it with factseek index webpages" if shape.content == "a PDF" else ""
+        raise SourceError(what, place=path, remedy=pages or shape.remedy)
 
 
 def remedy_for(shape: TableShape) -> str:
@@ -144,7 +146,12 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
 
 
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
-    """Return what a table that is not UTF-8 is probably encoded in, and note it; ``""`` if nobody can tell."""
+    """Return what a table that is not UTF-8 is probably encoded in, and note it; ``""`` if nobody can tell.
+
+    Of a workbook, note which sheet is read.
+    """
+    if path.suffix.lower() in SHEETS and (note := sheet_note(path)):
+        options.note(f"{path}: {note}")
     if shape_of_start(start).encoding or sum(byte > 0x7F for byte in start) < _ENOUGH_LETTERS:
         return ""
     from charset_normalizer import from_bytes
@@ -316,7 +323,7 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     makes_ids = False
     match suffix.lower():
-        case ".csv" | ".tsv":
+        case ".csv" | ".tsv" | ".xlsx" | ".ods":
             yield from _delimited(path, options, columns)
             return
         case ".jsonl" | ".ndjson":
@@ -395,7 +402,8 @@ def _delimited(path: Path, options: ReadOptions, columns: Columns) -> Iterator[t
     encoding = guessed_encoding(path, start, options)
     first = first_cells(shape, encoding)
     there = columns.of([cell.strip() for cell in first])
-    if shape.delimiter and all(set(fields) & there.keys() for fields in columns.required):
+    named = all(set(fields) & there.keys() for fields in columns.required)
+    if shape.delimiter and (named or is_quoted(start, shape.delimiter)):
         delimiter = shape.delimiter
     elif shape.form in ("JSON", "JSON lines", "HTML", "XML"):
         raise SourceError(f"{shape.sentence}, not a table", place=path, remedy="give it the ending of what it is")

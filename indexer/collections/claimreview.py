@@ -20,6 +20,7 @@ from ._documents import MAX_DOCID_BYTES, make_record, names_of_any_table, text_l
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_json
 from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parsed, scripts
+from ._office import SHEETS, installed
 from ._pages import PageTooLargeError, binary_kind, check_attributes, decode
 from ._reviews import DOCID, docid_in, fields_of, metadata_of
 from ._tables import Columns, read_json_lines, read_rows
@@ -28,6 +29,7 @@ SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commo
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+FILTER_FIELDS = ("verdict", "rating")
 FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"claimreviewed"})),
     ("commas", frozenset({"claimreviewed"})),
@@ -79,7 +81,9 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     Raises SourceError if a source cannot be read.
     """
     docids = _Docids()
-    for path in expand(sources, (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv"), options):
+    for path in expand(
+        sources, (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv", *installed(*SHEETS)), options
+    ):
         for review in _reviews(path, options):
             if record := _record(review, docids, options):
                 yield record

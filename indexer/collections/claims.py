@@ -14,12 +14,14 @@ from . import Files, ReadOptions, Record, dated
 from ._documents import columns_of, make_record, names_of_any_table
 from ._files import BadFileError, expand
 from ._lines import read_json
+from ._office import SHEETS, installed
 from ._tables import Columns, Row, read_rows, texts_of
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+FILTER_FIELDS = ("rating", "label", "verdict")
 FILES: tuple[Files, ...] = (
     ("tabs", frozenset({"vclaim"})),
     ("commas", frozenset({"vclaim"})),
@@ -47,7 +49,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
     Raises SourceError if a file cannot be read, or if a table has no column for the claim.
     """
-    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json"), options):
+    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json", *installed(*SHEETS)), options):
         if path.name.lower().removesuffix(".gz").endswith(".json"):
             rows = _json_rows(path, options)
         else:

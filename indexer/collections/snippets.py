@@ -20,6 +20,7 @@ from . import Files, ReadOptions, Record, dated
 from ._documents import checkthat_ids, columns_of, make_record, named_fields, names_of_any_table, plain_name
 from ._files import expand
 from ._lines import json_name, parse_json_object, read_lines
+from ._office import SHEETS, installed
 from ._tables import (
     Columns,
     content_id,
@@ -77,7 +78,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
     Raises SourceError if a source cannot be read or its columns cannot be told.
     """
-    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json"), options):
+    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json", *installed(*SHEETS)), options):
         yield from _read_file(path, options)
 
 

@@ -1,4 +1,4 @@
-"""Web pages: folders of HTML and text files, WARC and ARC archives; their main content, without menus and banners.
+"""Web pages: folders of HTML, PDF and text files, WARC and ARC archives; their main content, without menus and banners.
 
 The docid of a file is its name without the ending; where names repeat, its path below the folder that was named.
 The docid of an archived page is its URL; of later captures with another content ``URL@time`` (fourteen digits).
@@ -19,23 +19,27 @@ from urllib.parse import quote
 
 from ...retrieval.domain import NO_METADATA
 from ...retrieval.records.table_shape import LOOKED_AT, binary_remedy, shape_of_start
+from ...retrieval.search.evidence import PAGE_STARTS
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
 from ._documents import checkthat_ids, make_record, text_language
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_objects
+from ._office import PDF, SHEETS, installed, pdf_text
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
 from ._tables import is_table, kind_for
 
-SUMMARY = "web pages: HTML and text files or folders of them, WARC and ARC archives"
+SUMMARY = "web pages: HTML, PDF and text files or folders of them, WARC and ARC archives"
 SPLIT = True
 SENTENCES = False
 WHOLE_FOLDER = True
 FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 
-_TABLE_ENDINGS = (".tsv", ".csv", ".ndjson", ".parquet", ".pkl")
+_TABLE_ENDINGS = (".tsv", ".csv", *SHEETS, ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
+_SAVED_FROM = re.compile(r"<!--\s*saved from url=\(\d+\)\s*(https?://[^\s<>]+?)\s*-->", re.I)
+"""What browsers write at the top of a page that they save."""
 
 
 class _Result(NamedTuple):
@@ -54,7 +58,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """
     claims = [source for source in sources if _is_json(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
-    files = expand(pages, (*_PAGES, *ARCHIVES), options)
+    files = expand(pages, (*_PAGES, *ARCHIVES, *installed(PDF)), options)
     archives = {path for path in files if is_archive(path)}
     results: dict[str, _Result] = {}
     for path in expand(claims, (), options) or [
@@ -114,6 +118,8 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
         return None
+    if content.startswith(b"%PDF"):
+        return _pdf_record(path, docid, result, options)
     if reason := "an empty file" if not content.strip() else binary_kind(content):
         remedy = binary_remedy(reason)
         options.bad_lines.report(place, f"is {reason}, not a web page{f'; {remedy}' if remedy else ''}")
@@ -133,6 +139,17 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
         title = page.title or title
     fields = {"url": url or page.url, "title": title, "topic": topic or checkthat_ids(docid)[0]}
     return _record(page, {**fields, "docid": docid}, place, options)
+
+
+def _pdf_record(path: Path, docid: str, result: _Result, options: ReadOptions) -> Record | None:
+    try:
+        title, text, starts = pdf_text(path)
+    except BadFileError as error:
+        options.bad_lines.report(error.place, error.what)
+        return None
+    fields = {"url": result.url, "title": result.title or title, "topic": result.topic or checkthat_ids(docid)[0]}
+    page = Page(text, title, "", "", "")
+    return _record(page, {**fields, "docid": docid}, str(path), options, {PAGE_STARTS: starts})
 
 
 def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Record]:
@@ -158,9 +175,14 @@ def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Re
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
     """Find the main content of an HTML page, or report or count why there is none and return ``None``."""
-    url, charset, latest = (capture.url, capture.charset, _last_day(capture.moment)) if capture else ("", "", "")
+    text = decode(content, capture.charset if capture else "")
+    if capture:
+        url, latest = capture.url, _last_day(capture.moment)
+    else:
+        saved = _SAVED_FROM.search(text, 0, LOOKED_AT)
+        url, latest = (saved[1] if saved else ""), ""
     try:
-        page = extract(decode(content, charset), url, latest)
+        page = extract(text, url, latest)
     except PageTooLargeError as error:
         options.leave_out(place, str(error))
         return None
@@ -237,8 +259,8 @@ def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
 
 
 def _stem(name: str) -> str:
-    """Return the name of a file without ``.html`` and the like, and without ``.gz``."""
-    return re.sub(r"(?i)\.(?:x?html?|txt)(?:\.gz)?$", "", name) or name
+    """Return the name of a file without ``.html``, ``.pdf`` and the like, and without ``.gz``."""
+    return re.sub(r"(?i)\.(?:x?html?|txt|pdf)(?:\.gz)?$", "", name) or name
 
 
 def _readable(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -30,10 +32,26 @@ def part_answer(part: Part, *, staged: bool) -> RetrieverPart:
     return RetrieverPart(rank=part.rank, score=part.score, gave=gave)
 
 
+PAGE_STARTS = "page_starts"
+"""The metadata of a document with pages: where in its text each of them begins."""
+
+
+def page_at(metadata: Mapping[str, Any], start: int) -> int | msgspec.UnsetType:
+    """Return the page, from 1, on which a passage begins; unset where a document has no pages."""
+    starts = metadata.get(PAGE_STARTS)
+    if not isinstance(starts, list) or not all(isinstance(each, int) for each in starts):
+        return msgspec.UNSET
+    return bisect_right(starts, start) or msgspec.UNSET
+
+
 class PassageAnswer(Answer, kw_only=True):
-    """The best passage; ``start`` and ``end`` are characters of the document's text, highlights of the passage's."""
+    """The best passage; ``start`` and ``end`` are characters of the document's text, highlights of the passage's.
+
+    ``page`` is the page on which it begins, from 1, of a document that has pages.
+    """
 
     number: int
+    page: int | msgspec.UnsetType = msgspec.UNSET
     start: int
     end: int
     text: str

@@ -13,7 +13,7 @@ from ..deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Unbounded
 from ..domain import Document, Hit, Part, Span
 from ..lucene.analysis import Highlighter, highlighter, in_time
 from ..store.documents import Place, Stored
-from .evidence import Copies, Evidence, PassageAnswer, RetrieverPart, part_answer
+from .evidence import Copies, Evidence, PassageAnswer, RetrieverPart, page_at, part_answer
 from .index_state import IndexState
 
 _CHARGED_AT_ONCE = 64 << 10
@@ -87,7 +87,12 @@ class EvidenceReader:
                     limit.memory.spend(WRITTEN * sys.getsizeof(passage.text))
                 passages.append(
                     PassageAnswer(
-                        number=passage.number, start=passage.start, end=passage.end, text=passage.text, highlights=marks
+                        number=passage.number,
+                        page=page_at(hit.metadata, passage.start),
+                        start=passage.start,
+                        end=passage.end,
+                        text=passage.text,
+                        highlights=marks,
                     )
                 )
         return passages
@@ -144,7 +149,14 @@ def _evidence(
         retrievers=by_retrievers,
         stages=by_stages or msgspec.UNSET,
         title=document.title,
-        passage=PassageAnswer(number=span.number, start=span.start, end=span.end, text=text, highlights=marked(text)),
+        passage=PassageAnswer(
+            number=span.number,
+            page=page_at(document.metadata, span.start),
+            start=span.start,
+            end=span.end,
+            text=text,
+            highlights=marked(text),
+        ),
         url=document.url,
         date=document.date,
         language=document.language,

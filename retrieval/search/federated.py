@@ -1,7 +1,8 @@
 """One search over several indexes, whatever their languages and encoders: their rankings become one by rank.
 
 Scores of different indexes cannot be compared, ranks can: a hit is worth the weight of its index, divided by its rank
-there and a constant (reciprocal rank fusion). Documents of two indexes are two documents, whatever their docids.
+there and a constant (reciprocal rank fusion). An index whose first hit does not seem to bear on the query counts half,
+so that its best stands behind the first page of the others. Documents of two indexes are two documents.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 INDEX = "index"
 """The field of a hit of several indexes that says which it is of."""
+
+
+_UNLIKELY = 0.5
+"""What an index counts whose first hit does not seem to bear on the query: it begins behind the others' first page."""
 
 
 class IndexedHit(NamedTuple):
@@ -145,6 +150,9 @@ def answer(
             cut_off.append(name)
     if len(cut_off) == len(indexes):
         raise CutOffError("no index was ready in time; try again")
+    for name, hits_of in rankings.items():
+        if hits_of and not _bears(indexes[name], text, searches[name], hits_of[0]):
+            chosen[name] *= _UNLIKELY
     rrf_k = rrf_k or settings.fusion.rrf_k
     shown, more = page.of(fused(rankings, chosen, rrf_k, page.deepest), indexes)
     retrieved, reading = perf_counter(), again(first.search.limit)
@@ -168,6 +176,13 @@ def answer(
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
     more = more and page.offset + page.k < settings.max_k
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
+
+
+def _bears(index: Index, text: str, search: Search, hit: Hit) -> bool:
+    resolved = index.resolve(search)  # the parts of stages tell nothing
+    scores = {part.retriever: part.score for part in hit.parts if part.retriever in resolved.rankings}
+    scores = scores or {resolved.retriever: hit.score}
+    return index.bears(text, scores, index.word_weights(text, [hit], search)[0])
 
 
 _P = ParamSpec("_P")
@@ -210,13 +225,15 @@ def counts_of_many(
 ) -> CountsOfMany:
     """Count the hits of each index by the values of fields, and of all together; ``index`` is a field, too.
 
-    Values are added up from the thousand most frequent of each index.
-    Raises QueryError, naming the index, if one has no such field.
+    Values are added up from the thousand most frequent of each index that has the field.
+    Raises QueryError, naming the index, if none has such a field.
     """
     totals: dict[str, Total] = {}
     each: dict[str, dict[str, FacetCounts]] = {}
-    wanted = {field: MOST_VALUES for field in fields if field != INDEX}
+    declared = {field for index in indexes.values() for field in index.info.filter_fields}
     for name, index in indexes.items():
+        lacking = declared.difference(index.info.filter_fields)
+        wanted = {field: MOST_VALUES for field in fields if field != INDEX and field not in lacking}
         totals[name] = _of_index(name, index.count, query, searches[name])
         each[name] = dict(_of_index(name, index.facets, query, wanted, searches[name]))
     chosen = {field: {value for search in searches.values() for value in _admitted(search, field)} for field in fields}
@@ -308,9 +325,10 @@ def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[s
     if field == INDEX:
         return FacetCounts(_in_order({name: total.hits for name, total in totals.items()}), 0, 0)
     values: Counter[str] = Counter()
-    for facets in each.values():
-        values.update(dict(facets[field].values))
-    more, missing = (sum(getattr(facets[field], name) for facets in each.values()) for name in ("more", "missing"))
+    having = [facets[field] for facets in each.values() if field in facets]
+    for facet in having:
+        values.update(dict(facet.values))
+    more, missing = (sum(getattr(facet, name) for facet in having) for name in ("more", "missing"))
     return FacetCounts(_in_order(values), more, missing)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import pstdev
@@ -19,6 +19,7 @@ from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage,
 from ..encoders.runtime import SharedEncoders
 from ..filters import refuse_texts
 from ..lucene.analysis import TermCache
+from ..lucene.spelling import words_in
 from ..records.runs import best_documents
 from ..store.manifest import VECTORS
 from .answer import Answer, Question, answer
@@ -35,8 +36,14 @@ from .snapshot import IndexEncoders
 from .staged import StagedSearch
 
 _WORD = re.compile(r"\w")
+_SMALL = 2
+"""Letters of a word that says little."""
+_ENOUGH = 8
+"""Words of a long text half of which are enough."""
 _CLEARLY = 3
 """Standard deviations of the cosines of made-up queries above the floor, from which on a passage is near."""
+_NEARER = 0.15
+"""The least part of the way from the floor to the same words: few short texts are all far from made-up queries."""
 
 
 def open_index(
@@ -211,10 +218,22 @@ class Index:
                 hit.weak = True
         return hits
 
-    def comes_near(self, hit: Evidence) -> bool:
-        """Return whether a ranking by meaning has a hit clearly nearer than passages come to made-up words."""
-        views = {name: self._vectors_alone(name) for name in hit.retrievers}
-        return any(part.score >= self._floor(view)[1] for name, part in hit.retrievers.items() if (view := views[name]))
+    def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:
+        """Return whether a hit seems to bear on a text, by its score in each ranking and the words that it holds.
+
+        It does if it is clearly nearer by its meaning than passages come to made-up words, or holds half of the words.
+        Of an index without vectors nobody can tell: each hit does.
+        """
+        if not self.resolve().encodes:
+            return True
+        views = {name: self._vectors_alone(name) for name in scores}
+        if any(score >= self._floor(view)[1] for name, score in scores.items() if (view := views[name])):
+            return True
+        asked, held = (
+            [word for word in {word.lower() for word in some} if len(word) > _SMALL or word.isdigit()]
+            for some in (words_in(text), words)
+        )
+        return bool(held) and len(held) >= min(len(asked), _ENOUGH) / 2
 
     def _floor(self, view: str) -> tuple[float, float]:
         """Return two cosines of a view of vectors.
@@ -224,7 +243,8 @@ class Index:
         if view not in self._floors:
             by_chance = self._state.noise_similarities(view)
             floor = noise_threshold(by_chance)
-            self._floors[view] = floor, floor + _CLEARLY * (pstdev(by_chance) if by_chance else 0.0)
+            spread = pstdev(by_chance) if by_chance else 0.0
+            self._floors[view] = floor, floor + max(_CLEARLY * spread, _NEARER * (1 - floor))
         return self._floors[view]
 
     def _vectors_alone(self, ranking: str) -> str:

@@ -11,7 +11,8 @@ from ..config import BM25Settings, Config, FusionSettings
 from ..deadline import Deadline
 from ..domain import DocumentQuery, Filter
 from ..errors import PartMissingError
-from ..store.manifest import VECTORS, EncoderInfo, Manifest
+from ..store.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
+from ..terminal import counted
 from ..text import PROFILES, has_words
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Search(NamedTuple):
 
 
 DEFAULT_SEARCH = Search()
+MOST_SOURCES = 10
+"""Of the sources of a segment, so many are named in a description."""
 
 
 class ResolvedSearch(NamedTuple):
@@ -92,6 +95,11 @@ class IndexInfo:
     place: Path
     published: Manifest
     retrievers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Describe the index in a line for each thing, as ``factseek info`` does, with its retrievers."""
+        lines = [*description(self.place, self.published), ("retrievers", ", ".join(self.retrievers))]
+        return "\n".join(f"{name:15} {value}" for name, value in (*lines, *segments(self.published)))
 
     @property
     def name(self) -> str:
@@ -142,6 +150,34 @@ class IndexInfo:
     def kinds_of_sentences(self) -> frozenset[str]:
         """The kinds of source whose passages are sentences."""
         return frozenset(segment.kind for segment in self.published.segments if segment.of_sentences)
+
+
+def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
+    """Return what is said of an index as a whole: names and values."""
+    encoder = manifest.encoder
+    bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
+    vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
+    return [
+        ("index", f"{index} ({manifest.id})"),
+        ("documents", f"{manifest.documents:,} in {counted(manifest.passages, 'passage')}, {bytes_ / 1e6:.1f} MB"),
+        ("language", f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)"),
+        ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses its own settings"),
+        ("vectors", vectors),
+        ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
+    ]
+
+
+def segments(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return what is said of each segment of an index: its name and what it holds."""
+    return [(f"segment {segment.name}", _described(segment)) for segment in manifest.segments]
+
+
+def _described(segment: SegmentInfo) -> str:
+    names = [source.name for source in segment.sources]
+    shown = ", ".join(names[:MOST_SOURCES]) + (f" and {len(names) - MOST_SOURCES} more" if names[MOST_SOURCES:] else "")
+    deleted = f", {len(segment.deleted)} of them deleted" if segment.deleted else ""
+    kind = segment.kind.removesuffix("s") if segment.documents == 1 else segment.kind
+    return f"{segment.documents} {kind} from {shown}{deleted}"
 
 
 class Footprint(NamedTuple):

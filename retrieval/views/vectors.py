@@ -91,7 +91,7 @@ class VectorsView(View):
         self.prepare(tools)
         path, dimension = segment.folder / self._files.vectors, self.encoder.dimension
         done = whole_rows(path, dimension)
-        with closing(segment.documents()) as documents, closing(bar("encoding", "passages", segment.passages)) as left:
+        with closing(segment.documents()) as documents, closing(bar("encoding", "passage", segment.passages)) as left:
             left.update(done)
 
             def chunks() -> Iterator[NDArray[np.float32]]:

@@ -156,7 +156,7 @@ def document(name: str, docid: str) -> Response:
     served = index_named(name)
     index = served.index
     body = document_answer(charged_document(index, docid))
-    passages = [passage_place(passage) for passage in index.passages(docid)]
+    passages = [passage_place(passage, body.metadata) for passage in index.passages(docid)]
     answer = DocumentWithPassages(
         request_id=g.request_id,
         index=name,

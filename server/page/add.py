@@ -1,4 +1,4 @@
-"""The tab Add: a text, a saved web page or an upload becomes a document, after a look at what was taken from it."""
+"""The tab Add: a text or a saved page becomes a document, a table or a PDF several, after a look at what was taken."""
 
 from __future__ import annotations
 
@@ -6,25 +6,35 @@ import hashlib
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic, sleep
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 from flask import request, url_for
+from werkzeug.datastructures import FileStorage
 
-from ...indexer.collections import ReadOptions, webpages
-from ...indexer.document_line import unread_date
+from ...indexer.collections import ReadOptions, reader, webpages
+from ...indexer.collections._office import PDF, SHEETS
+from ...indexer.collections._tables import kind_for, start_of
+from ...indexer.document_line import exported, unread_date
 from ...indexer.passages import split
+from ...indexer.queue import Job, Queue
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.records.table_shape import shape_of_start
 from ..auth import check_key
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
-from ..writing import ConditionError, document_at, perform, put_change, writable
+from ..writing import ConditionError, document_at, folder_of, hand_over, perform, put_change, writable
 from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 
+_TABLES = ("snippets", "claims", "claimreview", "webpages")
+_SEVERAL = (".csv", ".tsv", *SHEETS, PDF)
+"""The endings of files of which several documents may be made, or one with pages."""
+_LOOK_EVERY = 0.1
 _UNFIT = re.compile(r"[\W_]+")
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
@@ -36,7 +46,10 @@ class ForeignFormError(RefusedError):
 
 
 class AddState(RequestFields):
-    """What the form holds: a document, HTML of one, what is to be done, and the claim that goes along."""
+    """What the form holds: a document, HTML of one, what is to be done, and the claim that goes along.
+
+    ``rows`` holds the documents of a table or a PDF as a JSON list, ``column`` names the column of their text.
+    """
 
     docid: str = ""
     title: str = ""
@@ -49,6 +62,8 @@ class AddState(RequestFields):
     topic: str = ""
     replace: Literal["", "yes"] = ""
     claim: str = ""
+    column: str = ""
+    rows: str = ""
     act: Literal["", "preview", "add"] = ""
     index: IndexNames = msgspec.field(default_factory=list)
     lang: Language = ""
@@ -67,12 +82,7 @@ def add_page() -> tuple[str, int]:
         served = chosen_indexes(PageState(index=asked.index[:1]))[0]
         if request.method == "POST":
             _check_origin()
-            _extract(asked, writable(served.name))
-            if asked.act == "add":
-                _add(asked, served)
-                shown["added"] = url_for("page.document_page", name=served.name, docid=asked.docid)
-            else:
-                shown["preview"] = _preview(asked)
+            shown = _posted(asked, writable(served.name))
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
         status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
@@ -88,6 +98,64 @@ def add_page() -> tuple[str, int]:
         most=settings.max_body_bytes,
         **shown,
     )
+
+
+def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
+    """Do what a form asks; return what is shown of it."""
+    file = file_of("file")
+    if file and (file.filename or "").lower().endswith(_SEVERAL):
+        documents, notes = _read_several(file, asked, served)
+        return {"documents": documents, "notes": notes}
+    if asked.rows:
+        return {"job": _add_several(asked, served)}
+    _extract(asked, served)
+    if asked.act != "add":
+        return {"preview": _preview(asked)}
+    _add(asked, served)
+    return {"added": url_for("page.document_page", name=served.name, docid=asked.docid)}
+
+
+def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tuple[list[Document], list[str]]:
+    """Return the documents of a table or a PDF, which the form then holds, and what was guessed of them.
+
+    Raises BadInput if they cannot be read, are none, or are too many for a form.
+    """
+    name = Path(file.filename or "").name
+    options = ReadOptions(
+        language=served.index.info.language, columns={"text": asked.column} if asked.column.strip() else {}
+    )
+    with TemporaryDirectory(prefix="factseek-") as folder:
+        path = Path(folder, name)
+        file.save(path)
+        try:
+            kind = "webpages" if name.lower().endswith(PDF) else kind_for(shape_of_start(start_of(path)))
+            read = reader(kind if kind in _TABLES else "snippets").read
+            documents = [record.document for record in read([path], options)]
+        except SourceError as error:
+            raise BadInput("file", error.line.removeprefix(f"{folder}/")) from None
+    settings = registry().config.server
+    asked.rows = f"[{','.join(map(exported, documents))}]"
+    if not documents or len(documents) > settings.max_bulk or len(asked.rows) > settings.max_body_bytes:
+        reason = "is too large for a form; read it with factseek index" if documents else "holds nothing to add"
+        asked.rows = ""
+        raise BadInput("file", f"{name[:80]} {reason}")
+    return documents, [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
+
+
+def _add_several(asked: AddState, served: ServedIndex) -> Job:
+    """Add the documents that the form holds; return what became of them, or is still to be done."""
+    try:
+        rows = msgspec.json.decode(asked.rows, type=list[msgspec.Raw])
+    except msgspec.DecodeError:
+        raise BadInput("rows", "the form is damaged; choose the file again") from None
+    job = hand_over(served, "update", [bytes(row) for row in rows])
+    until = monotonic() + registry().config.server.write_seconds
+    with Queue(folder_of(served), to_read=True) as queue:
+        while job.state in ("queued", "running") and monotonic() < until:
+            sleep(_LOOK_EVERY)
+            job = queue.job(job.id) or job
+    registry().refresh(served.name)
+    return job
 
 
 def _check_origin() -> None:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from msgspec import UNSET, UnsetType
+
 from ...retrieval.domain import Document, Passage
-from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.evidence import Evidence, page_at
 from ...retrieval.search.listings import citation
 from ...retrieval.text import Piece, pieces_of
 
@@ -32,11 +34,15 @@ class Review(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A stretch of a document's text, line by line; ``number`` is the passage that begins there, if one does."""
+    """A stretch of a document's text, line by line; ``number`` is the passage that begins there, if one does.
+
+    ``page`` is the page on which it begins, of a document that has pages.
+    """
 
     number: int | None
     lines: list[list[Piece]]
     chosen: bool
+    page: int | UnsetType = UNSET
 
     @property
     def marked(self) -> bool:
@@ -130,5 +136,6 @@ def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, 
         texts = [line for line in document.text[start:end].splitlines() if line.strip()]
         lines = [pieces_of(line, mark(line), 0, len(line)) for line in texts]
         if lines:
-            cut.append(Block(numbers.get(start), lines, picked is not None and picked.start <= start < picked.end))
+            is_chosen = picked is not None and picked.start <= start < picked.end
+            cut.append(Block(numbers.get(start), lines, is_chosen, page_at(document.metadata, start)))
     return cut

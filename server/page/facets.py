@@ -82,9 +82,8 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
         ]
         matching = (search for search in by_each if index.count(asked.text, search).matching)
         searches[asked.served.name] = next(matching, by_each[0])
-    own = [index.info.filter_fields for index in indexes.values()]
-    shared = [field for field in own[0] if all(field in fields for fields in own)]
-    counts = counts_of_many(indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *shared), MOST_VALUES))
+    own = dict.fromkeys(field for index in indexes.values() for field in index.info.filter_fields)
+    counts = counts_of_many(indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES))
     boxes = []
     for field, facet in counts.facets.items():
         entries = [

@@ -17,7 +17,7 @@ from ..memory import answer_memory
 from ..runtime import ServedIndex, index_named, registry
 from ..search import TimedOutError, limit_of
 from .i18n import LANGUAGES, asked_values, speech
-from .rankings import kinds_of
+from .rankings import shared_kinds
 from .state import LONGEST_ADDRESS, PageState
 
 blueprint = Blueprint("page", __name__)
@@ -91,7 +91,7 @@ def box_of(state: PageState) -> dict[str, Any]:
         "state": state,
         "indexes": indexes,
         "chosen": [served.name for served in chosen],
-        "kinds": kinds_of(chosen[0]) if len(chosen) == 1 else {},
+        "kinds": shared_kinds(chosen) if chosen else {},
         "folding": any(served.index.info.published.has_signatures for served in chosen),
         "stage_choices": choices,
     }

@@ -16,7 +16,7 @@ from ...retrieval import retrievers, stages
 from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Hit, Part
 from ...retrieval.errors import FactseekError
-from ...retrieval.lucene.spelling import words_in
+from ...retrieval.filters import FIELDS
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.search.answer import Question, Took
 from ...retrieval.search.evidence import Evidence
@@ -33,8 +33,6 @@ MANY = "many"
 """The name of the one ranking over several indexes."""
 _WORDS = 8
 """Words of a hit that are shown, heaviest first."""
-_SMALL = 2
-"""Letters of a word that says little."""
 
 
 class IndexSearch(NamedTuple):
@@ -117,8 +115,11 @@ def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearc
     if state.like and (state.query or len(served) > 1):
         reason = "more like a document is asked of one index, without a query; leave out the other"
         raise BadInput("like", reason)
+    fields = {pair.partition("=")[0] for pair in state.filter} - set(FIELDS)
+    # An index without a field holds nothing that a filter by it admits.
+    fitting = [one for one in served if fields.issubset(one.index.info.filter_fields)]
     asked = []
-    for one in served:
+    for one in fitting or served:
         search = search_of(state.options(one.index), one.index, k_name="hits", offset=state.offset)
         question = Question(
             query=state.query, search=search, like=state.like, syntax=state.syntax, undated=state.undated == KEEP
@@ -148,15 +149,15 @@ def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
     )
 
 
-def rankings(asked: IndexSearch) -> list[ShownRanking]:
-    """Return all rankings of an index in the order of their columns; one that took too long is not ready.
+def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
+    """Return all rankings that the indexes share, in the order of their columns; one that took too long is not ready.
 
     Raises TimedOutError if none was ready in time.
     """
     each = []
-    for name in kinds_of(asked.served):
+    for name in shared_kinds([part.served for part in asked]):
         try:
-            each.append(ranking(asked, name))
+            each.append(ranking(asked[0], name) if len(asked) == 1 else ranking_of_many(asked, name))
         except TimedOutError:
             each.append(ShownRanking(name, [], [], None, ready=False))
     if not any(part.ready for part in each):
@@ -164,11 +165,20 @@ def rankings(asked: IndexSearch) -> list[ShownRanking]:
     return each
 
 
-def ranking_of_many(asked: Sequence[IndexSearch]) -> ShownRanking:
+def ranking_of_many(asked: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
     """Return one ranking over several indexes, fused by rank; each hit says its index, and stands in it for a reason.
 
+    Each index answers by its default retriever unless one is named.
     Raises BadInput if an index cannot answer, TimedOutError if none was ready in time.
     """
+    if retriever:
+        asked = [
+            part._replace(
+                search=part.search._replace(retriever=retriever),
+                question=replace(part.question, search=part.question.search._replace(retriever=retriever)),
+            )
+            for part in asked
+        ]
     indexes = {part.served.name: part.served.index for part in asked}
     result = answer_of_many(indexes, {part.served.name: part.question for part in asked}, dict.fromkeys(indexes, 1.0))
     limit, why, text_of = limit_of(), {}, {part.served.name: part.text for part in asked}
@@ -179,7 +189,7 @@ def ranking_of_many(asked: Sequence[IndexSearch]) -> ShownRanking:
         why[part.served.name] = iter(reasons(part.served.index, part.text, alone, hits, limit, ranks=ranks))
     in_order = [next(why[of.name]) for of in result.ranked]
     return ShownRanking(
-        MANY,
+        retriever or MANY,
         result.hits,
         in_order,
         result.took,
@@ -195,14 +205,8 @@ def ranking_of_many(asked: Sequence[IndexSearch]) -> ShownRanking:
 
 
 def _bears(index: Index, text: str, hit: Evidence, reason: Reason) -> bool:
-    """Return whether a hit is near the claim by its meaning, or holds half of its words; one without vectors does."""
-    if not index.resolve().encodes or index.comes_near(hit):
-        return True
-    words, held = (
-        [word for word in some if len(word) > _SMALL or word.isdigit()]
-        for some in (set(words_in(text.lower())), {word.lower() for word, _ in reason.words})
-    )
-    return bool(held) and len(held) >= min(len(words), _WORDS) / 2
+    scores = {name: part.score for name, part in hit.retrievers.items()}
+    return index.bears(text, scores, [word for word, _ in reason.words])
 
 
 def _note(asked: IndexSearch) -> str:
@@ -261,6 +265,11 @@ def labels_of(retriever: str) -> tuple[str, str]:
     except FactseekError:
         return retriever, ""
     return kind.LABEL, kind.HELP
+
+
+def shared_kinds(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
+    """Return the rankings that all of these indexes have, in the order of their columns."""
+    return {name: kind for name, kind in kinds_of(served[0]).items() if all(name in one.retrievers for one in served)}
 
 
 def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:

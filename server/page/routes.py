@@ -157,8 +157,7 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     """
     asked = asked_of(served, state)
     several, after = len(asked) > 1, state.offset + asked[0].size
-    one = rankings if state.view == SIDE else lambda asked: [ranking(asked)]
-    shown = [ranking_of_many(asked)] if several else one(asked[0])
+    shown = rankings(asked) if state.view == SIDE else [ranking_of_many(asked) if several else ranking(asked[0])]
     # No index answers a page that ends below its last hit.
     reached = all(after + part.size <= part.served.index.settings.search.max_k for part in asked)
     total, boxes = facets_of(asked, state)
@@ -194,11 +193,11 @@ def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
 
 
 def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[Column]:
-    ranks: dict[str, dict[str, int]] = {}
+    ranks: dict[str, dict[tuple[object, str], int]] = {}
     for ranked in shown:
         of_column = ranks[ranked.name] = {}
         for hit in ranked.hits:
-            of_column.setdefault(hit.docid, hit.rank)  # that of its best passage
+            of_column.setdefault((hit.index, hit.docid), hit.rank)  # that of its best passage
     by_name = {part.served.name: part.served for part in asked}
     longest = LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT
     columns: list[Column] = []
@@ -206,7 +205,8 @@ def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[Sho
         others = [(name, of_column) for name, of_column in ranks.items() if name != ranked.name]
         cards = []
         for hit, reason in zip(ranked.hits, ranked.reasons, strict=True):
-            places = {name: of_column[hit.docid] for name, of_column in others if hit.docid in of_column}
+            place = hit.index, hit.docid
+            places = {name: of_column[place] for name, of_column in others if place in of_column}
             served = by_name.get(hit.index or "", asked[0].served)
             pieces = excerpt(hit.passage.text, hit.passage.highlights, longest)
             cards.append(_card(served, hit, state, anchor=f"{ranked.name}-{hit.rank}", pieces=pieces, places=places,

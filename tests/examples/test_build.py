@@ -22,5 +22,5 @@ def test_what_is_current_is_left_alone_and_a_damaged_ranker_made_again(root: Pat
     before = ranker.read_bytes()
     assert build(root, indexes) == ""
     ranker.write_bytes(before[:-1])
-    assert build(root, indexes) == "step 4 of 4: learn which tweets are worth checking\n"
+    assert build(root, indexes) == "step 5 of 5: learn which tweets are worth checking\n"
     assert ranker.read_bytes() == before

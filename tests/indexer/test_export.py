@@ -62,7 +62,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     index, output = str(tmp_path / "index"), str(tmp_path / "out.jsonl")
     assert commands.main(["export", "--index", index, "--output", output]) == 0
     assert capsys.readouterr().out == f"{output}: 25 documents\n"
-    assert commands.main(["export", "--index", index]) == 0
+    assert commands.main(["export", "--index", index, "--output", "-"]) == 0
     assert capsys.readouterr().out == Path(output).read_text("utf-8")
     assert commands.main(["delete", "--index", index, "--filter", "topic=T1"]) == 0
     assert capsys.readouterr().out == f"{index}: deleted 12 documents\n"

@@ -110,7 +110,7 @@ def test_arguments_that_make_no_sense(capsys: pytest.CaptureFixture[str], argume
 
 def test_a_line_every_ten_seconds() -> None:
     now, lines = [100.0], list[str]()
-    progress = Lines("encoding", "passages", 12_000, clock=lambda: now[0], write=lines.append)
+    progress = Lines("encoding", "passage", 12_000, clock=lambda: now[0], write=lines.append)
     for second in range(1, 26):
         now[0] = 100.0 + second
         progress.update(400)
@@ -121,9 +121,17 @@ def test_a_line_every_ten_seconds() -> None:
     ]
 
 
+def test_one_is_counted_as_one() -> None:
+    now, lines = [0.0], list[str]()
+    progress = Lines("tuning", "setting", 2, clock=lambda: now[0], write=lines.append)
+    now[0] = 10.0
+    progress.update()
+    assert lines == ["tuning: 1 of 2 settings in 10 s\n"]
+
+
 def test_a_log_gets_lines_and_a_terminal_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(bar("reading", "documents", 3), Lines)
+    assert isinstance(bar("reading", "document", 3), Lines)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    running = bar("reading", "documents", 3)
+    running = bar("reading", "document", 3)
     running.close()
     assert not isinstance(running, Lines)

@@ -66,6 +66,13 @@ def test_one_ranking_over_http(client: FlaskClient) -> None:
         assert client.post("/v1/search", json={**body, "k": k}).json["hits"] == answer["hits"][:k]
 
 
+def test_an_index_whose_first_hit_does_not_bear_on_the_query_counts_half(client: FlaskClient) -> None:
+    for query, weights in (("نهر النيل", [0.5, 1]), ("measles vaccine", [1, 1])):
+        answer = client.post("/v1/search", json={"query": query, "k": 3, "collapse": "near"}).json
+        assert [answer["indexes"][name]["weight"] for name in ("english", "arabic")] == weights
+        assert answer["hits"][0]["index"] == ("arabic" if weights[0] < 1 else "english")
+
+
 @pytest.mark.parametrize(
     ("body", "status", "detail"),
     [

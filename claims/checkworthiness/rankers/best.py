@@ -187,7 +187,7 @@ def _tried(among: Mapping[str, _Population], config: Config, progress: Progress)
     names = config.claims.best.members
     asked = {where: [name for name in names if applies(name, own.statements, config)] for where, own in among.items()}
     tried: dict[str, dict[str, _Trial]] = {where: {} for where in among}
-    with closing(progress("learning", "members", sum(map(len, asked.values())))) as bar:
+    with closing(progress("learning", "member", sum(map(len, asked.values())))) as bar:
         for where, own in among.items():
             for name in asked[where]:
                 tried[where][name] = _trial(name, own, config)

@@ -156,7 +156,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     parts = _folds(statements, known, config)
     examples = Examples(reading.rows(statements), labels, numbered(languages, known))
     networks, scores = [], np.zeros(len(statements))
-    with closing(progress("training", "networks", int(parts.max()) + 1)) as bar:
+    with closing(progress("training", "network", int(parts.max()) + 1)) as bar:
         for fold in range(int(parts.max()) + 1):
             held = np.flatnonzero(parts == fold)
             rest = examples.taken(np.flatnonzero(parts != fold))

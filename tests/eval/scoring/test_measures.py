@@ -149,3 +149,10 @@ def test_judgements_that_are_all_negative_come_to_an_end(root):
         [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, timeout=120, check=True
     )
     assert done.stdout.splitlines()[1:3] == ["{'nDCG': 0.0, 'AP': 0.0}"] * 2
+
+
+def test_measures_have_the_names_of_trec_eval_too():
+    theirs = "map,P_10,ndcg_cut_10,recip_rank,recall_100,Rprec,success_5"
+    assert named(theirs) == ["AP", "P@10", "nDCG@10", "RR", "R@100", "Rprec", "Success@5"]
+    with pytest.raises(QueryError, match=r"^unknown measure 'ndcg_cut'"):  # nine of them
+        named("ndcg_cut")

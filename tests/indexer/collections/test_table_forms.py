@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import tracemalloc
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -108,15 +107,6 @@ def test_lines_of_utf_16_are_lines(tmp_path: Path) -> None:
     assert str(caught.value) == f"{path}: is not UTF-16, which its first bytes say; save it as UTF-8"
 
 
-def workbook() -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("xl/workbook.xml", "<workbook/>")
-    return content.getvalue()
-
-
-SPREADSHEET = b"PK\x03\x04" + bytes(22) + b"\x08\0\0\0mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
-"""The beginning of an OpenDocument spreadsheet."""
 SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
 
 
@@ -129,14 +119,10 @@ SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
         ("beir", "corpus.jsonl", "<html></html>", "is HTML, not JSON lines; read it with factseek index webpages"),
         ("fever", "wiki-1.jsonl", "<DOC>\n", "is XML, not JSON lines; read it with factseek index trec"),
         ("snippets", "a.tsv", "<DOC>\n", "is XML, not snippets; read it with factseek index trec"),
-        ("snippets", "a.tsv", workbook(), 'is an Excel workbook (.xlsx); in Excel, save the sheet as '
-         '"CSV UTF-8 (Comma delimited)"'),
         ("snippets", "a.tsv", b"\xd0\xcf\x11\xe0abc", "is an Excel workbook (.xls), not text; in Excel, save the "
          "sheet as "
          '"CSV UTF-8 (Comma delimited)"'),
         ("snippets", "a.tsv", rb"{\rtf1 a}", "is an RTF document, not text; save its text as plain text, in UTF-8"),
-        ("snippets", "a.ods", SPREADSHEET,
-         "is an OpenDocument spreadsheet (.ods); save the sheet as CSV, in UTF-8"),
         ("claims", "a.csv", '{"vclaim": "a"}\n', "is JSON lines, not a table; give it the ending of what it is"),
         ("webpages", "a.txt", SNIPPETS, "is tab-separated, not a web page; read it with factseek index snippets; "
          "mend it, or tolerate some with --skip-bad-lines N"),
@@ -203,10 +189,6 @@ def test_a_table_of_other_columns_or_encoding_is_told_as_it_is(tmp_path: Path, k
         path.write_bytes(table.encode(encoding))
         with pytest.raises(SourceError, match=f"{reason}.*for Turkish WINDOWS-1254"):
             texts(path, kind)
-    sheet = tmp_path / "a.ods"
-    sheet.write_bytes(SPREADSHEET)
-    with pytest.raises(SourceError, match=r"is an OpenDocument spreadsheet \(\.ods\).*; save the sheet as CSV"):
-        texts(sheet, kind)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

@@ -58,6 +58,21 @@ def put(folder: Path, name: str, content: str | bytes = HTML) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("page", "address"),
+    [
+        (HTML.replace('"canonical"', '"next"'), "https://news.example.org/saved?a=1"),
+        (HTML, "https://news.example.org/bridge"),
+    ],
+)
+def test_a_page_that_a_browser_saved_gives_its_address_unless_it_says_it_itself(
+    tmp_path: Path, page: str, address: str
+) -> None:
+    saved = "<!-- saved from url=(0034)https://news.example.org/saved?a=1 -->\n"
+    put(tmp_path, "bridge.html", page.replace("<html", f"{saved}<html"))
+    assert [record.document.url for record in read(tmp_path)[0]] == [address]
+
+
 def test_a_page_gives_its_content_and_what_it_says_of_itself(tmp_path: Path) -> None:
     path = put(tmp_path, "bridge.html")
     assert read(tmp_path)[0] == [
@@ -191,7 +206,6 @@ def test_names_that_repeat_become_paths(tmp_path: Path) -> None:
         (b"\xff\xd8\xff\xe0\0\x10JFIF", "is an image (JPEG), not a web page"),
         (b"GIF89a....", "is an image (GIF), not a web page"),
         (b"RIFF\0\0\0\0WEBPVP8 ", "is an image (WebP), not a web page"),
-        (b"%PDF-1.4\n", "is a PDF document, not a web page; save its text as plain text, in UTF-8, as pdftotext does"),
         (b"PK\x05\x06\0\0", "is binary data, not a web page"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an office document, not a web page; save its text as plain text, in UTF-8"),
         (b"<html>\0</html>", "is binary data, not a web page"),

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
@@ -388,3 +389,25 @@ def test_the_rest_of_a_facet_opens(example: FlaskClient) -> None:
     assert "Documents" not in page.text_of("bdi")  # one kind alone narrows nothing
     both = get(example, "/?index=checks&index=example-en&query=masks+measles")
     assert "Documents" not in both.text_of("bdi")
+
+
+def test_several_indexes_keep_their_fields_and_their_rankings(tmp_path: Path, root: Path) -> None:
+    """A field that one of them has narrows the list to it; both rankings stand beside each other."""
+    for name, kind, source in (
+        ("reviews", "claimreview", "reviews-en.json"),
+        ("snippets", "snippets", "snippets-en.tsv"),
+    ):
+        request = BuildRequest(kind=kind, sources=(root / "examples" / source,), folder=tmp_path / name)
+        build(request, Config())
+    with Index(tmp_path / "reviews") as reviews, Index(tmp_path / "snippets") as snippets:
+        _check_several(create_app(Config(), {"reviews": reviews, "snippets": snippets}).test_client())
+
+
+def _check_several(client: FlaskClient) -> None:
+    address = "/?index=reviews&index=snippets&query=measles+vaccine"
+    narrowed = next(one for one in links(get(client, address), "True") if "verdict" in one)
+    page = get(client, narrowed)
+    assert "health-check.example.org" in page.text_of("span")
+    assert "www.who.int" not in page.text_of("span")
+    side = {anchor.partition("-")[0] for anchor in anchors(get(client, f"{address}&view=side"))}
+    assert side == {"bm25", "dense", "hybrid"}

@@ -35,7 +35,7 @@ def test_nothing_is_translated_in_vain(root: Path) -> None:
     labels |= {kind.LABEL for kind in kinds_of_stages} | set(TITLES.values())
     labels |= {kind.HELP.rpartition(": ")[0] for kind in kinds_of_stages}
     labels |= {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO", "TRUE", "FALSE", "topic", "language", "kind", "source"}
-    labels |= {"{ms} ms ranking", "{ms} ms evidence", "before", "after"}
+    labels |= {"rating", "{ms} ms ranking", "{ms} ms evidence", "before", "after"}
     assert [text for text in ARABIC if text not in labels and text not in shown] == []
 
 

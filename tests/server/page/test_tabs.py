@@ -284,6 +284,24 @@ def test_a_page_is_looked_at_added_and_found(live: Path, root: Path) -> None:
         _refusals(serving)
 
 
+def test_a_table_is_looked_at_and_added(live: Path) -> None:
+    content = "Heading;Claim\nZ;Zinc cures no cold.\nS;The sky is blue.\n".encode("utf-16")
+    with writable(live) as serving:
+        client = serving.client()
+        form = {"index": "live", "lang": "en", "act": "preview"}
+        file = (io.BytesIO(content), "desk.csv")
+        refused = client.post("/add", data={**form, "file": file, "column": "Finding"}, headers=HERE)
+        assert refused.status_code == 400
+        assert "columns are Heading, Claim" in refused.text.replace("&#39;", "")
+        file = (io.BytesIO(content), "desk.csv")
+        shown = client.post("/add", data={**form, "file": file}, headers=HERE)
+        assert shown.status_code == 200
+        assert "the column &#39;Claim&#39; is taken for &#39;text&#39;" in shown.text
+        added = client.post("/add", data={**dict(_fields(shown.text)), "act": "add"}, headers=HERE)
+        assert "Added: 2. Replaced: 0. There already: 0. Refused: 0." in added.text
+        assert "Zinc cures no cold." in client.get("/?index=live&query=zinc+cold").text
+
+
 def _refusals(serving: Writable) -> None:
     client = serving.client()
     foreign = client.post("/add", data={"text": "a", "act": "add"}, headers={"Sec-Fetch-Site": "cross-site"})

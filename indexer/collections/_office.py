@@ -1,0 +1,206 @@
+"""The first table of a workbook, and the text of a PDF: read by the libraries of ``factseek[office]``.
+
+A small file may ask for all memory, or for hours: by a cell that is far away, a page that unpacks to gigabytes. It is
+read in a process of its own (``python -m factseek.indexer.collections._office``), which has limits of both.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import quantiles
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ...retrieval.subprocesses import command, environment
+from ._files import BadFileError
+
+SHEETS = (".xlsx", ".ods")
+PDF = ".pdf"
+_LIBRARIES = {"sheet": "python_calamine", "pdf": "pypdf"}
+_NEEDS = "needs: pip install 'factseek[office]'"
+_PROTECTED = "is protected by a password; save it without one"
+_MOST_BYTES = 100_000_000
+"""Bytes of a file that is read, and of what comes out of it."""
+_MEMORY, _SECONDS = 3 << 30, 120
+_SHORT_LINE = 0.7
+"""The share of a usual line of a PDF under which one ends a paragraph, or is a heading."""
+
+
+class PDFText(NamedTuple):
+    """The text of a PDF with its title, and where each page begins in it."""
+
+    title: str
+    text: str
+    page_starts: list[int]
+
+
+class _Answer(msgspec.Struct):
+    title: str = ""
+    texts: list[str] = []
+    refusal: str = ""
+
+
+def installed(*suffixes: str) -> tuple[str, ...]:
+    """Return those of ``suffixes`` whose files can be read here."""
+    return tuple(suffix for suffix in suffixes if find_spec(_LIBRARIES["pdf" if suffix == PDF else "sheet"]))
+
+
+def first_table(path: Path) -> bytes:
+    """Return the first sheet of a workbook that holds anything, as tab-separated text in UTF-8, a line for each row.
+
+    Raises BadFileError if it cannot be read, is protected, holds nothing, or factseek[office] is not installed.
+    """
+    return _sheet(path).texts[0].encode()
+
+
+def sheet_note(path: Path) -> str:
+    """Return which sheet of a workbook is read, ``""`` if it has no other.
+
+    Raises what :func:`first_table` raises.
+    """
+    return _sheet(path).title
+
+
+def _sheet(path: Path) -> _Answer:
+    status = path.stat()
+    return _read_once(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=1)  # a file is looked at before it is read
+def _read_once(path: Path, _changed: int, _size: int) -> _Answer:
+    return _answered("sheet", path, "a workbook")
+
+
+def pdf_text(path: Path) -> PDFText:
+    """Return the text of a PDF, its lines joined to paragraphs.
+
+    Raises BadFileError if it cannot be read, is protected, holds no text, or factseek[office] is not installed.
+    """
+    answer = _answered("pdf", path, "a PDF")
+    starts, start = list[int](), 0
+    for text in answer.texts:
+        starts.append(start)
+        start += len(text) + 1
+    return PDFText(answer.title, "\n".join(answer.texts), starts)
+
+
+def _answered(what: str, path: Path, name: str) -> _Answer:
+    if not find_spec(_LIBRARIES[what]):
+        raise BadFileError(path, f"is {name}, which {_NEEDS}")
+    if path.stat().st_size > _MOST_BYTES:
+        raise BadFileError(path, f"is longer than {_MOST_BYTES:,} bytes")
+    child = subprocess.run(  # noqa: S603
+        command("indexer.collections._office", what, str(path.resolve())),
+        capture_output=True,
+        env=environment(),
+        check=False,
+    )
+    answer = _Answer(refusal=f"is damaged, or is not {name} that can be read in {_SECONDS} s and {_MEMORY >> 30} GB")
+    if child.returncode == 0:
+        answer = msgspec.msgpack.decode(child.stdout, type=_Answer)
+    if answer.refusal:
+        raise BadFileError(path, answer.refusal)
+    return answer
+
+
+def _read_sheet(path: str) -> _Answer:
+    import python_calamine as calamine
+
+    try:
+        workbook = calamine.load_workbook(path)
+        names = workbook.sheet_names
+        for name in names:
+            table = "".join(_lines(workbook.get_sheet_by_name(name)))
+            if table.strip():
+                return _Answer(f"the sheet {name!r} is read, of {len(names)}" if len(names) > 1 else "", [table])
+    except calamine.PasswordError:
+        return _Answer(refusal=_PROTECTED)
+    except calamine.CalamineError as error:
+        return _Answer(refusal=f"is not a sound workbook ({' '.join(str(error).split())[:200]})")
+    return _Answer(refusal="is a workbook whose sheets are empty")
+
+
+def _lines(sheet: Any) -> Iterator[str]:
+    """Yield the rows as lines; all cells stand in quotes, so that each is read back as it is."""
+    yield "\n" * (sheet.start[0] if sheet.start else 0)  # so that places are the numbers of rows
+    line, size, header = io.StringIO(), 0, True
+    writer = csv.writer(line, csv.excel_tab, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    for row in sheet.iter_rows():
+        cells = [_plain(cell) for cell in row]
+        if header and any(cells):  # the first line of a file tells its columns
+            cells, header = [" ".join(cell.split()) for cell in cells], False
+        if len(cells) == 1:
+            line.write(f"{' '.join(cells[0].split())}\n")
+        elif any(cells):
+            writer.writerow(cells)
+        else:
+            line.write("\n")
+        size += line.tell()
+        if size > _MOST_BYTES:
+            raise MemoryError
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+
+
+def _plain(cell: Any) -> str:
+    """Return the text of a cell: a day in ISO 8601, a whole number without a point."""
+    if hasattr(cell, "isoformat"):
+        return str(cell.isoformat()).removesuffix("T00:00:00")
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell).replace("\0", " ")
+
+
+def _read_pdf(path: str) -> _Answer:
+    import pypdf
+    from pypdf.errors import DependencyError, PyPdfError
+
+    try:
+        with pypdf.PdfReader(path) as reader:
+            if reader.is_encrypted and not reader.decrypt(""):
+                return _Answer(refusal=_PROTECTED)
+            title = str((reader.metadata and reader.metadata.title) or "")
+            texts = [_paragraphs(page.extract_text()) for page in reader.pages]
+    except DependencyError:  # what deciphers is not installed
+        return _Answer(refusal=_PROTECTED)
+    except (PyPdfError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        return _Answer(refusal=f"is not a sound PDF ({' '.join(str(error).split())[:200] or type(error).__name__})")
+    if not any(texts):
+        return _Answer(refusal="is a PDF without text: its pages are pictures; let a program for OCR read them first")
+    return _Answer(" ".join(title.replace("\0", " ").split()), texts)
+
+
+def _paragraphs(text: str) -> str:
+    """Return the text of a page with its lines joined, but after a short line and a word that is no more than begun."""
+    lines = [
+        " ".join(line.split()) for line in text.replace("\0", " ").encode("utf-8", "replace").decode().splitlines()
+    ]
+    lines = list(filter(None, lines))
+    usual = quantiles(map(len, lines), n=4)[2] if len(lines) > 1 else 0
+    joined = "\n".join(f"{line}\n" if len(line) < usual * _SHORT_LINE else line for line in lines)
+    joined = re.sub(r"(?<=[^\W\d_])[-\u00ad]\n+(?=[a-zß-öø-ÿ])", "", joined)
+    return re.sub(r"\n+", lambda ends: "\n" if len(ends[0]) > 1 else " ", joined).strip()
+
+
+def main() -> None:
+    """Read the file that the arguments name, and answer on standard output."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+    what, path = sys.argv[1:]
+    answer = _read_sheet(path) if what == "sheet" else _read_pdf(path)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(answer))
+
+
+if __name__ == "__main__":
+    main()
