@@ -78,8 +78,8 @@ def test_an_alias_of_an_alias_is_one_of_the_index(folders: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("{0}/current={0}/current", "{0}/current: an alias cannot point to itself; name the index that it stands for"),
-        ("{0}/monday={0}/tuesday", "{0}/monday: is no alias: it stands there itself; choose another name"),
+        ("{0}/current={0}/current", "{0}/current: an alias cannot point to itself; name the index that it points to"),
+        ("{0}/monday={0}/tuesday", "{0}/monday: is not an alias: it is a file or folder itself; choose another name"),
         (
             "{0}/current={0}/none",
             "{0}/none: there is no index; build one with: factseek index KIND SOURCE --index {0}/none",
@@ -145,5 +145,5 @@ def test_a_served_alias_is_pointed_over_http_while_it_answers(folders: Path) -> 
 
 def test_what_is_no_folder_is_said(folders: Path) -> None:
     (folders / "file").write_text("x")
-    with pytest.raises(IndexStateError, match="is no alias: it stands there itself"):
+    with pytest.raises(IndexStateError, match="is not an alias: it is a file or folder itself"):
         point(folders / "file", folders / "monday")

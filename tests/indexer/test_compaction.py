@@ -145,7 +145,7 @@ def test_damaged_files_are_not_copied(tmp_path: Path) -> None:
         compact(index, Config())
     assert str(error.value) == (
         f"{damaged}: has changed: its SHA-256 is not that of the manifest; "
-        "mend it with factseek verify-index --repair, or restore a snapshot"
+        "repair it with factseek verify-index --repair, or restore a snapshot"
     )
     assert manifests.read(index) == before
 
@@ -195,7 +195,7 @@ def test_an_append_stands_when_segments_cannot_be_merged(tmp_path: Path, capsys:
     assert commands.main(["index", "jsonl", str(second), *options, "--append"]) == 0
     assert capsys.readouterr().err == (
         f"the segments could not be merged: {damaged}: has changed: its SHA-256 is not that of the manifest; "
-        "mend it with factseek verify-index --repair, or restore a snapshot\n"
+        "repair it with factseek verify-index --repair, or restore a snapshot\n"
     )
     assert manifests.read(index).documents == 2
     assert commands.main(["verify-index", "--repair", *options[:2]]) == 0

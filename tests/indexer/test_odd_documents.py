@@ -107,7 +107,7 @@ def test_one_docid_in_two_sources_is_refused_unless_it_is_an_update(tmp_path: Pa
     second = write(tmp_path, "second.jsonl", [{"docid": "b", "text": "Same."}, {"docid": "a", "text": "Two."}])
     said = (
         f"{second}:2: docid 'a' stands at {first}:1 already, with other content; "
-        "mend it, or tolerate some with --skip-bad-lines N"
+        "fix it, or skip bad lines with --skip-bad-lines N"
     )
     with pytest.raises(SourceError) as error:
         built(tmp_path / "index", [first, second])

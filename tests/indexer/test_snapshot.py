@@ -67,9 +67,7 @@ def test_a_restored_index_is_what_it_was(index: Path, tmp_path: Path) -> None:
     delete(index, ["d1", "d2"])
     with pytest.raises(IndexStateError) as error:
         restore(tmp_path / "snap", index, CONFIG)
-    assert str(error.value) == (
-        f"{index}: there is an index already; say --overwrite to put the snapshot's state in its place"
-    )
+    assert str(error.value) == (f"{index}: there is an index already; use --overwrite to replace it with the snapshot")
     for target in (index, tmp_path / "new"):
         done = restore(tmp_path / "snap", target, CONFIG, overwrite=True)
         assert done.manifest == before == manifests.read(target)
@@ -209,7 +207,7 @@ def test_what_is_damaged_is_not_copied(index: Path, tmp_path: Path) -> None:
         snapshot(index, tmp_path / "snap", copy=True)
     assert str(error.value) == (
         f"segment {name}: documents.sqlite has changed: its SHA-256 is not that of the manifest; "
-        "mend it with factseek verify-index --repair, or restore a snapshot"
+        "repair it with factseek verify-index --repair, or restore a snapshot"
     )
     damaged.unlink()
     with pytest.raises(IndexStateError, match=r"documents\.sqlite: is missing; mend it"):

@@ -87,7 +87,10 @@ def test_files_are_read_once_and_again_when_they_change(folder: Path, tmp_path: 
     assert (changed.report.documents, changed.report.replaced, changed.report.duplicates) == (2, 1, 1)
     (folder / "a.jsonl").unlink()
     (gone,) = looked(watch)
-    assert gone.error == f"{folder / 'a.jsonl'}: is gone; its documents stay; remove them with factseek delete"
+    assert (
+        gone.error
+        == f"{folder / 'a.jsonl'}: no longer exists; its documents stay in the index; remove them with factseek delete"
+    )
     assert looked(watch) == []
     assert texts(tmp_path / "index") == {"a": "Measles.", "b": "Changed.", "c": "Measles."}
     again = watching(folder)  # a new start reads all, and finds nothing new
@@ -128,7 +131,7 @@ def test_a_bad_file_stops_no_other_and_is_read_again_when_mended(folder: Path, t
     assert names(outcomes) == [["a.jsonl"], ["b.jsonl"], ["c.jsonl"]]
     assert outcomes[1].error == (
         f"{folder / 'b.jsonl'}:1: is not JSON (column 1: expecting value); "
-        "mend it, or tolerate some with --skip-bad-lines N"
+        "fix it, or skip bad lines with --skip-bad-lines N"
     )
     assert set(texts(tmp_path / "index")) == {"a", "c"}
     assert looked(watch) == []
@@ -240,7 +243,7 @@ def test_the_kind_is_that_of_the_index_or_said(
 ) -> None:
     index = str(tmp_path / "index")
     assert commands.main(["watch", str(folder), "--index", index]) == 2
-    said = f"factseek: say with --kind what the files are: there is nothing in {index} yet; the kinds are beir, "
+    said = f"factseek: name the kind of the files with --kind: there is nothing in {index} yet; the kinds are beir, "
     assert capsys.readouterr().err.startswith(said)
     assert commands.main(["watch", str(folder), "--index", index, "--kind", "tweets"]) == 2
     assert "factseek: unknown kind of source 'tweets'; the kinds are " in capsys.readouterr().err
@@ -252,7 +255,7 @@ def test_the_kind_is_that_of_the_index_or_said(
     assert commands.main(["index", "snippets", str(table), "--index", index, "--append"]) == 0
     capsys.readouterr()
     assert commands.main(["watch", str(folder), "--index", index]) == 2
-    said = f"factseek: say with --kind what the files are: the index {index} holds jsonl, snippets; the kinds are "
+    said = f"factseek: name the kind of the files with --kind: the index {index} holds jsonl, snippets; the kinds are "
     assert capsys.readouterr().err.startswith(said)
 
 

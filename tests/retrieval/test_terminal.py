@@ -16,7 +16,7 @@ ENDS = [
     (
         ModuleNotFoundError("No module named 'faiss'", name="faiss"),
         2,
-        "the package faiss is missing; install factseek again, with all that it needs",
+        "the package faiss is missing; reinstall factseek with its dependencies",
     ),
     (KeyboardInterrupt(), 130, "interrupted"),
 ]

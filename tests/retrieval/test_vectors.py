@@ -371,7 +371,7 @@ def test_what_does_not_fit_is_refused(
     assert str(caught.value) == message
 
 
-REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
+REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"
 
 
 @pytest.mark.parametrize(
@@ -416,7 +416,7 @@ def test_an_index_of_another_kind_is_told(tmp_path: Path) -> None:
     faiss.write_index(flat, str(path))
     with pytest.raises(IndexStateError) as caught:
         VectorIndex([(tmp_path / "0", 200)], DIMENSION, AUTO)
-    assert caught.value.line == f"{path}: is no fast-scan index, the only kind that there is now; {REMEDY}"
+    assert caught.value.line == f"{path}: is not a fast-scan index, the only supported kind; {REMEDY}"
 
 
 def test_an_index_that_cannot_be_written_is_told(tmp_path: Path) -> None:

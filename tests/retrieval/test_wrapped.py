@@ -18,7 +18,7 @@ RECORDS = [{"id": "1"}, {"id": "2"}]
 )
 def test_the_list_in_an_object_is_named_with_its_path(name: str, path: str) -> None:
     advice = wrapper_advice({"count": 2, name: RECORDS, "links": []})
-    assert advice == f"; its {name!r} is a list of objects: write these one a line, as jq -c {shlex.quote(path)} does"
+    assert advice == f"; its {name!r} is a list of objects: write these one per line, as jq -c {shlex.quote(path)} does"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_nothing_is_said_where_it_is_not_clear(row: dict[str, object]) -> None:
 
 
 def test_a_list_is_named_where_it_holds_objects() -> None:
-    assert list_advice(RECORDS) == ": write its objects one a line, as jq -c '.[]' does"
+    assert list_advice(RECORDS) == ": write its objects one per line, as jq -c '.[]' does"
     assert [list_advice(value) for value in ([], [1], {}, "x")] == ["", "", "", ""]
 
 

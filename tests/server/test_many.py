@@ -108,7 +108,7 @@ def test_weights_and_names(client: FlaskClient) -> None:
         ({"query": '"of the"', "syntax": "query"}, 400, None),
         ({"query": "x", "k": 51}, 400, "k: english: 51 is out of range: ask for 1 to 50"),
         ({"query": "x", "hits": 51}, 400, "hits: english: 51 is out of range: ask for 1 to 50"),
-        ({"query": "x", "k": 2, "hits": 3}, 400, "hits: is 3, and k is 2: they are one thing, give one of them"),
+        ({"query": "x", "k": 2, "hits": 3}, 400, "hits: is 3, and k is 2: they mean the same, give one of them"),
     ],
 )
 def test_bad_input(client: FlaskClient, body: dict[str, object], status: int, detail: str | None) -> None:
@@ -166,12 +166,12 @@ def test_counts_of_each_index_and_of_all(client: FlaskClient) -> None:
 @pytest.mark.parametrize(
     ("change", "detail"),
     [
-        ({"query": "moon"}, "cursor: was given for another search or index; send it with what it was given for"),
-        ({"indexes": ["arabic"]}, "cursor: was given for another search or index; send it with what it was given for"),
+        ({"query": "moon"}, "cursor: belongs to another search or index; send it with the same search"),
+        ({"indexes": ["arabic"]}, "cursor: belongs to another search or index; send it with the same search"),
         ({"indexes": {"arabic": 2, "english": 1}}, "cursor: was given for another search or index; send it with what "
          "it was given for"),
-        ({"offset": 1}, "offset: a cursor says already where the list goes on; leave out one of them"),
-        ({"cursor": "x"}, "cursor: is no cursor; give back that of an answer as it is"),
+        ({"offset": 1}, "offset: cursor and offset exclude each other; leave out one of them"),
+        ({"cursor": "x"}, "cursor: is not a cursor; use the cursor of an answer unchanged"),
         ({"facets": ["colour"], "cursor": ""}, "facets: english: there is no field 'colour' to count; there are topic, "
          "source, language, kind, year"),
         ({"facets": ["topic", "topic"], "cursor": ""}, "facets: names 'topic' twice"),
@@ -216,7 +216,7 @@ def test_on_the_command_line(folders: dict[str, Path], command: Callable[..., tu
         ([*both[:2], *both[:2]], "argument --index: is given twice; give it once; see factseek search --help"),
         ([*both, "--weight", "x=1"], "--weight x=1: give DIR=N, a directory of --index and a number from 0"),
         ([*both, "--explain"], "--explain and --like are answered by one index; give one --index"),
-        (["--index", folders["english"], "--weight", "x=1"], "--weight is of several indexes; give --index again"),
+        (["--index", folders["english"], "--weight", "x=1"], "--weight needs several indexes; repeat --index"),
     ):  # fmt: skip
         code, _, said = command("search", QUERY, *options)
         assert (code, said) == (2, f"factseek: {message}\n")

@@ -234,7 +234,7 @@ def test_a_bad_name_is_refused(name: str) -> None:
     with pytest.raises(ConfigError) as caught:
         checked_name(name)
     assert caught.value.line == (
-        f"server.indexes: {name!r} cannot name an index; take up to 64 letters, digits, '.', '_' and '-', "
+        f"server.indexes: {name!r} cannot name an index; use up to 64 letters, digits, '.', '_' and '-', "
         "a letter or digit first"
     )
 

@@ -140,7 +140,7 @@ def test_files_that_are_not_models(command: Command, examples: Path, pages: Path
     dev, output = examples / "fever-dev.jsonl", tmp_path / "out"
     for content, reason in (
         (None, "there is no such model file; write one with --save"),
-        (b"no model", "is not a model of factseek's, or not whole; train it again"),
+        (b"no model", "is not a complete model of factseek; train it again"),
     ):
         path = tmp_path / "model"
         if content:
@@ -175,8 +175,8 @@ def test_a_ranker_gives_no_verdicts(command: Command, examples: Path, pages: Pat
         ("--load {m} --save {n}", "--load and --save exclude each other: copy the file instead"),
         ("--train {t}", "there is nothing to do: give --input and --output to judge claims, or --save"),
         ("--train {t} --input {t}", "--input and --output go together: the claims to judge, and the submission"),
-        ("--train {t} --save {t}", "{t}: is read by this command and would be written over; name another file"),
-        ("--train {t} --input {t} --output {t}", "{t}: is read by this command and would be written over; name another file"),
+        ("--train {t} --save {t}", "{t}: is an input of this command and would be overwritten; name another file"),
+        ("--train {t} --input {t} --output {t}", "{t}: is an input of this command and would be overwritten; name another file"),
         ("--train {t} --input {t} --output {n} --save {n}", "--save {n}: is where the verdicts go; name another file"),
         ("--train {t} --save {n} --model x", "unknown model 'x'; there are evidence, hypothesis, majority"),
         ("--train {t} --save nowhere/m", "nowhere/m: there is no folder nowhere; make it first"),

@@ -69,7 +69,7 @@ def test_a_claim_without_a_text_is_counted_unless_it_has_a_title(tmp_path: Path)
     assert options.skipped == {"claims without a text": 1}
 
 
-REMEDY = "; mend it, or tolerate some with --skip-bad-lines N"
+REMEDY = "; fix it, or skip bad lines with --skip-bad-lines N"
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_cosines_that_were_not_written_are_refused(folder: Path, tmp_path: Path)
 
 
 def test_what_a_date_leaves_out_is_said(index: Index) -> None:
-    note = "2 documents have no date and are left out by the date bound; undated: keep (--undated keep) shows them too"
+    note = "2 documents have no date and are left out by the date filter; undated: keep (--undated keep) includes them"
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31"))) == note
     assert index.note("measles", Search(where=Filter(since="2020-01-01", source=("x.org",)))) == note
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31", undated=True))) == ""
@@ -154,10 +154,10 @@ def test_over_http_and_on_the_page(index: Index) -> None:
     assert [hit["weak"] for hit in answer["hits"]] == [True]
     assert answer["note"].startswith("2 documents have no date and are left out")
     assert "weak" not in client.post("/v1/weak/search", json={"query": "measles vaccine"}).json["hits"][0]
-    assert "found only by its meaning, weakly" in client.get("/?query=qwertyuiop+zxcvbnm").text
+    assert "weak match, by meaning only" in client.get("/?query=qwertyuiop+zxcvbnm").text
 
 
 def test_on_the_command_line(folder: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     code, printed, said = command("search", "qwertyuiop zxcvbnm", "--index", folder, "--as-of", "2020")
-    assert (code, "dense 1 · found only by its meaning, weakly)" in printed) == (0, True)
+    assert (code, "dense 1 · weak match, by meaning only)" in printed) == (0, True)
     assert said.startswith("note: 2 documents have no date and are left out by the date bound; ")

@@ -144,7 +144,7 @@ def test_our_own_search_understands_hits_k_and_qid_alike(client: FlaskClient) ->
 
 
 def test_hits_and_k_must_not_contradict(client: FlaskClient) -> None:
-    contradiction = "hits: is 3, and k is 2: they are one thing, give one of them"
+    contradiction = "hits: is 3, and k is 2: they mean the same, give one of them"
     body = {"query": QUERY, "k": 2, "hits": 3}
     assert client.post("/v1/english/search", json=body).json["detail"] == contradiction
     assert client.get("/v1/english/search", query_string=body).json["detail"] == contradiction

@@ -119,9 +119,9 @@ def refused(client: FlaskClient, body: dict[str, Any], address: str = ADDRESS) -
     return response.status_code, problem["error"], problem.get("field", ""), problem["detail"]
 
 
-OTHER = "cursor: was given for another search or index; send it with what it was given for"
-NONE = "cursor: is no cursor; give back that of an answer as it is"
-CHANGED = "the index has changed since the page before this one: hits may come again or be left out"
+OTHER = "cursor: belongs to another search or index; send it with the same search"
+NONE = "cursor: is not a cursor; use the cursor of an answer unchanged"
+CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
 
 
 @pytest.mark.parametrize("change", [{"query": "moon"}, {"retriever": "bm25"}, {"stages": []}, {"as_of": "2030"}])
@@ -181,7 +181,7 @@ def test_pages_and_counts_that_cannot_be(client: FlaskClient, body: dict[str, An
 
 def test_a_cursor_and_an_offset(client: FlaskClient) -> None:
     body = {**ASKED, "cursor": post(client, ASKED)["cursor"], "offset": 1}
-    detail = "offset: a cursor says already where the list goes on; leave out one of them"
+    detail = "offset: cursor and offset exclude each other; leave out one of them"
     assert refused(client, body) == (400, "bad-input", "offset", detail)
 
 

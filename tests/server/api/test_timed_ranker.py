@@ -43,7 +43,7 @@ def test_scores_are_the_rankers_in_its_order(texts: list[str]) -> None:
 
 def test_nothing_is_scored_when_time_is_over() -> None:
     ranker: Any = Lengths()
-    with pytest.raises(CutOffError, match=r"^ranking took longer than it may$"):
+    with pytest.raises(CutOffError, match=r"^ranking took longer than its time limit$"):
         TimedRanker(ranker, -1).score([Statement("1", "a")])
     assert ranker.given == []
 
