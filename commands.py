@@ -43,7 +43,7 @@ def parser(command: str = "") -> Parser:
     top = Parser(
         prog="factseek",
         description="Find the evidence for a claim.",
-        epilog="Documents, queries and judgements may also be those of ir_datasets: index irds:NAME, "
+        epilog="Documents, queries and judgements can also come from ir_datasets: index irds:NAME, "
         "run --queries irds:NAME, score --gold irds:NAME.",
     )
     top.set_defaults(config_type=Config)
@@ -70,8 +70,8 @@ def _register(commands: Subparsers, names: str) -> None:
 def _register_completion(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "completion",
-        help="print what lets a shell complete commands",
-        description="Print a script with which a shell completes commands, options and file names.",
+        help="print a completion script for a shell",
+        description="Print a script that completes commands, options and file names in a shell.",
         epilog="bash: source <(factseek completion bash)\n"
         "zsh:  factseek completion zsh > a file named _factseek in a folder of $fpath\n"
         "fish: factseek completion fish > ~/.config/fish/completions/factseek.fish",

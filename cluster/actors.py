@@ -155,7 +155,7 @@ class ShardActor:
         if asked.seconds is None:
             return None
         if asked.seconds <= 0:
-            raise CutOffError(f"{listed(asked.names)} took longer than the search may")
+            raise CutOffError(f"{listed(asked.names)} took longer than the time limit of the search")
         return Deadline(asked.seconds, self._beside)
 
 

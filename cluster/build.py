@@ -238,8 +238,8 @@ def _check_request(request: BuildRequest, shards: int) -> None:
         raise IndexStateError(
             "there is an index already",
             place=folder,
-            remedy="say --append to add to it, --update to replace documents of the same docid, or --overwrite to "
-            "build it anew",
+            remedy="use --append to add to it, --update to replace documents with the same docid, or --overwrite to"
+            " replace it",
         )
     old = _readable(folder)
     if whole or (old and shards and shards != len(old.shards)):

@@ -95,7 +95,7 @@ def register(commands: Subparsers) -> None:
 def extend(name: str, parser: argparse.ArgumentParser) -> None:
     """Let a command of the indexer take an index in shards, too."""
     if name == "index":
-        parser.add_argument("--shards", type=int, metavar="N", help="divide a new index into so many shards")
+        parser.add_argument("--shards", type=int, metavar="N", help="split a new index into N shards")
         parser.add_argument("--ray", metavar="ADDRESS", help="build the shards on the Ray cluster at HOST:PORT")
     command = parser.get_default("command")
 

@@ -138,7 +138,7 @@ def read(folder: Path) -> Shards:
     try:
         content = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise IndexStateError(f"is not an index in shards (it has no {SHARDS})", place=folder) from None
+        raise IndexStateError(f"is not a sharded index (it has no {SHARDS})", place=folder) from None
     except OSError as error:
         raise IndexStateError(f"cannot be read: {error.strerror}", place=path) from None
     shards = _converted(path, manifests.decoded_json(path, content))
@@ -193,7 +193,7 @@ def _missing(folder: Path, shard: Shard, missing: Path) -> IndexStateError:
 
 def _converted(path: Path, raw: Any) -> Shards:
     if not isinstance(raw, dict) or not isinstance(raw.get("shards"), list):
-        raise IndexStateError("does not describe an index in shards", place=path)
+        raise IndexStateError("does not describe a sharded index", place=path)
     if raw.get("layout") != LAYOUT:
         raise IndexStateError(f"has layout {raw.get('layout')!r}, this factseek reads layout {LAYOUT}", place=path)
     shards = [

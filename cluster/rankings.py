@@ -157,7 +157,7 @@ class ShardedRankings:
         # What one shard had no time for is whole nowhere.
         whole = [name for name in names if all(name in ranked for ranked in of_shards)]
         if not whole:
-            raise CutOffError("all rankings took longer than the search may")
+            raise CutOffError("all rankings took longer than the time limit of the search")
         return {name: _merged_hits([ranked[name] for ranked in of_shards], k) for name in whole}
 
     def matching(self, query: str) -> Mask | None:

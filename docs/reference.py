@@ -39,7 +39,8 @@ def command_page() -> str:
     os.environ["COLUMNS"] = _WIDTH
     parts = [
         "# Commands\n",
-        "This page shows what `factseek COMMAND --help` prints. A command exits with 0 if it succeeded. It exits with 1 "
+        "This page shows what `factseek COMMAND --help` prints. A command exits with 0 if it succeeded. It exits"
+        " with 1 "
         "if the file that it checked is bad. It exits with 2 after a user's error: one line then says where the error "
         "is and how to fix it.\n",
         _block(commands.parser().format_help()),

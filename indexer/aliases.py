@@ -31,12 +31,12 @@ def point(alias: Path, index: Path) -> Pointed:
     place; MachineError if it cannot be written.
     """
     if _place(alias) == _place(index):
-        raise IndexStateError(
-            "an alias cannot point to itself", place=alias, remedy="name the index that it stands for"
-        )
+        raise IndexStateError("an alias cannot point to itself", place=alias, remedy="name the index that it points to")
     manifest = published(index)
     if alias.exists() and not alias.is_symlink():
-        raise IndexStateError("is no alias: it stands there itself", place=alias, remedy="choose another name")
+        raise IndexStateError(
+            "is not an alias: it is a file or folder itself", place=alias, remedy="choose another name"
+        )
     with os_errors_reported(alias):
         before = _target(alias) if alias.is_symlink() else None
         temporary = temporary_beside(alias)

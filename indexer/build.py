@@ -257,8 +257,8 @@ def _base(request: BuildRequest) -> Manifest | None:
         raise IndexStateError(
             "there is an index already",
             place=request.folder,
-            remedy="say --append to add to it, --update to replace documents of the same docid, or --overwrite to "
-            "build it anew",
+            remedy="use --append to add to it, --update to replace documents with the same docid, or --overwrite to"
+            " replace it",
         )
     return manifests.read(request.folder)
 

@@ -45,7 +45,9 @@ def register(commands: Subparsers) -> None:
     """Add the commands of this package to the command line."""
     _register_index(commands)
     _register_delete(commands)
-    info = commands.add_parser("info", help="describe an index", description="Describe an index: its manifest.")
+    info = commands.add_parser(
+        "info", help="describe an index", description="Print what an index contains and how it was built."
+    )
     add_index(info)
     add_json(info)
     info.set_defaults(command=show_info)
@@ -56,8 +58,8 @@ def register(commands: Subparsers) -> None:
 def _register_index(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "index",
-        help="make an index of a collection",
-        description="Make an index of a collection, or add to one. Interrupted and run again, it goes on.",
+        help="build an index from a collection",
+        description="Build an index from a collection, or add to an index. If interrupted, the same command continues.",
         epilog="kinds of source:\n" + "\n".join(f"  {kind:10} {reader(kind).SUMMARY}" for kind in kinds()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -65,40 +67,40 @@ def _register_index(commands: Subparsers) -> None:
     parser.add_argument("sources", nargs="+", type=Path, metavar="SOURCE", help="files or folders")
     add_index(parser)
     verb = parser.add_mutually_exclusive_group()
+    verb.add_argument("--append", dest="verb", action="store_const", const="append", help="add to an existing index")
     verb.add_argument(
-        "--append", dest="verb", action="store_const", const="append", help="add to the index that is there"
+        "--update",
+        dest="verb",
+        action="store_const",
+        const="update",
+        help="add documents, and replace those that changed",
     )
-    verb.add_argument(
-        "--update", dest="verb", action="store_const", const="update", help="add, and replace what has changed"
-    )
-    verb.add_argument("--overwrite", dest="verb", action="store_const", const="overwrite", help="build it anew")
+    verb.add_argument("--overwrite", dest="verb", action="store_const", const="overwrite", help="replace the index")
     parser.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")
-    parser.add_argument("--analyzer", metavar="NAME", help="a Lucene analyzer other than the language's")
+    parser.add_argument("--analyzer", metavar="NAME", help="the name of a Lucene analyzer (default: the language's)")
     parser.add_argument(
         "--filter-field",
         action="append",
         metavar="NAME",
-        help="a field of the documents' metadata to filter by and count; may be given again",
+        help="a metadata field to filter and count by; repeatable",
     )
     vectors = parser.add_mutually_exclusive_group()
-    vectors.add_argument("--no-dense", action="store_true", help="make no vectors: the index answers bm25 only")
+    vectors.add_argument("--no-dense", action="store_true", help="build no vectors; the index then answers only bm25")
     vectors.add_argument(
         "--encoder",
         action="append",
         metavar="MODEL",
-        help="the model that makes the vectors, instead of encoder.model; given twice, each makes vectors of its own",
+        help="the encoder of the vectors (default: encoder.model); if given twice, each encoder gets its own vectors",
     )
-    parser.add_argument(
-        "--skip-bad-lines", type=int, metavar="N", help="tolerate, count and list up to N unreadable lines"
-    )
+    parser.add_argument("--skip-bad-lines", type=int, metavar="N", help="skip up to N unreadable lines, and list them")
     parser.add_argument(
         "--column",
         action="append",
         metavar="FIELD=NAME",
-        help="the column of a table for its id, text, title, url, date, language, source or topic; may be given again",
+        help="the table column to use as id, text, title, url, date, language, source or topic; repeatable",
     )
     parser.add_argument(
-        "--dates", choices=ORDERS, default="", help="how to read 3/5/2020 where the other dates of a file do not tell"
+        "--dates", choices=ORDERS, default="", help="how to read 3/5/2020 if the other dates in the file do not decide"
     )
     upkeep_cli.add_wait(parser)
     add_json(parser)
@@ -122,7 +124,7 @@ def _kind(word: str) -> str:
 def _register_delete(commands: Subparsers) -> None:
     parser = commands.add_parser("delete", help="delete documents", description="Delete documents from an index.")
     parser.add_argument("docids", nargs="*", metavar="DOCID", help="the documents to delete")
-    parser.add_argument("--from-file", type=Path, metavar="FILE", help="a file with one docid a line")
+    parser.add_argument("--from-file", type=Path, metavar="FILE", help="a file with one docid per line")
     add_filter(parser, "all documents")
     add_index(parser)
     upkeep_cli.add_wait(parser)
@@ -260,7 +262,7 @@ def _say_unread_dates(built: BuildReport) -> None:
     dates = built.unread_dates
     if dates.count:
         what = "1 date is not understood:" if dates.count == 1 else f"{dates.count:,} dates are not understood, such as"
-        either = ", or say --dates day-first or month-first" if dates.either else ""
+        either = ", or use --dates day-first or month-first" if dates.either else ""
         say(f"note: {what} {dates.example}; write YYYY-MM-DD to filter by it{either}")
 
 

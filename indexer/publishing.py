@@ -143,7 +143,7 @@ def _counted(job: Job, item: BulkItem, live: PublishedDocuments) -> bool:
     if item.refused:
         job.refuse(item.number, item.docid, item.refused)
     elif other and job.mode == "append" and not item.repeated:
-        reason = f"docid {item.docid!r} is there already, with other content; send it with mode=update to replace it"
+        reason = f"docid {item.docid!r} already exists with different content; send it with mode=update to replace it"
         job.refuse(item.number, item.docid, reason)
     elif item.repeated or (there and not other):
         job.unchanged += 1
@@ -168,7 +168,7 @@ def checked(lines: Sequence[bytes], language: str) -> list[BulkItem]:
             if before.checksum == item.checksum:
                 item = item._replace(repeated=True)
             else:
-                reason = f"docid {item.docid!r} stands at item {before.number} already, with other content"
+                reason = f"docid {item.docid!r} is already item {before.number}, with different content"
                 item = item._replace(refused=reason)
         items.append(item)
     return items

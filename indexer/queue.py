@@ -97,7 +97,7 @@ class Job(msgspec.Struct, kw_only=True):
         """Count a document that was changed since, and name it while there are not too many."""
         self.skipped += 1
         if len(self.skips) < MOST_REFUSALS:
-            reason = f"docid {docid!r} was changed after this bulk was accepted; it stays as it was changed"
+            reason = f"docid {docid!r} was changed after this bulk was accepted; the later change stays"
             self.skips.append(BulkRefusal(item=item, docid=docid, reason=reason))
 
 
@@ -149,7 +149,7 @@ class Queue:
         MachineError if it cannot be made.
         """
         if (folder / SHARDS).is_file():
-            what = "is an index in shards, which takes no changes over HTTP"
+            what = "is a sharded index, which accepts no changes over HTTP"
             raise IndexStateError(what, place=folder, remedy="factseek index --update and factseek delete change it")
         if not (folder / NAME).is_file():
             raise IndexStateError("there is no index any more", place=folder)
@@ -233,7 +233,7 @@ class Queue:
             ).fetchall()
             for number, content, boot, seconds, taken in rows:
                 if boot != _boot_id() or not 0 <= time.monotonic() - seconds <= patience:
-                    _log.warning("a change was dropped: nobody waits for it any more")
+                    _log.warning("dropped a change: its client no longer waits")
                     self._database.execute("DELETE FROM change WHERE number = ?", (number,))
                     continue
                 change = msgspec.json.decode(content, type=Change)
@@ -400,7 +400,7 @@ def _reported(path: Path) -> Iterator[None]:
     except sqlite3.ProgrammingError:
         raise
     except sqlite3.DatabaseError as error:
-        remedy = "stop the server, remove the file, and send again what had not ended"
+        remedy = "stop the server, remove the file, and send unfinished changes again"
         raise IndexStateError(f"is damaged ({error})", place=path, remedy=remedy) from None
 
 

@@ -142,7 +142,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
             check_files(source, segment)
         with locked(folder, wait), os_errors_reported(folder):
             if IndexFolder(folder).manifest.is_file() and not overwrite:
-                remedy = "say --overwrite to put the snapshot's state in its place"
+                remedy = "use --overwrite to replace it with the snapshot"
                 raise IndexStateError("there is an index already", place=folder, remedy=remedy)
             manifests.check_whole(folder)
             live: dict[str, SegmentInfo] = {}

@@ -49,7 +49,11 @@ def register(commands: Subparsers) -> None:
 def add_wait(parser: argparse.ArgumentParser) -> None:
     """Add ``--wait``."""
     parser.add_argument(
-        "--wait", type=_seconds, default=0.0, metavar="SECONDS", help="wait so long for another writer to be done"
+        "--wait",
+        type=_seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="wait up to this long for another writer to finish",
     )
 
 
@@ -66,16 +70,15 @@ def _seconds(value: str) -> float:
 def _register_compact(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "compact",
-        help="merge segments and drop what was deleted",
-        description="Merge the segments of an index, each kind by itself, and drop the documents that were deleted.",
+        help="merge segments and drop deleted documents",
+        description="Merge the segments of an index, separately for each kind of source, and drop deleted documents.",
     )
     parser.add_argument(
         "--add",
         action="append",
         default=[],
         metavar="VIEW",
-        help="what an index of an earlier version lacks: signatures, by which near-copies are told, words, by which "
-        "misspelt ones are put right, or vectors",
+        help="add what the index lacks: signatures (to find near-copies), words (to suggest spellings) or vectors",
     )
     add_index(parser)
     add_wait(parser)
@@ -86,11 +89,11 @@ def _register_compact(commands: Subparsers) -> None:
 def _register_verify(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "verify-index",
-        help="check that an index is whole",
-        description="Check every file of an index against its checksum, and its parts against each other.",
+        help="check an index for damage",
+        description="Check every file of an index against its checksum, and check that its parts agree.",
     )
     add_index(parser)
-    parser.add_argument("--repair", action="store_true", help="make what is damaged again from the documents")
+    parser.add_argument("--repair", action="store_true", help="rebuild damaged parts from the documents")
     add_json(parser)
     add_wait(parser)
     parser.set_defaults(command=verify_index, interrupted=STAYS_WHOLE)
@@ -99,11 +102,11 @@ def _register_verify(commands: Subparsers) -> None:
 def _register_snapshot(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "snapshot",
-        help="copy an index while it is used",
-        description="Copy the published state of an index to a new folder, which is an index itself.",
+        help="copy an index, even while it is in use",
+        description="Copy the current state of an index to a new folder. The copy is a complete index.",
     )
-    parser.add_argument("target", type=Path, metavar="DIR", help="the folder to make")
-    parser.add_argument("--copy", action="store_true", help="copy every file, also where files could be shared")
+    parser.add_argument("target", type=Path, metavar="DIR", help="the new folder")
+    parser.add_argument("--copy", action="store_true", help="copy every file, even if files could be shared")
     add_index(parser)
     add_json(parser)
     parser.set_defaults(command=take_snapshot, interrupted=STAYS_WHOLE)
@@ -112,11 +115,11 @@ def _register_snapshot(commands: Subparsers) -> None:
 def _register_restore(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "restore",
-        help="bring back a snapshot",
-        description="Publish the state that a snapshot holds as that of an index, new or there already.",
+        help="restore an index from a snapshot",
+        description="Restore an index from a snapshot, as a new index or over an existing one.",
     )
     parser.add_argument("source", type=Path, metavar="DIR", help="the snapshot")
-    parser.add_argument("--overwrite", action="store_true", help="replace the state of an index that is there")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing index")
     add_index(parser)
     add_wait(parser)
     add_json(parser)
@@ -127,8 +130,8 @@ def _register_export(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "export",
         help="write the documents as JSON lines, or reviews of claims as JSON-LD",
-        description="Write the documents of an index as JSON lines, which factseek index jsonl reads back, or those "
-        "that review a claim as schema.org's ClaimReview, which factseek index claimreview reads back.",
+        description="Write the documents of an index as JSON lines for factseek index jsonl, or its claim reviews as"
+        " schema.org's ClaimReview for factseek index claimreview.",
     )
     parser.add_argument(
         "--as",
@@ -147,11 +150,11 @@ def _register_export(commands: Subparsers) -> None:
 def _register_alias(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "alias",
-        help="point a name to an index",
-        description="Point a name to an index, or to another one, in one step while it is served.",
-        epilog="NAME may then stand wherever a command takes the directory of an index.",
+        help="give an index another name",
+        description="Point a name to an index, or switch it to another index in one step, even while a server uses it.",
+        epilog="Every command accepts NAME in place of an index directory.",
     )
-    parser.add_argument("alias", metavar="NAME=DIR", help="the alias, a path, and the index that it is to point to")
+    parser.add_argument("alias", metavar="NAME=DIR", help="the path of the alias, and the index that it points to")
     add_json(parser)
     parser.set_defaults(command=point_alias, interrupted=STAYS_WHOLE)
 
@@ -250,8 +253,8 @@ def verify_index(
 
 def _remedy(faults: int, *, repaired: bool) -> str:
     if repaired:
-        return f"{counted(faults, 'fault')} cannot be mended: documents are damaged; restore a snapshot"
-    return f"is damaged ({counted(faults, 'fault')}); mend it with --repair, or restore a snapshot"
+        return f"{counted(faults, 'fault')} cannot be repaired: documents are damaged; restore a snapshot"
+    return f"is damaged ({counted(faults, 'fault')}); repair it with --repair, or restore a snapshot"
 
 
 def take_snapshot(args: argparse.Namespace) -> int:

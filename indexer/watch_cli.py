@@ -27,7 +27,8 @@ def register(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "watch",
         help="index files as they appear in a folder",
-        description="Add the files of a folder to an index, then those that appear or change, until it is stopped.",
+        description="Add the files of a folder to an index, then add files as they appear or change, until you stop"
+        " it.",
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to watch")
     add_index(parser)
@@ -39,7 +40,7 @@ def register(commands: Subparsers) -> None:
     )
     parser.add_argument("--pattern", default="*", metavar="GLOB", help="only files whose names match (default: all)")
     parser.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")
-    parser.add_argument("--no-dense", action="store_true", help="make no vectors, if the index is made")
+    parser.add_argument("--no-dense", action="store_true", help="build no vectors if this command creates the index")
     parser.set_defaults(command=watch_folder)
 
 
@@ -76,7 +77,9 @@ def _kind_of(index: Path) -> str:
     held = {segment.kind for segment in manifests.read(index).segments} if (index / manifests.NAME).exists() else set()
     if len(held) != 1:
         reason = f"the index {index} holds {', '.join(sorted(held))}" if held else f"there is nothing in {index} yet"
-        raise UsageError(f"say with --kind what the files are: {reason}", remedy=f"the kinds are {', '.join(kinds())}")
+        raise UsageError(
+            f"name the kind of the files with --kind: {reason}", remedy=f"the kinds are {', '.join(kinds())}"
+        )
     return held.pop()
 
 

@@ -71,7 +71,9 @@ class Watch:
                 self._note(path, f"is {NOT_REGULAR}; it is left out")
             if path in self._read and not os.path.lexists(path):
                 del self._read[path]
-                self._note(path, "is gone; its documents stay", "remove them with factseek delete")
+                self._note(
+                    path, "no longer exists; its documents stay in the index", "remove them with factseek delete"
+                )
             stamp = self._stamp(path)
             if stamp is None or self._read.get(path) == stamp:
                 self._waiting.pop(path, None)

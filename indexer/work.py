@@ -232,7 +232,7 @@ class Work:
         return live
 
     def _report_clash(self, record: Record, seen: Seen) -> None:
-        reason = f"docid {record.document.docid!r} stands at {seen.place} already, with other content"
+        reason = f"docid {record.document.docid!r} is already at {seen.place}, with different content"
         self._options.bad_lines.report(record.place, reason)
 
     def _spans(self, record: Record) -> Sequence[Span]:

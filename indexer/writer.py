@@ -40,7 +40,7 @@ FAILURES = 5
 """Failures in a row after which the writer ends: what it lacks (files that it may open, memory) another may have."""
 ATTEMPTS = 3
 """Processes that may die at one slice of a job before it is given up."""
-UNTOLD = "something went wrong; the server's log has it"
+UNTOLD = "an internal error occurred; see the server's log"
 _PUT: frozenset[Result] = frozenset({"created", "replaced"})
 _SAME: frozenset[Result] = frozenset({"unchanged", "absent"})
 _log = logging.getLogger("factseek.writer")

@@ -184,5 +184,5 @@ def _refuse(address: str, error: HTTPError) -> NoReturn:
     detail = detail or f"answers {error.code} {error.reason}"
     kinds: dict[int, type[FactseekError]] = {400: QueryError, 404: NotFoundError, 413: QueryError}
     wait = error.headers.get("Retry-After", "")
-    remedy = f"ask again after {wait} s" if wait else ""
+    remedy = f"try again after {wait} s" if wait else ""
     raise kinds.get(error.code, MachineError)(detail, place=address, remedy=remedy) from None

@@ -243,7 +243,7 @@ def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
     if not here.is_file():
         return kind()
     if _is_foreign(here, kind):
-        sys.stderr.write(f"{here} is passed over: it has no settings of factseek; put yours into {own}\n")
+        sys.stderr.write(f"{here} is ignored: it has no settings of factseek; write yours to {own}\n")
         return kind()
     return read(here, kind)
 

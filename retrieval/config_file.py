@@ -29,7 +29,7 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError("is nested too deeply", place=path) from None
     except _RepeatedKeyError as error:
         raise ConfigError(
-            f"the key {error.key!r} stands on line {error.first} already",
+            f"the key {error.key!r} is already on line {error.first}",
             place=f"{path}:{error.line}",
             remedy="keep one",
         ) from None
@@ -38,7 +38,7 @@ def read_yaml(path: Path) -> Any:
         place = f"{path}:{mark.line + 1}" if mark else path
         raise ConfigError(f"is not YAML: {getattr(error, 'problem', error)}", place=place) from None
     except ValueError as error:  # a date that is none, a number of too many digits
-        raise ConfigError(f"holds a value that is none: {error}", place=path) from None
+        raise ConfigError(f"contains an invalid value: {error}", place=path) from None
 
 
 class _RepeatedKeyError(Exception):

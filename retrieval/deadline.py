@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class CutOffError(FactseekError):
-    """A retriever took longer than the search may."""
+    """A retriever took longer than the time limit of the search."""
 
 
 class Memory(Protocol):
@@ -82,7 +82,7 @@ class Deadline:
         """Note that a retriever is missing, and return the error that says so."""
         if retriever not in self.missing:
             self.missing.append(retriever)
-        return CutOffError(f"{retriever} took longer than the search may")
+        return CutOffError(f"{retriever} took longer than the time limit of the search")
 
     def shorter(self, seconds: float) -> Deadline:
         """Return this limit or, if ``seconds`` are above 0 and end before it, one that notes in the same list."""

@@ -114,7 +114,7 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
     for read in inputs:
         if path.exists() and read.exists() and path.samefile(read):
             raise QueryError(
-                "is read by this command and would be written over", place=path, remedy="name another file"
+                "is an input of this command and would be overwritten", place=path, remedy="name another file"
             )
 
 

@@ -40,10 +40,10 @@ def field_names(names: Iterable[str]) -> tuple[str, ...]:
         if not _NAME.fullmatch(name):
             raise QueryError(
                 f"{name[:80]!r} cannot name a field",
-                remedy="take up to 64 letters, digits, '_' and '-', no digit first",
+                remedy="use up to 64 letters, digits, '_' and '-', and start with no digit",
             )
         if name in RESERVED:
-            raise QueryError(f"the field {name!r} is there already", remedy="declare fields of the metadata only")
+            raise QueryError(f"the field {name!r} is there already", remedy="declare only metadata fields")
     return tuple(sorted(set(names)))
 
 
@@ -72,7 +72,7 @@ def parse_filter(
     """Return the filter of ``field=value`` pairs and date bounds; None if nothing is asked.
 
     The values of one field are alternatives, fields narrow each other. A language may be named as in a document:
-    ``fra`` and ``French`` are ``fr``. ``declared`` names the fields of the metadata that the index was declared with.
+    ``fra`` and ``French`` are ``fr``. ``declared`` names the metadata fields that the index declares for filters.
     Raises QueryError if a field is unknown, a value is missing, a date is not a date, or no day is admitted.
     """
     refuse_text("pairs", pairs)
@@ -158,7 +158,7 @@ def narrowed(where: Filter | None, further: Filter) -> Filter | None:
     as_of = min(filter(None, (where.as_of, further.as_of)), default="")
     since = max(where.since, further.since)
     if as_of and since > as_of:
-        raise QueryError(f"from {since} to {as_of} there is no day: nothing can be found")
+        raise QueryError(f"from {since} to {as_of} there is no day, so nothing can match")
     metadata = dict(where.metadata)
     for name, admitted in further.metadata:
         metadata[name] = _common(name, metadata.get(name, ()), admitted)
@@ -180,7 +180,7 @@ def _common(name: str, first: tuple[str, ...], second: tuple[str, ...]) -> tuple
         return first or second
     if common := tuple(value for value in first if value in second):
         return common
-    raise QueryError(f"{name} {', '.join(first)} and {', '.join(second)} are asked for together: nothing can be found")
+    raise QueryError(f"{name} {', '.join(first)} and {', '.join(second)} exclude each other: nothing can match")
 
 
 def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] = ()) -> str:

@@ -20,9 +20,9 @@ from .entry import BEFORE_ANYTHING, INTERRUPTED
 from .errors import CheckFailed, FactseekError, UsageError
 
 DONE, BAD_FILE, USER_ERROR = 0, 1, 2
-GOES_ON = "interrupted; what was published is whole, the same command goes on"
+GOES_ON = "interrupted; published data is intact, and the same command continues"
 """The message of an interrupted command that can go on where it stopped: ``set_defaults(interrupted=…)``."""
-STAYS_WHOLE = "interrupted; what was published is whole"
+STAYS_WHOLE = "interrupted; published data is intact"
 """The message of an interrupted command that publishes all or nothing."""
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -175,7 +175,7 @@ def _line_and_code(error: BaseException, interrupted: str) -> tuple[str, int]:
         case KeyboardInterrupt():
             return interrupted, INTERRUPTED
         case ModuleNotFoundError():
-            return f"the package {error.name} is missing; install factseek again, with all that it needs", USER_ERROR
+            return f"the package {error.name} is missing; reinstall factseek with its dependencies", USER_ERROR
         case OSError():
             return f"{error.filename or 'standard output'}: {error.strerror or error}", USER_ERROR
     raise error
@@ -223,8 +223,7 @@ def add_filter(parser: argparse.ArgumentParser, what: str = "only documents") ->
         action="append",
         default=[],
         metavar="FIELD=VALUE",
-        help=f"{what} of this topic, source, language, kind, or of a field declared with --filter-field; may be given "
-        "again",
+        help=f"{what} with this topic, source, language, kind or --filter-field value; repeatable",
     )
 
 
@@ -241,7 +240,7 @@ def report(args: argparse.Namespace, facts: Mapping[str, Any], text: str) -> Non
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """Add ``--verify``."""
     parser.add_argument(
-        "--verify", action="store_true", help="check every file of the index against its checksum when it is opened"
+        "--verify", action="store_true", help="check every file of the index against its checksum first"
     )
 
 

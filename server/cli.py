@@ -25,44 +25,51 @@ def register(commands: Subparsers) -> None:
     )
     tools = commands.add_parser(
         "mcp",
-        help="give agents tools to search, over the Model Context Protocol",
-        description="Give agents tools to search, over the Model Context Protocol: on standard input and output for "
-        "the agent that starts it, or with --http for many. Ctrl-C stops.",
+        help="offer search tools to agents over the Model Context Protocol",
+        description="Offer search tools to agents over the Model Context Protocol. It uses standard input and"
+        " output, or HTTP with --http. Ctrl-C stops it.",
     )
     for parser in (serving, tools):
         _add_named(
-            parser, "--index", "NAME=DIR", "serve the index in DIR as NAME; may be given again (default: "
+            parser, "--index", "NAME=DIR", "serve the index in DIR as NAME; repeatable (default: "
             "server.indexes of the configuration)",
         )  # fmt: skip
         _add_named(
-            parser, "--ranker", "NAME=FILE", "rank claims by the model in FILE as NAME; may be given again (default: "
+            parser, "--ranker", "NAME=FILE", "serve the ranker in FILE as NAME; repeatable (default: "
             "server.rankers of the configuration; none with --index)",
         )  # fmt: skip
     _add_named(
-        serving, "--verdicts", "NAME=FILE", "judge claims on the page by the model in FILE (factseek verdict --save); "
-        "may be given again (default: server.verdicts of the configuration; none with --index)",
+        serving, "--verdicts", "NAME=FILE", "judge claims on the page with the model in FILE (from factseek verdict"
+            " --save); repeatable (default: server.verdicts of the configuration; none with --index)",
     )  # fmt: skip
     _add_named(
-        serving, "--adapter", "NAME[=INDEX]", "speak another protocol below /NAME/, answered from the index served as "
-        "INDEX, else the first; may be given again (default: server.adapters of the configuration, none)",
+        serving, "--adapter", "NAME[=INDEX]", "serve another protocol under /NAME/ from the index INDEX, else from"
+            " the first; repeatable (default: server.adapters of the configuration, none)",
     )  # fmt: skip
     tools.add_argument(
-        "--verdicts", type=Path, metavar="FILE", help="judge claims by the model in FILE (factseek verdict --save)"
+        "--verdicts",
+        type=Path,
+        metavar="FILE",
+        help="judge claims with the model in FILE (from factseek verdict --save)",
     )
     tools.add_argument("--http", action="store_true", help="serve over HTTP, at /mcp, instead of standard input")
-    host = "default: server.host of the configuration, 127.0.0.1"
+    host = "the address to listen on (default: server.host, 127.0.0.1)"
     serving.add_argument("--host", metavar="ADDRESS", help=host)
-    serving.add_argument("--port", type=int, metavar="N", help="0: any free one (default: server.port, 8000)")
-    serving.add_argument("--workers", type=int, metavar="N", help="processes (default: server.workers, 2)")
+    serving.add_argument(
+        "--port", type=int, metavar="N", help="the port; 0 takes any free port (default: server.port, 8000)"
+    )
+    serving.add_argument(
+        "--workers", type=int, metavar="N", help="the number of processes (default: server.workers, 2)"
+    )
     serving.add_argument(
         "--allow-writes",
         action="store_true",
-        help="let documents be put and deleted, which always needs a key (default: server.writes, false)",
+        help="allow requests that add or delete documents; they always need a key (default: server.writes, false)",
     )
     serving.add_argument(
         "--ray",
         metavar="ADDRESS",
-        help="ask the shards of indexes on the Ray cluster at HOST:PORT (default: cluster.address, none)",
+        help="query sharded indexes on the Ray cluster at HOST:PORT (default: cluster.address, none)",
     )
     tools.add_argument("--host", metavar="ADDRESS", help=host)
     tools.add_argument("--port", type=int, metavar="N", help="default: server.port, 8000")
@@ -72,10 +79,10 @@ def register(commands: Subparsers) -> None:
         parser.set_defaults(command=command)
     key = commands.add_parser(
         "key",
-        help="make up an API key for the server",
-        description="Make up an API key: prints it once, and the line of the configuration that lets it in.",
+        help="create an API key for the server",
+        description="Create an API key, and print it with the configuration line that accepts it.",
     )
-    key.add_argument("name", metavar="NAME", help="whose key it is; stands in the log and in the configuration")
+    key.add_argument("name", metavar="NAME", help="the owner of the key, as shown in the log and the configuration")
     key.set_defaults(command=make_key)
 
 
@@ -87,13 +94,16 @@ def make_key(args: argparse.Namespace) -> int:
     """Print a new key and what the configuration holds of it."""
     if not _KEY_NAME.fullmatch(args.name):
         raise UsageError(
-            f"{args.name[:80]!r} cannot name a key", remedy="take up to 64 letters, digits, '.', '_' and '-'"
+            f"{args.name[:80]!r} cannot name a key", remedy="use up to 64 letters, digits, '.', '_' and '-'"
         )
     from .auth import digest, new_key
 
     key = new_key()
     write(f"{key}\n")
-    say(f"Keep it: it is shown this once. Let it in with this line under server.keys:\n  {args.name}: {digest(key)}")
+    say(
+        f"Store this key now; it is not shown again. To accept it, add this line under server.keys:\n  {args.name}:"
+        f" {digest(key)}"
+    )
     return DONE
 
 

@@ -24,27 +24,27 @@ RETRY_AFTER = 5.0
 """Seconds after which to ask again for an index that could not be searched: one that was replaced is there by then."""
 _DIALECTS, _PAGE = "factseek.dialects", "factseek.problem_page"
 _HTTP = {
-    400: ("bad-input", "the request makes no sense"),
+    400: ("bad-input", "the request is invalid"),
     404: ("not-found", "there is nothing at this address"),
     405: ("method-not-allowed", "this address does not answer that method"),
     413: ("too-large", "the body of the request is larger than this server takes"),
     415: ("unsupported-media-type", "send the body as application/json"),
-    500: ("internal", "something went wrong; the server's log has it under this request id"),
+    500: ("internal", "an internal error occurred; see the server's log under this request id"),
     503: ("unavailable", "this index cannot be searched at the moment; the server's log says why"),
 }
 TITLES = {
-    "bad-input": "The request makes no sense",
+    "bad-input": "The request is invalid",
     "internal": "The server failed",
     "method-not-allowed": "Method not allowed",
     "not-found": "Not found",
     "not-written": "Not written",
-    "precondition-failed": "The document is in another state",
-    "timed-out": "It took too long",
+    "precondition-failed": "The document does not match the condition",
+    "timed-out": "The request took too long",
     "too-large": "Too large",
     "too-many-requests": "Too many requests",
     "unauthorized": "A key is needed",
-    "writes-off": "This server changes nothing",
-    "unavailable": "What was asked for cannot be used at the moment",
+    "writes-off": "This server is read-only",
+    "unavailable": "The resource is unavailable at the moment",
     "unknown-document": "No such document",
     "unknown-index": "No such index",
     "unknown-job": "No such job",
@@ -88,7 +88,7 @@ class OverloadedError(RefusedError):
 
     status, slug = 503, "overloaded"
 
-    def __init__(self, message: str = "more is asked than this server answers at once; try again") -> None:
+    def __init__(self, message: str = "the server is busy; try again") -> None:
         super().__init__(message, retry_after=1)
 
 

@@ -54,10 +54,10 @@ class Metrics:
         self.requests = counts("factseek_requests", "Answers.", ["method", "route", "status"])
         self.errors = counts("factseek_errors", "Answers of status 400 and above.", ["route", "status"])
         self.writes = counts("factseek_writes", "Documents put and deleted.", ["index", "result"])
-        self.refused = counts("factseek_refused", "Requests refused unread or for want of room.", ["status"])
-        self.seconds = times("factseek_request_seconds", "From request to answer.", ["route"])
+        self.refused = counts("factseek_refused", "Requests refused because the server was full.", ["status"])
+        self.seconds = times("factseek_request_seconds", "Time from request to answer.", ["route"])
         self.stages = times(
-            "factseek_stage_seconds", "Of a search or a ranking, by stage.", ["route", "retriever", "stage"]
+            "factseek_stage_seconds", "Time of each stage of a search or ranking.", ["route", "retriever", "stage"]
         )
 
     def text(self, serving: IndexRegistry) -> bytes:
@@ -163,7 +163,7 @@ def _served(serving: IndexRegistry) -> str:
         for state in ("answers", "lost", "unasked")
     ]
     if replicas:
-        gauge("shard_replicas", "Replicas by what came of the last question to them.", replicas)
+        gauge("shard_replicas", "Replicas by the result of their last request.", replicas)
     return "\n".join([*lines, ""])
 
 

@@ -178,7 +178,7 @@ def checked_name(name: str) -> str:
         raise ConfigError(
             f"{name[:80]!r} cannot name an index",
             place="server.indexes",
-            remedy="take up to 64 letters, digits, '.', '_' and '-', a letter or digit first",
+            remedy="use up to 64 letters, digits, '.', '_' and '-', a letter or digit first",
         )
     if name in RESERVED:
         raise ConfigError(f"the name {name!r} is reserved", place="server.indexes", remedy="choose another")

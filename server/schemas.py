@@ -29,29 +29,29 @@ from ..retrieval.text import ProfileName
 from ..retrieval.validation import Mismatch, mismatch, mismatch_in
 from .errors import BadInput
 
-FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="what the votes of this ranking count")]
+FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="the weight of this ranking")]
 Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
 _LISTS = frozenset({"facets", "filter", "stages"})
 _Asked = TypeVar("_Asked", bound="RequestFields")
 
 
 class RequestFields(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The base of what is asked: an unknown field is an error."""
+    """The base of all requests: an unknown field is an error."""
 
 
 class ForeignFields(RequestFields, kw_only=True, forbid_unknown_fields=False):
-    """The base of what the clients of another protocol ask: what it has no word for is passed over."""
+    """The base of requests in another protocol: unknown fields are ignored."""
 
 
 class FilterRequest(RequestFields):
-    """The values that a field may have; the values of one field are alternatives, fields narrow each other."""
+    """Allowed values for each field: any of its values matches, and all fields must match."""
 
-    topic: Annotated[str | list[str], Meta(description="as the collection names it")] = []
-    source: Annotated[str | list[str], Meta(description="who published it: a site's host, a journal")] = []
+    topic: Annotated[str | list[str], Meta(description="the topic, as in the collection")] = []
+    source: Annotated[str | list[str], Meta(description="the publisher: a site's host, a journal")] = []
     language: Annotated[str | list[str], Meta(description="ISO 639-1 code")] = []
-    kind: Annotated[str | list[str], Meta(description="what was indexed: snippets, webpages, cord19, ...")] = []
+    kind: Annotated[str | list[str], Meta(description="the kind of source: snippets, webpages, cord19, ...")] = []
     metadata: Annotated[
-        dict[str, str | list[str]], Meta(description="fields of the metadata that the index was declared with")
+        dict[str, str | list[str]], Meta(description="metadata fields that the index declares for filters")
     ] = {}
 
     def values(self) -> dict[str, list[str]]:
@@ -61,10 +61,15 @@ class FilterRequest(RequestFields):
 
 
 class FusionRequest(RequestFields):
-    """The fusion of this one search; what is left out stays as configured."""
+    """The fusion of this search; omitted fields keep their configured values."""
 
-    kind: Annotated[FusionKind | None, Meta(description="reciprocal ranks, or a sum of normalised scores")] = None
-    rrf_k: Annotated[RrfK | None, Meta(description="of reciprocal ranks; without a kind it asks for rrf")] = None
+    kind: Annotated[
+        FusionKind | None,
+        Meta(description="the kind of fusion: the kind of fusion: reciprocal ranks, or a sum of normalised scores"),
+    ] = None
+    rrf_k: Annotated[
+        RrfK | None, Meta(description="the constant of reciprocal rank fusion; without kind it selects rrf")
+    ] = None
     weights: Annotated[
         Annotated[dict[Annotated[str, Meta(max_length=80)], FusionWeight], Meta(max_length=16)] | None,
         Meta(description="the rankings that are fused, each with its weight"),
@@ -72,127 +77,131 @@ class FusionRequest(RequestFields):
     depth: Annotated[Positive | None, Meta(description="hits of each ranking that are fused")] = None
 
 
-Parse = Annotated[bool, Meta(description="documents as objects; false: as strings that hold their JSON")]
+Parse = Annotated[bool, Meta(description="true: documents as objects; false: as strings of JSON")]
 FacetValues = Annotated[int, Meta(ge=1, le=1000)]
 _Single = TypeVar("_Single", bound="SingleQueryOptions")
 _Searched = TypeVar("_Searched", bound="SearchRequest")
 
 
 class SearchOptions(RequestFields):
-    """The options of a search; ``None`` leaves a choice to the configuration."""
+    """The options of a search; ``None`` selects the configured value."""
 
-    k: Annotated[Positive | None, Meta(description="how many hits; left out: as configured")] = None
+    k: Annotated[Positive | None, Meta(description="the number of hits (default: as configured)")] = None
     retriever: Annotated[
         Annotated[str, Meta(max_length=80)] | None,
-        Meta(description="left out: hybrid where there are vectors, else bm25"),
+        Meta(description="the retriever (default: hybrid if the index has vectors, else bm25)"),
     ] = None
     filter: Annotated[
-        FilterRequest | list[str], Meta(description="by field, or as a list of field=value; applied before ranking")
+        FilterRequest | list[str],
+        Meta(description="filters as an object of fields, or as a list of field=value; applied before ranking"),
     ] = []
     as_of: Annotated[str, Meta(description="only documents up to this day, month or year, such as 2020-03")] = ""
     since: Annotated[str, Meta(description="only documents from this day, month or year on")] = ""
-    undated: Annotated[Literal["drop", "keep"], Meta(description="undated documents under as_of or since")] = "drop"
+    undated: Annotated[Literal["drop", "keep"], Meta(description="what as_of and since do with undated documents")] = (
+        "drop"
+    )
     fusion: Annotated[
         FusionRequest | FusionKind | None,
-        Meta(description="how hybrid fuses its rankings; left out: as configured"),
+        Meta(description="how hybrid fuses its rankings (default: as configured)"),
     ] = None
     profile: Annotated[
-        ProfileName | None, Meta(description="tweet: links, mentions and RT dropped, hashtags whole and split")
+        ProfileName | None,
+        Meta(description="tweet: drops links, mentions and RT, and searches hashtags whole and split"),
     ] = None
-    highlight: Annotated[bool, Meta(description="say where the passage has words of the query")] = True
-    group: Annotated[bool | None, Meta(description="one hit a document, by its best passage; false: one a passage")] = (
-        None
-    )
+    highlight: Annotated[bool, Meta(description="mark the words of the query in each passage")] = True
+    group: Annotated[
+        bool | None, Meta(description="true: one hit per document, by its best passage; false: one hit per passage")
+    ] = None
     stages: Annotated[
         Annotated[list[Annotated[str, Meta(max_length=80)]], Meta(max_length=16)] | None,
         Meta(
-            description="what reorders or thins the ranking, in this order, each as NAME or NAME=VALUE; left out: as "
-            "configured"
+            description="stages that reorder or thin the ranking, in this order, each as NAME or NAME=VALUE"
+            " (default: as configured)"
         ),
     ] = None
     collapse: Annotated[
         Literal["near"] | None,
-        Meta(description="near: near-copies are folded under their best hit, counted and named"),
+        Meta(description="near: groups near-copies under their best hit, and counts and names them"),
     ] = None
     sort: Annotated[
         Literal["date"] | None,
-        Meta(description="date: the newest of the first hits first, as many as hybrid fuses"),
+        Meta(description="date: sorts the first hits, as many as hybrid fuses, by date, newest first"),
     ] = None
     passages: Annotated[
-        bool, Meta(description="give each hit all passages of its document that hold a word of the query")
+        bool, Meta(description="add to each hit all passages of its document that contain a word of the query")
     ] = False
 
 
 class SingleQueryOptions(SearchOptions, kw_only=True):
-    """The options of a search for one query: how it is read, and which stretch of its ranking is answered."""
+    """The options of a search for one query: its syntax, and which part of the ranking to return."""
 
     query: Annotated[str, Meta(description="a claim, a tweet or a question")] = ""
     syntax: Annotated[
         Literal["plain", "query"],
-        Meta(
-            description='query: "exact words", -word, title:, source:, topic:, before:, after: are understood in the '
-            "query"
-        ),
+        Meta(description='query: "exact words", -word, title:, source:, topic:, before: and after: have their meaning'),
     ] = "plain"
-    hits: Annotated[Positive | None, Meta(description="k by the name that Pyserini and Anserini give it")] = None
-    qid: Annotated[Annotated[str, Meta(max_length=200)] | None, Meta(description="comes back with the hits")] = None
-    offset: Annotated[Count, Meta(description="how many of the first hits are left out")] = 0
+    hits: Annotated[Positive | None, Meta(description="another name for k, as in Pyserini and Anserini")] = None
+    qid: Annotated[Annotated[str, Meta(max_length=200)] | None, Meta(description="an id that the answer repeats")] = (
+        None
+    )
+    offset: Annotated[Count, Meta(description="how many of the first hits to skip")] = 0
     cursor: Annotated[
         str,
         Meta(
-            max_length=1_000, description="of the answer before this one: what follows; note says if the index changed"
+            max_length=1_000,
+            description="the cursor of the previous answer, for the hits that follow; note tells if the index changed",
         ),
     ] = ""
-    count: Annotated[bool, Meta(description="say how many hits there are in all")] = False
+    count: Annotated[bool, Meta(description="also return the total number of hits")] = False
     facets: Annotated[
         Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
         Meta(
-            description="count all of these documents by a field: its most frequent values, and how many of them; says "
-            "the total too. By field, or as a list of field=number; ten of each if no number is said. Of several "
-            "indexes, of each and of all together; `index` is a field, too"
+            description="count all matching documents by a field, and return its most frequent values and the total;"
+            " an object of field and number of values, or a list of field=number (default: 10). With several"
+            " indexes, counts are for each index and for all together, and `index` is a field too"
         ),
     ] = {}
 
     def with_one_k(self: _Single) -> _Single:
-        """Return the same with ``k`` alone saying how many hits.
+        """Return the same request with ``k`` set and ``hits`` cleared.
 
         Raises BadInput if ``k`` and ``hits`` differ.
         """
         if self.k is not None and self.hits not in (None, self.k):
-            raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they are one thing, give one of them")
+            raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they mean the same, give one of them")
         return msgspec.structs.replace(self, k=self.k or self.hits, hits=None)
 
 
 class SearchRequest(SingleQueryOptions, kw_only=True):
-    """The body of ``POST /v1/{index}/search``: a ``query``, or in its place a document to find more ``like``."""
+    """The body of ``POST /v1/{index}/search``: a ``query``, or a docid as ``like`` instead."""
 
     like: Annotated[
         str,
         Meta(
-            description="the id of a document of the index, in the place of a query: more like it is found, itself "
-            "left out, under collapse its near-copies too"
+            description="the id of a document of the index, instead of a query: finds similar documents, without"
+            " itself and, under collapse, without its near-copies"
         ),
     ] = ""
     format: Annotated[
         Literal["bibtex", "csv", "json", "jsonld", "ndjson", "ris", "trec", "tsv"] | None,
-        Meta(description="the hits as a file for other programs; left out: what Accept asks for, else json"),
+        Meta(description="the format of the hits (default: from the Accept header, else json)"),
     ] = None
-    explain: Annotated[bool, Meta(description="say what was searched for and how each score came about")] = False
+    explain: Annotated[bool, Meta(description="explain what was searched for and how each score was computed")] = False
 
     def with_one_query(self: _Searched) -> _Searched:
-        """Return the same with ``k`` alone saying how many hits.
+        """Return the same request with ``k`` set and ``hits`` cleared.
 
         Raises BadInput if ``k`` and ``hits`` differ, or there is no query or two.
         """
         if not (self.query or self.like):
             raise BadInput("query", "is missing; give one, or a document's id as like")
         if self.query and self.like:
-            raise BadInput("like", "stands in the place of a query; leave out one of them")
+            raise BadInput("like", "replaces the query; leave out one of them")
         return self.with_one_k()
 
 
 class SimpleSearch(SearchRequest, kw_only=True):
-    """The parameters of ``GET /v1/{index}/search``, as Anserini and Pyserini name them, and ours."""
+    """The parameters of ``GET /v1/{index}/search``: those of Anserini and Pyserini, and our own."""
 
     parse: Parse = True
 
@@ -201,14 +210,14 @@ IndexName = Annotated[str, Meta(max_length=64)]
 
 
 class SearchManyRequest(SingleQueryOptions, kw_only=True):
-    """The body of ``POST /v1/search``: what every index is asked; each answers with its own default retriever."""
+    """The body of ``POST /v1/search``, for all indexes; each uses its own default retriever."""
 
     query: Annotated[str, Meta(description="a claim, a tweet or a question")]
     indexes: Annotated[
         Annotated[dict[IndexName, FusionWeight], Meta(max_length=16)] | Annotated[list[IndexName], Meta(max_length=16)],
-        Meta(description="which are asked, by name, each with what its votes count, or as a list; left out: all"),
+        Meta(description="the indexes to search, as an object of names and weights or as a list (default: all)"),
     ] = []
-    rrf_k: Annotated[RrfK | None, Meta(description="the constant by which the indexes are fused")] = None
+    rrf_k: Annotated[RrfK | None, Meta(description="the constant of the fusion of the indexes")] = None
 
 
 class BatchQuery(RequestFields):
@@ -226,55 +235,56 @@ class BatchRequest(SearchOptions, kw_only=True):
 
 
 class ClaimRequest(RequestFields):
-    """A tweet, or a sentence of a debate, that may hold a claim worth checking."""
+    """A tweet or a sentence of a debate to rank."""
 
-    id: Annotated[str, Meta(min_length=1, max_length=200, description="what its line of the answer is known by")]
+    id: Annotated[str, Meta(min_length=1, max_length=200, description="the id of this claim in the answer")]
     text: Annotated[str, Meta(min_length=1)]
     language: Annotated[
-        str, Meta(pattern=r"^([a-z]{2,3})?(?!\n)$", description="ISO 639-1 code; left out: seen from the text")
+        str, Meta(pattern=r"^([a-z]{2,3})?(?!\n)$", description="ISO 639-1 code (default: detected from the text)")
     ] = ""
-    speaker: Annotated[str, Meta(max_length=200, description="whose sentence of a debate it is")] = ""
+    speaker: Annotated[str, Meta(max_length=200, description="the speaker of a sentence of a debate")] = ""
 
 
 class RankRequest(RequestFields):
     """The body of ``POST /v1/claims/rank``."""
 
     claims: list[ClaimRequest]
-    words: Annotated[int, Meta(ge=0, le=100, description="how many words to name; 0 is fastest")] = 5
-    top: Annotated[Positive | None, Meta(description="how many claims to answer; left out: all")] = None
-    ranker: Annotated[str | None, Meta(description="by its name; left out: the server's first")] = None
+    words: Annotated[int, Meta(ge=0, le=100, description="the number of words to return; 0 is fastest")] = 5
+    top: Annotated[Positive | None, Meta(description="the number of claims to return (default: all)")] = None
+    ranker: Annotated[str | None, Meta(description="the name of the ranker (default: the server's first)")] = None
 
 
 class DocumentRequest(RequestFields, kw_only=True):
-    """A document to put: what ``GET`` answers as ``document``; unknown is ``""``, a text or a title there must be.
+    """A document to write, as ``GET`` returns it in ``document``.
 
-    What is left out is taken as ``factseek index jsonl`` takes it: the language of the index, the host of the URL as
+    An unknown value is ``""``; a text or a title is required.
+    Omitted fields get the defaults of ``factseek index jsonl``: the language of the index, the host of the URL as
     the source. A date that cannot be read is kept in the metadata.
     """
 
-    text: Annotated[str, Meta(description="what is searched and shown")]
-    docid: Annotated[str, Meta(description="may be left out: the address says it")] = ""
+    text: Annotated[str, Meta(description="the text to search and show")]
+    docid: Annotated[str, Meta(description="optional, because the address names it")] = ""
     title: Annotated[str, Meta(description="searched with the text")] = ""
-    url: Annotated[str, Meta(description="where it stands")] = ""
+    url: Annotated[str, Meta(description="the address of the document")] = ""
     date: Annotated[str, Meta(description="a day, month or year, such as 2020-03")] = ""
     language: Annotated[str, Meta(description="ISO 639-1 code")] = ""
-    source: Annotated[str, Meta(description="who published it")] = ""
-    topic: Annotated[str, Meta(description="what filters call it")] = ""
-    metadata: Annotated[dict[str, Any], Meta(description="whatever else is to be shown")] = {}
+    source: Annotated[str, Meta(description="the publisher")] = ""
+    topic: Annotated[str, Meta(description="a label to filter by")] = ""
+    metadata: Annotated[dict[str, Any], Meta(description="further fields to show")] = {}
 
 
 class AliasRequest(RequestFields):
     """The body of ``PUT /v1/aliases/{name}``."""
 
-    index: Annotated[IndexName, Meta(description="the served index that the alias is to point to")]
+    index: Annotated[IndexName, Meta(description="the served index that the alias points to")]
 
 
 class BulkParameters(RequestFields):
     """The parameters of ``POST /v1/{index}/documents``."""
 
-    mode: Annotated[
-        Mode, Meta(description="update: replace what is there by its docid; append: refuse what would be replaced")
-    ] = "update"
+    mode: Annotated[Mode, Meta(description="update: replaces documents with the same docid; append: refuses them")] = (
+        "update"
+    )
 
 
 class DocParameters(RequestFields):
@@ -401,29 +411,28 @@ class RankTook(Answer):
 
 
 CoverageIfAny = Coverage | msgspec.UnsetType
-"""Answered only if something was not ready in time."""
+"""Present only if a part was not ready in time."""
 TotalIfAsked = TotalAnswer | msgspec.UnsetType
 FacetsIfAsked = dict[str, FacetAnswer] | msgspec.UnsetType
 CursorIfAny = str | msgspec.UnsetType
 DepthIfFused = int | msgspec.UnsetType
 ApproximateIfSo = Literal[True] | msgspec.UnsetType
-"""That an approximate index of vectors was asked: a few of the nearest passages may be missing; there only if so."""
+"""Present only if an approximate vector index was searched, which may miss a few of the nearest passages."""
 
 
 SuitedIfAny = list[str] | msgspec.UnsetType
-"""The served indexes that are of the query's script; there only where the one that was asked is not."""
+"""The served indexes in the query's script; present only if the searched index is in another script."""
 
 
 SuggestionIfAny = str | msgspec.UnsetType
-"""The query with its misspelt words put right, which would match more; nobody has searched for it."""
+"""The query with corrected spelling, which would match more documents; it was not searched for."""
 
 
 class SearchAnswer(Answer, kw_only=True):
-    """The evidence for one query; ``note`` says what a reader of the hits should know, ``qid`` comes back as it was.
+    """The evidence for one query. ``note`` warns readers of the hits; ``qid`` repeats that of the request.
 
-    ``query`` is there if it is of the query language, or a document. ``cursor``, given back, asks for what follows;
-    there is none after the last hit. ``depth`` is how many hits of each ranking were fused, where rankings are: the
-    hits that follow have scores below 0.
+    ``query`` is present for the query language and for ``like``. ``cursor`` requests the hits that follow; it is absent
+    after the last hit. ``depth`` is the number of hits of each ranking that were fused; later hits have scores below 0.
     """
 
     request_id: str
@@ -447,7 +456,7 @@ class SearchAnswer(Answer, kw_only=True):
 
 
 class ParsedAnswer(Answer):
-    """A query of the query language as it was understood: what is ranked by, and what else a passage must have."""
+    """A query in the query language, as understood: the text to rank by, and the conditions on a passage."""
 
     text: str
     phrases: list[str]
@@ -460,9 +469,9 @@ class ParsedAnswer(Answer):
 
 
 class QueryText(Answer):
-    """A query, as Anserini and Pyserini answer it, and, if it is of the query language, what was understood.
+    """A query, as Anserini and Pyserini answer it, and, if it uses the query language, how it was understood.
 
-    Of a document that more like it is found of, ``like`` is the id and ``text`` the words that it was searched for by.
+    If the request has ``like``, ``like`` is the docid and ``text`` has the words that were searched for.
     """
 
     text: str
@@ -484,7 +493,7 @@ def query_text(question: Question, parsed: ParsedQuery | None, text: str) -> Que
 
 
 class AskedIndex(Answer):
-    """One of several indexes that were asked, with what its votes count and what a reader of its hits should know."""
+    """One of several searched indexes, with its weight and a note for readers of its hits."""
 
     manifest_id: str
     retriever: str
@@ -498,9 +507,9 @@ class AskedIndex(Answer):
 
 
 class SearchManyAnswer(Answer, kw_only=True):
-    """The evidence for one query from several indexes; each hit says its index, and what that made of it.
+    """The evidence for one query from several indexes; each hit names its index and its rank and score there.
 
-    ``total`` and ``facets`` are those of all indexes together, ``cursor`` asks for what follows.
+    ``total`` and ``facets`` are those of all indexes together; ``cursor`` requests the hits that follow.
     """
 
     request_id: str
@@ -612,7 +621,7 @@ class BatchHits(Answer):
 
 
 class BatchFault(Answer):
-    """A query of a batch that makes no sense: it fails alone."""
+    """An invalid query of a batch; the other queries are answered."""
 
     qid: str
     error: str
@@ -636,10 +645,10 @@ class BatchAnswer(Answer):
 
 
 class RankedClaim(Answer):
-    """A claim with its place, and the words that weighed most, heaviest first.
+    """A claim with its rank and the words with the largest weight, heaviest first.
 
-    ``probability`` of being worth checking is null where the ranker is not calibrated; ``note`` says what a reader of
-    the score should know.
+    ``probability`` is that of being worth checking, or null if the ranker is not calibrated. ``note`` warns readers of
+    the score.
     """
 
     rank: int
@@ -654,7 +663,7 @@ class RankedClaim(Answer):
 
 
 class RankAnswer(Answer):
-    """Claims in the order in which they are worth checking; equal scores stay in the order in which they were sent."""
+    """Claims by descending check-worthiness; claims with equal scores keep the order of the request."""
 
     request_id: str
     ranker: str
@@ -668,7 +677,7 @@ class RankAnswer(Answer):
 
 
 class AliasAnswer(Answer):
-    """An alias, the index that it points to now, and the manifest that it is answered from."""
+    """An alias, the index that it points to now, and the id of its manifest."""
 
     request_id: str
     alias: str
@@ -677,9 +686,9 @@ class AliasAnswer(Answer):
 
 
 class DocumentWritten(Answer, kw_only=True):
-    """What became of a document that was put; ``unchanged`` says that it was there, with the same content.
+    """The result of writing a document; ``unchanged`` means that the same content was already there.
 
-    ``unread_date`` is there if its date was not understood: it is kept in the metadata, and no date filters by it.
+    ``unread_date`` is a date that was not understood: the metadata keep it, and date filters ignore it.
     """
 
     request_id: str
@@ -691,7 +700,7 @@ class DocumentWritten(Answer, kw_only=True):
 
 
 class RefusedDocument(Answer):
-    """A document of a bulk that was refused: its number in the bulk, from 1, its docid as far as known, and why."""
+    """A refused document of a bulk: its number from 1, its docid if known, and the reason."""
 
     item: int
     docid: str
@@ -699,13 +708,13 @@ class RefusedDocument(Answer):
 
 
 class JobAnswer(Answer, kw_only=True):
-    """A bulk of documents: how far it is, and what became of them.
+    """The state of a bulk of documents.
 
-    Of ``documents``, ``handled`` are done with: they were added or replaced, were there with the same content, were
-    refused, or were skipped because they had been changed since the bulk was accepted. ``refusals`` and
-    ``skips`` name the first hundred of these. ``unread_dates`` counts the documents whose date was not understood, and
-    ``unread_date`` is the first of these dates: no date filters by them. Times are UTC, or empty; so is ``error``
-    unless the job failed: then what was handled stays, and the same bulk may be sent again.
+    ``handled`` of the ``documents`` are done: added, replaced, unchanged, refused, or skipped because they changed
+    after the bulk was accepted. ``refusals`` and ``skips`` list the first hundred of each. ``unread_dates`` counts
+    documents with a date that was not understood, and ``unread_date`` is the first such date; date filters ignore it.
+    Times are in UTC, or empty. ``error`` is empty unless the job failed; then the handled documents stay, and the same
+    bulk can be sent again.
     """
 
     request_id: str
@@ -731,14 +740,14 @@ class JobAnswer(Answer, kw_only=True):
 
 
 class ReplicaHealth(Answer):
-    """A replica of a shard: its node, and whether it answered this process when it was last asked."""
+    """A replica of a shard: its node, and the result of this process's last request to it."""
 
     node: str
     state: Literal["answers", "lost", "unasked"]
 
 
 class ShardHealth(Answer):
-    """A shard on a cluster: the id of the generation that is read, and its replicas."""
+    """A shard on a cluster: the id of its published state, and its replicas."""
 
     name: str
     generation: str
@@ -746,9 +755,9 @@ class ShardHealth(Answer):
 
 
 class Health(Answer):
-    """Whether the server can answer; ``indexes`` is the state of each: ``ready``, or what is wrong.
+    """Whether the server can answer; ``indexes`` has the state of each index: ``ready``, or the problem.
 
-    ``shards`` are those of the indexes that are on a cluster.
+    ``shards`` has those of sharded indexes on a cluster.
     """
 
     status: Literal["ok", "unavailable"]
@@ -773,5 +782,5 @@ def passage_place(passage: Passage, metadata: Mapping[str, Any]) -> PassagePlace
 
 
 def json_answer(answer: Answer | list[Any], status: int = 200) -> Response:
-    """Return an answer, or a list of them, as JSON."""
+    """Return an answer, or a list of answers, as JSON."""
     return Response(msgspec.json.encode(answer), status, content_type="application/json")

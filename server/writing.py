@@ -54,7 +54,7 @@ _log = logging.getLogger("factseek.server")
 
 
 class WritesOffError(RefusedError):
-    """This server changes nothing."""
+    """This server is read-only."""
 
     status, slug = 403, "writes-off"
 
@@ -132,7 +132,7 @@ def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
     folder, most = folder_of(served), registry().config.server.max_queued
     with handover_errors_reported(), Queue(folder) as queue:
         if len(queue.bulks()) >= most:
-            raise NotWrittenError(f"{most} bulks wait already; nothing was taken, ask again")
+            raise NotWrittenError(f"{most} bulks are already waiting; nothing was accepted; try again")
         job = queue.submit_bulk(mode, lines)
     ensure_writer(folder)
     return job
@@ -195,7 +195,7 @@ def ensure_writer(folder: Path) -> None:
 def _late(patience: float, *, withdrawn: bool) -> NotWrittenError:
     if withdrawn:
         reason = f"the index could not be written within {patience:g} seconds: another process may be at it"
-        return NotWrittenError(f"{reason}; nothing was changed, ask again")
+        return NotWrittenError(f"{reason}; nothing was changed; try again")
     return NotWrittenError(
         f"the change is being made, but was not published within {patience:g} seconds: look before asking again"
     )

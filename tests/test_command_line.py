@@ -152,7 +152,7 @@ def test_only_commands_that_go_on_say_so() -> None:
         "train encoder",
         "train reranker",
     }
-    whole = {name for name, line in lines.items() if line == "interrupted; what was published is whole"}
+    whole = {name for name, line in lines.items() if line == "interrupted; published data is intact"}
     assert whole == {"alias", "delete", "compact", "verify-index", "snapshot", "restore", "shard", "reshard", "unshard"}
 
 

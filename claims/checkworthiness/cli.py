@@ -42,8 +42,8 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
     """Add ``rank``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "rank",
-        help="rank tweets or the sentences of debates by how far they are worth checking",
-        description="Train a ranker of check-worthiness, or load one, and rank tweets or sentences with it.",
+        help="rank tweets or debate sentences by check-worthiness",
+        description="Train or load a check-worthiness ranker, and rank tweets or sentences.",
     )
     train = "labelled files to learn from, or folders of them"
     add_learning(parser, formats.names(), names(), train=train, what="ranker", model="claims.model")
@@ -53,15 +53,22 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="what is ranked, files or folders of them; - is standard input (TSV or JSON lines)",
+        help="the files to rank, or folders of them; - is standard input (TSV or JSON lines)",
     )
     parser.add_argument(
-        "--output", type=Path, metavar="FILE|DIR", help="the submission; a folder for several inputs, one file each"
+        "--output",
+        type=Path,
+        metavar="FILE|DIR",
+        help="the submission file; for several inputs, a folder with one file each",
     )
-    parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the model")
-    parser.add_argument("--stream", action="store_true", help="answer each line as it comes, as a JSON line")
-    parser.add_argument("--words", type=int, default=0, metavar="N", help="name the N words that weighed most")
-    parser.add_argument("--top", type=int, default=20, metavar="N", help="how many to print (default: 20; 0: all)")
+    parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-MODEL)")
+    parser.add_argument(
+        "--stream", action="store_true", help="rank each line of standard input as it arrives, as a JSON line"
+    )
+    parser.add_argument("--words", type=int, default=0, metavar="N", help="print the N words with the largest weight")
+    parser.add_argument(
+        "--top", type=int, default=20, metavar="N", help="how many statements to print (default: 20; 0: all)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
     add_config(parser)
     parser.set_defaults(command=partial(run, formats=formats))
@@ -70,7 +77,10 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
 def add_language(parser: argparse.ArgumentParser) -> None:
     """Add ``--language``."""
     parser.add_argument(
-        "--language", default="", metavar="CODE", help="of all files, ISO 639-1 (default: seen from each file)"
+        "--language",
+        default="",
+        metavar="CODE",
+        help="the language of all files, ISO 639-1 (default: detected in each file)",
     )
 
 

@@ -17,9 +17,9 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
     """Add ``tune-encoder``; ``formats`` reads the tasks' files."""
     parser = commands.add_parser(
         "tune-encoder",
-        help="train a sentence encoder on what is worth checking",
-        description="Train the encoder that claims.multilingual.encoder names, with a claim head and a language head "
-        "on it, and write the encoder to a folder; rank --model multilingual may then use it.",
+        help="train a sentence encoder for check-worthiness",
+        description="Train the encoder that claims.multilingual.encoder names, with a claim head and a language"
+        " head, and write it to a folder for rank --model multilingual.",
     )
     parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
     parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="FILE", help="labelled files")

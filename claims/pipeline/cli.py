@@ -28,25 +28,29 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
     """Add ``pipeline``; ``formats`` reads the tasks' files."""
     parser = commands.add_parser(
         "pipeline",
-        help="from tweets to a page for an editor: what is worth checking, its evidence, a verdict with sources",
+        help="rank tweets, find evidence and write a page of verdicts with sources",
         description=(
-            "Rank tweets or sentences by how far they are worth checking, find evidence for the first of them, and "
-            "write what it says of each: JSON lines for programs, a page for the person who decides."
+            "Rank tweets or sentences by check-worthiness, find evidence for the first ones, and judge them. The"
+            " output is JSON lines for programs and an HTML page for editors."
         ),
     )
     parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="tweets, or a debate")
-    parser.add_argument("--task", choices=formats.names(), default=formats.default(), help="the form of FILE")
-    parser.add_argument("--language", default="", metavar="CODE", help="of FILE, ISO 639-1 (default: seen from it)")
+    parser.add_argument("--task", choices=formats.names(), default=formats.default(), help="the format of FILE")
+    parser.add_argument(
+        "--language", default="", metavar="CODE", help="the language of FILE, ISO 639-1 (default: detected)"
+    )
     parser.add_argument(
         "--ranker", type=Path, required=True, metavar="MODEL", help="a ranker that factseek rank --save wrote"
     )
     parser.add_argument(
         "--verdicts", type=Path, required=True, metavar="MODEL", help="a model that factseek verdict --save wrote"
     )
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="how many are checked (default: 10)")
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="how many claims to check (default: 10)")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the JSON lines")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="the page (default: FILE.html beside the output)")
-    parser.add_argument("--title", default="Claims to check", help="of the page (default: Claims to check)")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="the HTML page (default: FILE.html beside the output)"
+    )
+    parser.add_argument("--title", default="Claims to check", help="the title of the page (default: Claims to check)")
     add_index(parser)
     add_where(parser)
     add_json(parser)
@@ -130,7 +134,7 @@ def _heading(
 
 def _refuse(args: argparse.Namespace, html: Path) -> None:
     if args.top < 1:
-        raise QueryError(f"--top {args.top}: ask for at least 1")
+        raise QueryError(f"--top {args.top}: give a number, 1 or more")
     for path in (args.output, html):
         writable(path, [args.input, args.ranker, args.verdicts])
     if html.absolute() == args.output.absolute():

@@ -31,8 +31,8 @@ BLOCKING = ".evidence.jsonl"
 """The ending of the file that shows the evidence, added to the name of the submission."""
 
 _EPILOG = f"""\
-FILE{BLOCKING} is written beside FILE: the sentences that each verdict rests on, the probability of each label, and
-why there is no verdict where there is none. A verdict is a hint for the person who decides.
+FILE{BLOCKING}, beside FILE, has for each claim the evidence sentences, the probability of each label and, if there
+is no verdict, the reason. A verdict is a hint: a person decides.
 
 models:
 """
@@ -42,8 +42,8 @@ def register(commands: Subparsers, formats: ClaimFormats) -> None:
     """Add ``verdict``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "verdict",
-        help="say what the evidence says of claims: a label, the sentences, or that they do not allow one",
-        description="Train a model of verdicts, or load one; find evidence for claims and decide by it.",
+        help="judge claims by their evidence: a label with its sentences, or none",
+        description="Train or load a verdict model, find evidence for each claim, and judge the claim by it.",
         epilog=_EPILOG + "\n".join(f"  {name:10}  {kind(name).SUMMARY}" for name in names()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -53,12 +53,12 @@ def register(commands: Subparsers, formats: ClaimFormats) -> None:
         "--entailment",
         default="",
         metavar="MODEL",
-        help="a CrossEncoder for entailment, whose word on each sentence is learned from, too: a name or a folder "
+        help="a CrossEncoder for entailment whose scores become features: a name or a folder "
         "(default: verdict.entailment.model)",
     )
     parser.add_argument("--input", type=Path, metavar="FILE", help="the claims to judge")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the submission")
-    parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the model")
+    parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-MODEL)")
     add_index(parser)
     add_where(parser)
     add_json(parser)
@@ -70,7 +70,7 @@ def add_where(parser: argparse.ArgumentParser) -> None:
     add_filter(parser, "only evidence")
     parser.add_argument("--as-of", default="", metavar="DATE", help="no evidence newer than this day, month or year")
     parser.add_argument(
-        "--undated", choices=("drop", "keep"), default="drop", help="what becomes of undated documents under --as-of"
+        "--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents"
     )
 
 

@@ -32,7 +32,7 @@ def register(commands: Subparsers) -> None:
     parser.add_argument(
         "--retrievers",
         metavar="LIST",
-        help="each with the stages after it: bm25,hybrid+rerank (default: all that the index answers)",
+        help="retrievers, each with its stages: bm25,hybrid+rerank (default: all that the index answers)",
     )
     parser.add_argument(
         "--measures",
@@ -41,10 +41,16 @@ def register(commands: Subparsers) -> None:
         help=f"names of ir-measures or trec_eval (default: {_MEASURES})",
     )
     parser.add_argument(
-        "--timed", type=int, default=500, metavar="N", help="searches timed at one caller and at eight (default: 500)"
+        "--timed",
+        type=int,
+        default=500,
+        metavar="N",
+        help="searches to time, with one caller and with eight (default: 500)",
     )
-    parser.add_argument("--name", metavar="NAME", help="what the collection is called (default: the index's folder)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the resampling (default: 0)")
+    parser.add_argument("--name", metavar="NAME", help="the name of the collection (default: the index's folder)")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="the seed the seed of the resampling (default: 0)"
+    )
     add_json(parser)
     parser.set_defaults(command=bench)
 

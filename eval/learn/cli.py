@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 _TUNE_EPILOG = """\
-tried in turn: k1 and b of BM25 alone; the weight of the title, in an index of fields title_text; either ranking alone,
-and each kind of fusion with its weights; how much of the rankings is fused; what ranks anew, where rerank.model or
-combine.model is set, in either order. The default is kept unless the tuned settings are better on held-out queries
-beyond chance (paired randomisation test, p < .05)."""
+The command tries in turn: k1 and b of BM25; the weight of the title, if the index has fields title_text; each ranking
+alone, and each fusion with its weights; the depth of the fusion; the stages rerank and combine in either order, if
+rerank.model or combine.model is set. It keeps the default unless the tuned settings are significantly better on
+held-out queries (paired randomisation test, p < .05)."""
 _COMBINER_EPILOG = """\
-The model is one file that combine.model names, and the stage combine runs it. Figures are cross-validated: a query is
-judged by what was learned without it."""
+The model is one file: set combine.model to it, and the stage combine runs it. The figures are cross-validated: each
+query is scored by a model that was trained without it."""
 _MODEL_EPILOG = """\
-One tenth of the judged queries says when to stop and two tenths judge the result; queries that share a relevant
-document stay together. README.md in the folder says what the model learned from and what it is worth."""
-INTERRUPTED = "interrupted; unless the model is there, the same command goes on from what is trained so far"
+One tenth of the judged queries decides when to stop, and two tenths measure the result. Queries that share a relevant
+document stay together. README.md in the folder describes the training data and the results."""
+INTERRUPTED = "interrupted; unless the model is complete, the same command continues the training"
 _LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1, "seed": 0, "sample": 10}
 _MODELS = {
     "encoder": "a sentence encoder: what encoder.model takes",
     "reranker": "a re-ranker that reads query and passage together: what rerank.model takes",
 }
 _MODEL_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
-    ("epochs", int, "N", "how often everything is learned from, at most"),
-    ("batch", int, "N", "how much is learned from at once"),
+    ("epochs", int, "N", "the most passes over the training data"),
+    ("batch", int, "N", "training examples per step"),
     ("rate", float, "X", "the highest learning rate"),
-    ("negatives", int, "N", "hits that are not relevant, for each passage that is"),
-    ("depth", int, "N", "hits that are looked at"),
-    ("max-tokens", int, "N", "tokens of a text that are learned from; a re-ranker reads so many of query and text"),
-    ("looks", int, "N", "how often in an epoch it is looked at whether to stop"),
-    ("seed", int, "N", "of everything that is drawn"),
+    ("negatives", int, "N", "non-relevant hits for each relevant passage"),
+    ("depth", int, "N", "hits per query from which negatives are taken"),
+    ("max-tokens", int, "N", "tokens of each text to train on; for a re-ranker, of query and text together"),
+    ("looks", int, "N", "evaluations per epoch that decide when to stop"),
+    ("seed", int, "N", "the random seed"),
 )
 
 
@@ -56,24 +56,23 @@ def register(commands: Subparsers) -> None:
     train = commands.add_parser(
         "train",
         help="learn to rank from your own judgements",
-        description="Train on judged queries what ranks, and measure what it gains.",
+        description="Train a ranking model on judged queries, and measure its gain.",
     )
     kinds = train.add_subparsers(dest="what", metavar="WHAT", required=True)
     combiner = _parser(
         kinds,
         "combiner",
-        "a learned combination of what each ranking says of a hit",
-        "Learn a combination of what each ranking says of a hit and of the words, numbers and names that query and hit "
-        "have in common.",
+        "a learned combination of the rankings of a hit",
+        "Learn a combination of the ranks and scores of a hit, and of the words, numbers and names that it shares"
+        " with the query.",
         _COMBINER_EPILOG,
     )
-    combiner.add_argument("--output", type=Path, required=True, metavar="MODEL", help="where the model is written")
-    _add_folds(combiner, "what to judge by")
+    combiner.add_argument("--output", type=Path, required=True, metavar="MODEL", help="the model file to write")
+    _add_folds(combiner, "the measure to optimise")
     combiner.add_argument(
         "--remember",
         action="store_true",
-        help="weigh, too, for which judged queries a document was relevant, and how like them a query is; folds are "
-        "then drawn query by query",
+        help="also use for which judged queries a document was relevant; folds are then drawn query by query",
     )
     _add_sample(combiner, "learn from at most N judged queries", 2000, "folds, sample and trees")
     combiner.set_defaults(command=train_combiner, interrupted="interrupted; the model is written whole or not at all")
@@ -82,7 +81,7 @@ def register(commands: Subparsers) -> None:
         _add_model_options(model)
         if what == "encoder":
             model.add_argument(
-                "--teacher", default="", metavar="MODEL", help="a re-ranker whose margins are learned, too"
+                "--teacher", default="", metavar="MODEL", help="a re-ranker whose score margins are also learned"
             )
         model.set_defaults(command=partial(train_model, what=what), interrupted=INTERRUPTED)
 
@@ -97,7 +96,7 @@ def register_tune(commands: Subparsers) -> None:
         _TUNE_EPILOG,
     )
     parser.add_argument("--output", type=Path, required=True, metavar="CONFIG", help="the configuration to write")
-    _add_folds(parser, "what to tune for")
+    _add_folds(parser, "the measure to tune for")
     _add_sample(parser, "tune on at most N judged queries", 1000, "folds, sample and tests")
     parser.set_defaults(command=tune)
 
@@ -125,26 +124,26 @@ def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> Non
         "--task",
         default=RANKING.default(),
         metavar="TASK",
-        help=f"whose files these are: {', '.join(RANKING.names())} (default: {RANKING.default()})",
+        help=f"the task whose file formats are used: {', '.join(RANKING.names())} (default: {RANKING.default()})",
     )
-    parser.add_argument(
-        "--profile", choices=list(PROFILES), help="what is done to a query first (default: as run does)"
-    )
+    parser.add_argument("--profile", choices=list(PROFILES), help="how queries are prepared (default: as in run)")
     parser.add_argument(
         "--ignore-identical-ids",
         action="store_true",
-        help="leave out the document whose id is that of the query, as BEIR does",
+        help="leave out the document that has the query's own id, as BEIR does",
     )
 
 
 def _add_folds(parser: argparse.ArgumentParser, measure: str) -> None:
     parser.add_argument("--measure", default="nDCG@10", metavar="NAME", help=f"{measure} (default: nDCG@10)")
-    parser.add_argument("--folds", type=int, default=5, metavar="N", help="of the cross-validation (default: 5)")
+    parser.add_argument(
+        "--folds", type=int, default=5, metavar="N", help="folds folds of the cross-validation (default: 5)"
+    )
 
 
 def _add_sample(parser: argparse.ArgumentParser, sample: str, default: int, seeded: str) -> None:
     parser.add_argument("--sample", type=int, default=default, metavar="N", help=f"{sample} (default: {default})")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"of {seeded} (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"the seed the seed of {seeded} (default: 0)")
     add_json(parser)
 
 
@@ -163,7 +162,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         default = getattr(defaults, name.replace("-", "_"))
         parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
     parser.add_argument(
-        "--measure", default=defaults.measure, metavar="NAME", help="what to judge by (default: nDCG@10)"
+        "--measure", default=defaults.measure, metavar="NAME", help="the measure to evaluate with (default: nDCG@10)"
     )
     sample = 20_000
     parser.add_argument(
@@ -231,7 +230,7 @@ def train_combiner(args: argparse.Namespace) -> int:
     with open_index(args.index, config_of(args, Config)) as index:
         trained = train_on(index, _read_judged(args, index), request, bar)
     if not trained.grouped and not args.remember:
-        say("note: so many queries share relevant documents that folds share them too: the figures may flatter")
+        say("note: some queries that share relevant documents are in different folds, so the figures may be too high")
     save(args.output, trained.combiner)
     write(json.dumps(trained.as_json(), indent=2) + "\n" if args.json else trained.text)
     say(f"{args.output}: the combination; set combine.model to it, and search.stages to [combine]")
@@ -287,7 +286,7 @@ def train_model(args: argparse.Namespace, what: str) -> int:
         )
         trained = train_on(index, judged, request, bar)
     if not trained.card["grouped"]:
-        say("note: so many queries share relevant documents that the parts share them too: the figures may flatter")
+        say("note: some queries that share relevant documents are in different parts, so the figures may be too high")
     write(json.dumps(trained.card, indent=2) + "\n" if args.json else trained.text)
     beside = "".join(f", and {name} to {value:g}" for name, value in trained.card["beside"].items())
     say(f"{args.output}: the model; set {SETTINGS[what]} to it{beside}")

@@ -14,9 +14,9 @@ from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_
 from ..tasks import RANKING
 
 _EPILOG = """\
-what is different from search:
+defaults that differ from search:
 {habits}
-Beside FILE, FILE.meta.json says how it was made."""
+FILE.meta.json, beside FILE, records how the run was made."""
 _SHOWN = 5
 
 
@@ -25,7 +25,7 @@ def register(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "run",
         help="turn a file of queries into a submission",
-        description="Search for every query of a task's input and write the submission, in the order of the input.",
+        description="Search for every query of a task's input file, and write the submission in the same order.",
         epilog=_EPILOG.format(
             habits="\n".join(f"  {name:15}  {RANKING.load(name).DEFAULTS}" for name in RANKING.names())
         ),
@@ -37,25 +37,33 @@ def register(commands: Subparsers) -> None:
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
     add_index(parser)
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="the submission; packed if it ends in .gz"
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the submission file; compressed if its name ends in .gz",
     )
     parser.add_argument(
         "--ir-metadata",
         type=Path,
         metavar="FILE",
-        help="say there how the run was made, as ir-metadata.org has it (ir-metadata.yml for TIRA); -: in the run",
+        help="write how the run was made, in the format of ir-metadata.org (for TIRA: ir-metadata.yml); - writes it"
+        " into the run",
     )
     parser.add_argument(
-        "--about", type=Path, metavar="FILE", help="YAML with more for --ir-metadata: actor, research goal, data"
+        "--about",
+        type=Path,
+        metavar="FILE",
+        help="a YAML file with further components for --ir-metadata: actor, research goal, data",
     )
-    parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the retriever")
+    parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-RETRIEVER)")
     parser.add_argument(
         "--as-of-query", action="store_true", help="for each query, only documents up to the query's own date"
     )
     parser.add_argument(
         "--ignore-identical-ids",
         action="store_true",
-        help="leave out the document whose id is that of the query, as BEIR does",
+        help="leave out the document that has the query's own id, as BEIR does",
     )
     add_search_options(parser, hits="the task's, below")
     add_json(parser)

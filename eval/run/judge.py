@@ -23,9 +23,9 @@ _LARGEST = 20_000_000
 """Bytes of a file that is tried with every task."""
 
 _REFUSALS = {
-    "max_evidence": "has no sentences to count; it is {takers}'s",
-    "measures": "has measures of its own alone; it is for {takers}",
-    "ignore_identical_ids": "has no documents that are queries; it is for {takers}",
+    "max_evidence": "has no evidence sentences; the option is for {takers}",
+    "measures": "has only its own measures; the option is for {takers}",
+    "ignore_identical_ids": "has no documents that are also queries; the option is for {takers}",
 }
 """Why a task does not take an option of ``score``, by the option's name; ``takers`` are the tasks that do."""
 
@@ -38,7 +38,7 @@ def register(commands: Subparsers) -> None:
 
 
 def _register_check(commands: Subparsers) -> None:
-    parser = _parser(commands, "check", "say every fault of a submission before it is sent")
+    parser = _parser(commands, "check", "report every error in a submission file")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the submission, or a folder of them")
     parser.add_argument(
         "--input",
@@ -46,8 +46,8 @@ def _register_check(commands: Subparsers) -> None:
         type=Path,
         default=[],
         metavar="FILE",
-        help="the task's input, to check that all of it is answered; for several files, one each by position, or, where"
-        " both are a folder, by name",
+        help="the task's input file, to check that every query is answered; several files are paired by position,"
+        " two folders by file name",
     )
     add_json(parser)
     parser.set_defaults(command=check)
@@ -62,10 +62,9 @@ def _register_score(commands: Subparsers) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="the submission; for a task of several files one each, paired with the gold by position, or, where both"
-        " are a folder, by name",
+        help="the submission; several files are paired with the gold by position, two folders by file name",
     )
-    parser.add_argument("--per-query", action="store_true", help="print the figures of each query too")
+    parser.add_argument("--per-query", action="store_true", help="also print the scores of each query")
     parser.add_argument(
         "--max-evidence",
         type=int,
@@ -81,7 +80,7 @@ def _register_score(commands: Subparsers) -> None:
         "--ignore-identical-ids",
         action="store_const",
         const=True,
-        help=f"{_takers('ignore_identical_ids')}: leave out documents whose id is that of their query, as BEIR does",
+        help=f"{_takers('ignore_identical_ids')}: leave out documents that have their query's own id, as BEIR does",
     )
     add_json(parser)
     parser.set_defaults(command=score)
@@ -90,8 +89,9 @@ def _register_score(commands: Subparsers) -> None:
 def _register_compare(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "compare",
-        help="compare runs: intervals, paired tests, the queries that moved",
-        description="Compare two or more runs on one set of judgements; each is tested against each before it.",
+        help="compare runs: intervals, paired tests, the queries that changed most",
+        description="Compare two or more runs on one set of judgements. Each run is tested against every run before"
+        " it.",
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the runs, the baseline first")
     parser.add_argument("--qrels", nargs=1, type=Path, required=True, metavar="FILE", help="the judgements")
@@ -105,10 +105,12 @@ def _register_compare(commands: Subparsers) -> None:
         "--task",
         default=RANKING.default(),
         metavar="TASK",
-        help=f"a ranking task's files (default: {RANKING.default()})",
+        help=f"the task whose file formats are used (default: {RANKING.default()})",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the resampling (default: 0)")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page too")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="the seed the seed of the resampling (default: 0)"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the report as an HTML page")
     add_json(parser)
     parser.set_defaults(command=compare)
 

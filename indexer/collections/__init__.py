@@ -80,9 +80,9 @@ class BadLines:
             self.examples.append(message)
         if self.count > self.limit:
             remedy = (
-                "mend it, or tolerate some with --skip-bad-lines N"
+                "fix it, or skip bad lines with --skip-bad-lines N"
                 if self.limit == 0
-                else f"it is bad line {self.count}, --skip-bad-lines allows {self.limit}"
+                else f"this is bad line {self.count}; --skip-bad-lines allows {self.limit}"
             )
             raise SourceError(reason, place=place, remedy=remedy)
 

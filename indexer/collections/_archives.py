@@ -62,9 +62,9 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
 
     reasons: dict[type[Exception], str] = {
         ArchiveLoadFailed: "it does not begin as one",
-        StatusAndHeadersParserException: "its header is none",
-        zlib.error: "its packing is damaged",
-        ValueError: "a value in its header makes no sense",
+        StatusAndHeadersParserException: "its header is invalid",
+        zlib.error: "its compression is damaged",
+        ValueError: "a value in its header is invalid",
         AttributeError: "a line of its header is missing",
     }
     logging.getLogger("warcio").setLevel(logging.ERROR)  # it warns of addresses with spaces, which it mends

@@ -77,11 +77,11 @@ def _exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record |
     try:
         document = msgspec.convert(row, _Exported).document
     except msgspec.ValidationError as error:
-        options.bad_lines.report(place, f"is no exported document ({error})")
+        options.bad_lines.report(place, f"is not an exported document ({error})")
         return None
     reason = check_docid(document.docid)
     if not reason and checksum(document) != digest:
-        reason = "its checksum is not that of its content; whoever changes an exported document leaves the checksum out"
+        reason = "its checksum does not match its content; if you edit an exported document, remove its checksum"
     if reason:
         options.bad_lines.report(place, reason)
         return None

@@ -103,7 +103,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     if first is None:
         return
     if first[1].lstrip().startswith("["):
-        remedy = "write its objects one a line, as jq -c '.[]' does"
+        remedy = "write its objects one per line, as jq -c '.[]' does"
         raise SourceError("is a JSON list", place=first[0], remedy=remedy)
     if first[1].lstrip().startswith("{"):
         yield from _read_objects(chain([first], lines), options)

@@ -201,7 +201,7 @@ def read_ann(path: Path, rows: int, dimension: int) -> Any:
             remedy=REMEDY,
         )
     if not isinstance(index, faiss.IndexIVFPQFastScan):
-        raise IndexStateError("is no fast-scan index, the only kind that there is now", place=path, remedy=REMEDY)
+        raise IndexStateError("is not a fast-scan index, the only supported kind", place=path, remedy=REMEDY)
     return index
 
 

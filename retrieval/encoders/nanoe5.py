@@ -90,7 +90,7 @@ def read_packed(path: Path) -> PackedModel:
         raise MachineError(f"cannot be read: {error.strerror}", place=path) from None
     except (struct.error, ValueError, IndexError, OverflowError) as error:
         what = str(error) if isinstance(error, _FormatError) else "is cut or damaged"
-        raise MachineError(what, place=path, remedy="install the package that it belongs to again") from None
+        raise MachineError(what, place=path, remedy="reinstall its package") from None
 
 
 class _Cursor:

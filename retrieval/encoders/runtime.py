@@ -261,7 +261,7 @@ class OnnxEncoder:
         norm = math.sqrt(float(np.sum(exact * exact)))
         if not 0 < norm < math.inf:
             remedy = "choose another encoder"
-            raise MachineError(f"encoder {self.name!r} gave a vector without direction", remedy=remedy)
+            raise MachineError(f"encoder {self.name!r} returned a vector of zeros", remedy=remedy)
         return (exact / norm).astype(np.float32)
 
 
@@ -289,7 +289,9 @@ class SharedEncoders:
                 raise MachineError(what, place=place, remedy=error.remedy) from None
 
         encoder = self._opened.get(asked, opened)
-        made_by.check(EncoderInfo.of(encoder), place, "bring back the former, or rebuild the index with --overwrite")
+        made_by.check(
+            EncoderInfo.of(encoder), place, "restore the earlier model, or rebuild the index with --overwrite"
+        )
         return encoder
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ def language_code(written: str) -> str:
     code = languages.language_code(written)
     if code and re.fullmatch(r"\s*[A-Za-z]{2,3}\s*([-_].*)?", written, re.DOTALL):
         return code
-    remedy = f"say {code}" if code else "give one such as en or ar; for an analyzer by name there is --analyzer"
+    remedy = f"say {code}" if code else "use a code such as en or ar; to name an analyzer, use --analyzer"
     raise ConfigError(f"language {written!r} is not a code of ISO 639", remedy=remedy)
 
 

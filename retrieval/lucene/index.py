@@ -329,14 +329,14 @@ class PassageSearcher:
         for kind, words in (*(("phrase", words) for words in where.phrases), *(("without", w) for w in where.without)):
             if not terms_of(self._analyzer, [words])[0]:
                 raise QueryError(
-                    f'"{words[:60]}" holds only words that the analyzer leaves out, so there is nothing to look for',
-                    remedy="take the quotes or the minus away",
+                    f'"{words[:60]}" contains only words that the analyzer drops, so it matches nothing',
+                    remedy="remove the quotes or the minus",
                 )
             clauses += (kind, analysable(self._analyzer, words))
         for words in where.title:
             names = title_tokens(words)
             if not names:
-                raise QueryError(f"title:{words[:60]!r} holds no word to look for")
+                raise QueryError(f"title:{words[:60]!r} contains no searchable word")
             clauses += [part for name in names for part in ("any", "1", name)]
         return pack(clauses)
 

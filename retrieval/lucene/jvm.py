@@ -75,13 +75,13 @@ def start(heap: str = "512m", young: str = "") -> None:
         except Exception as error:  # pyjnius raises whatever the loader of libjvm raised
             reason = str(error).split("\n", 1)[0].split(" you can use ", 1)[0]
             raise MachineError(
-                f"Java in {home} does not start: {reason}", remedy="mend it, or unset JAVA_HOME"
+                f"Java in {home} does not start: {reason}", remedy="repair it, or unset JAVA_HOME"
             ) from error
         try:
             classes = {name: autoclass(f"factseek.{name}") for name in _CLASSES}
         except JavaException as error:
             raise MachineError(
-                "Java was started by others, without the jar of factseek",
+                "another library started Java without factseek's jar",
                 remedy="open the index, or call factseek.retrieval.lucene.jvm.start, before Pyserini is imported",
             ) from error
         classes["Handles"].prepare()

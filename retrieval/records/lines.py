@@ -16,7 +16,7 @@ from .table_shape import binary_content, nul_reason
 MAX_LINE = 1_000_000
 """Bytes of a line, beyond which it is a fault."""
 
-UNENDED = "the last line has no line end: is the file whole?"
+UNENDED = "the last line has no line end: is the file complete?"
 
 _PEEKED = 4_096
 

@@ -75,7 +75,7 @@ def load(path: Path, kind: type[M]) -> tuple[M, State]:
         manifest = msgspec.convert(header.manifest, kind)
     except msgspec.ValidationError:
         task = header.manifest.get("task", "something else")
-        raise SourceError(f"is a model for {task}, not of the kind that is needed here", place=path) from None
+        raise SourceError(f"is a model for {task}, which does not fit here", place=path) from None
     return manifest, State(header.state, tensors)
 
 
@@ -99,9 +99,9 @@ def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (AttributeError, SafetensorError, TypeError, ValueError):  # the last: an array of a type that numpy lacks
-        raise SourceError("is not a model of factseek's, or not whole", place=path, remedy=_AGAIN) from None
+        raise SourceError("is not a complete model of factseek", place=path, remedy=_AGAIN) from None
     if _KEY not in metadata:
-        raise SourceError("is not a model of factseek's", place=path, remedy="write one with --save")
+        raise SourceError("is not a model of factseek", place=path, remedy="write one with --save")
     return metadata[_KEY], tensors
 
 

@@ -147,7 +147,9 @@ class QrelsReader:
         for kind, place in at.items():
             if place is None:
                 there, known = ", ".join(map(shown, names)), ", ".join(_COLUMNS[kind])
-                self._faults.error(number, f"is a header with no column of {kind} among {there}: known are {known}")
+                self._faults.error(
+                    number, f"is a header without a column for {kind}: it has {there}; known names are {known}"
+                )
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
 
     def _first_judged(self, number: int, ids: tuple[bytes, bytes]) -> str:

@@ -92,7 +92,7 @@ class RunReader:
         if value > last.score or rank != _number(len(docs) + last.shift) or tag != self._tag:
             self._note_odd(number, value, rank, tag)
         if self._submitted and name > last.name and value == last.score:
-            self._count(number, "equal scores whose docids rise: {count:,}; they are scored in descending order")
+            self._count(number, "equal scores with ascending docids: {count:,}; scoring sorts them in descending order")
         last.score, last.name = value, name
 
     def finish(self) -> None:
@@ -140,7 +140,7 @@ class RunReader:
             self._refuse_odd(number, value, rank, tag)
             return
         if value > self._last.score:
-            self._count(number, "scores that rise within a query: {count:,}; the order is by score, not by line")
+            self._count(number, "scores that rise within a query: {count:,}; hits are ordered by score, not by line")
         if rank != _number(len(self._docs)):
             self._count(number, "ranks that do not run 1, 2, 3 … within a query: {count:,}; they are not used")
         if before and tag != before:
@@ -284,9 +284,9 @@ def column(value: str) -> str:
     if value.isascii() and value.isalnum():
         return value
     if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
-        raise QueryError(f"{shown(value)} is empty or holds white space: it cannot stand in a column of a file")
+        raise QueryError(f"{shown(value)} is empty or holds white space: it cannot be written to a column of a file")
     if not encodable(value):
-        raise QueryError(f"{shown(value)} is not text that UTF-8 can write: it cannot stand in a column of a file")
+        raise QueryError(f"{shown(value)} is not text that UTF-8 can write: it cannot be written to a column of a file")
     return value
 
 

@@ -123,7 +123,7 @@ _SHOWN = 40
 
 def list_advice(value: object) -> str:
     """Return what to do with a JSON list of objects, ``""`` if the value is no such list."""
-    return ": write its objects one a line, as jq -c '.[]' does" if _is_records(value) else ""
+    return ": write its objects one per line, as jq -c '.[]' does" if _is_records(value) else ""
 
 
 def wrapper_advice(row: Mapping[str, object]) -> str:
@@ -133,7 +133,7 @@ def wrapper_advice(row: Mapping[str, object]) -> str:
         return ""
     (name,) = names
     path = f".{name}[]" if name.isidentifier() and name.isascii() else f".[{json.dumps(name, ensure_ascii=False)}][]"
-    return f"; its {name!r} is a list of objects: write these one a line, as jq -c {shlex.quote(path)} does"
+    return f"; its {name!r} is a list of objects: write these one per line, as jq -c {shlex.quote(path)} does"
 
 
 def continued(line: str) -> str:
@@ -142,7 +142,7 @@ def continued(line: str) -> str:
     if line[:1] not in ("{", "[") or line[-1:] not in ("{", "["):
         return ""
     return (
-        "is the beginning of JSON that goes on over several lines: write one object a line, as jq -c '.[]' does with "
+        "begins JSON that spans several lines: write one object per line, as jq -c '.[]' does with "
         "a list, jq -c . with objects"
     )
 

@@ -151,7 +151,7 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
             kind(each).lacks(each, manifest, config)
         answered = offered(manifest, config)
         if not answered:
-            raise IndexStateError("holds nothing that a retriever reads", place=place)
+            raise IndexStateError("contains nothing that a retriever can search", place=place)
         return answered[0]
     lack = kind(name).lacks(name, manifest, config)
     if lack is None and name not in kind(name).names(manifest):

@@ -59,13 +59,14 @@ def register(commands: Subparsers) -> None:
         "search", help="find the evidence for a claim", description="Find the evidence for a claim."
     )
     parser.add_argument(
-        "text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several words are joined by blanks"
+        "text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several arguments are joined by spaces"
     )
     parser.add_argument(
         "--like",
         default="",
         metavar="DOCID",
-        help="find more like a document of the index, itself left out; with --collapse near its near-copies too",
+        help="find documents similar to this document of the index, without itself; --collapse near also leaves out"
+        " its near-copies",
     )
     parser.add_argument(
         "--syntax",
@@ -80,14 +81,14 @@ def register(commands: Subparsers) -> None:
         required=True,
         action="append",
         metavar="DIR",
-        help="the index directory; given again, several are searched and their rankings made one",
+        help="the index directory; if repeated, the rankings of all indexes are merged",
     )
     parser.add_argument(
         "--weight",
         action="append",
         default=[],
         metavar="DIR=N",
-        help="of several indexes, what the votes of one count (default: 1); may be given again",
+        help="the weight of one of several indexes (default: 1); repeatable",
     )
     add_config(parser)
     add_search_options(parser)
@@ -95,23 +96,23 @@ def register(commands: Subparsers) -> None:
     parser.add_argument(
         "--count",
         action="store_true",
-        help="say how many hits there are in all; of bm25, those with a word of the text",
+        help="print the total number of hits; for bm25, of documents that contain a word of the text",
     )
     parser.add_argument(
         "--facet",
         action="append",
         default=[],
         metavar="FIELD[=N]",
-        help="count all of these by a field: its N most frequent values (default: 10); topic, source, language, kind, "
-        "year or a field declared with --filter-field; may be given again",
+        help="count the hits by a field, and print its N most frequent values (default: 10); fields are topic,"
+        " source, language, kind, year and those declared with --filter-field; repeatable",
     )
     parser.add_argument(
         "--format",
         choices=(JSON, *listings.KINDS),
         metavar="NAME",
-        help=f"print the hits as a file for other programs: {', '.join((JSON, *listings.KINDS))}",
+        help=f"print the hits in a format for other programs: {', '.join((JSON, *listings.KINDS))}",
     )
-    parser.add_argument("--explain", action="store_true", help="say why each hit stands where it does")
+    parser.add_argument("--explain", action="store_true", help="explain the rank of each hit")
     add_verify(parser)
     add_json(parser)
     parser.set_defaults(command=search)
@@ -126,20 +127,20 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
     parser.add_argument("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
     parser.add_argument("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
     parser.add_argument(
-        "--undated", choices=("drop", "keep"), default="drop", help="what becomes of undated documents under --as-of"
+        "--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents"
     )
-    parser.add_argument("--profile", choices=list(PROFILES), help="what is done to the text of a query first")
+    parser.add_argument("--profile", choices=list(PROFILES), help="how the text of a query is prepared")
     parser.add_argument("--fusion", choices=FUSION_KINDS, help="how hybrid fuses its rankings")
     parser.add_argument(
         "--stage",
         action="append",
         metavar="NAME[=VALUE]",
-        help=f"what reorders or thins the ranking, may be given again: {', '.join(stages.names())}",
+        help=f"a stage that reorders or thins the ranking; repeatable: {', '.join(stages.names())}",
     )
     parser.add_argument(
-        "--collapse", choices=("near",), metavar="near", help="fold near-copies under their best hit, and count them"
+        "--collapse", choices=("near",), metavar="near", help="group near-copies under their best hit, and count them"
     )
-    parser.add_argument("--sort", choices=("date",), metavar="date", help="the newest of the first hits first")
+    parser.add_argument("--sort", choices=("date",), metavar="date", help="sort the first hits by date, newest first")
     parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
 
 
@@ -147,11 +148,11 @@ def search(args: argparse.Namespace) -> int:
     """Search and print the evidence."""
     wanted = _format(args)
     if args.text and args.like:
-        raise UsageError("--like stands in the place of a TEXT", remedy="leave out one of them")
+        raise UsageError("--like replaces TEXT", remedy="leave out one of them")
     if not args.text and not args.like:
         raise UsageError("give a TEXT to search for, or --like DOCID", remedy="see factseek search --help")
     if len(args.index) == 1 and args.weight:
-        raise UsageError("--weight is of several indexes; give --index again")
+        raise UsageError("--weight needs several indexes; repeat --index")
     config = config_of(args, Config)
     with one_off(), ExitStack() as opened:
         if len(args.index) > 1:
@@ -286,7 +287,7 @@ def asked_of(args: argparse.Namespace, fusion: FusionSettings, declared: Sequenc
     Raises QueryError if a filter or a date makes no sense.
     """
     if args.k is not None and args.k < 1:
-        raise QueryError(f"-k {args.k}: ask for at least 1 hit")
+        raise QueryError(f"-k {args.k}: give a number of hits, 1 or more")
     chosen = msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None
     undated = args.undated == "keep"
     where = parse_filter(args.filter, as_of=args.as_of, since=args.since, undated=undated, declared=declared)
@@ -318,7 +319,7 @@ def _fields(asked: Sequence[str]) -> dict[str, int]:
 def _shown(hit: Evidence, reason: str) -> str:
     ranks = ", ".join(f"{name} {part.rank}" for name, part in hit.retrievers.items())
     index = Path(hit.index).name if hit.index else ""
-    weak = "found only by its meaning, weakly" if hit.weak else ""
+    weak = "weak match, by meaning only" if hit.weak else ""
     about = " · ".join(part for part in (index, hit.topic, hit.source, hit.date, ranks, weak) if part)
     width = min(shutil.get_terminal_size((100, 24)).columns, 120) - 4
     lines = [f"{hit.rank:3} {hit.score:.4f}  {hit.docid}  ({about})"]

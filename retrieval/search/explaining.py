@@ -114,16 +114,16 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
     parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
     ranked = [part for part in parts if part.retriever not in stages]
     vote = resolved.fuses and hit.score >= 0
-    pieces = ["The passage holds no word of the query"]
+    pieces = ["The passage contains no word of the query"]
     if words:
-        pieces = [f"The passage holds {_listed([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"]
+        pieces = [f"The passage contains {_listed([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"]
     pieces += [
         f"{part.retriever} ranks it number {part.rank} with {part.score:.4f}"
         + (f", a vote of {part.vote:.4f}" if vote else "")
         for part in ranked
     ]
     pieces += _missed(ranked, resolved) if resolved.fuses else []
-    pieces += [f"it came to {part.retriever} as number {part.rank}" for part in parts if part.retriever in stages]
+    pieces += [f"it was number {part.rank} before {part.retriever}" for part in parts if part.retriever in stages]
     return f"{'; '.join(pieces)}."
 
 

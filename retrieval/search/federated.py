@@ -257,7 +257,7 @@ def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | N
         raise QueryError("name an index to search")
     for name in chosen.keys() - names.keys():
         raise QueryError(
-            f"there is a weight for {name[:80]}, which is not asked", remedy=f"asked are {', '.join(names)}"
+            f"there is a weight for {name[:80]}, which is not searched", remedy=f"the indexes are {', '.join(names)}"
         )
     for name, weight in chosen.items():
         if not 0 <= weight <= 1_000_000:

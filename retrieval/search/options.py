@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Search(NamedTuple):
-    """The options of a search; ``None`` leaves a choice to the configuration.
+    """The options of a search; ``None`` selects the configured value.
 
     ``stages`` reorder or thin the ranking, in their order; ``collapse="near"`` then folds near-copies, and
     ``sort="date"`` puts the newest of the first hits first.
@@ -194,4 +194,4 @@ def check_whole(index: Index, since: float) -> None:
     """
     missing = index.missing_since(since)
     if missing:
-        raise PartMissingError(f"{', '.join(missing)} did not answer, and an answer from the rest would be in part")
+        raise PartMissingError(f"{', '.join(missing)} did not answer, so the answer would be incomplete")

@@ -91,7 +91,7 @@ def note(
     if set(resolved.views) == {LUCENE}:
         if any(terms(word) for chunk in query.split() for word in words_of(chunk)):
             return ""
-        return f"the analyzer {info.published.analyzer} leaves no word of this query to search for"
+        return f"the analyzer {info.published.analyzer} drops every word of this query"
     encoders = info.encoders
     for name in sorted(set(resolved.views) & encoders.keys()):
         encoder = encoders[name]
@@ -119,7 +119,7 @@ def left_out(undated: int) -> str:
     if not undated:
         return ""
     documents = "1 document has no date and is" if undated == 1 else f"{undated:,} documents have no date and are"
-    return f"{documents} left out by the date bound; undated: keep (--undated keep) shows them too"
+    return f"{documents} left out by the date filter; undated: keep (--undated keep) includes them"
 
 
 _MOST = 8

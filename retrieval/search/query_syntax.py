@@ -83,7 +83,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
         kind, value = condition
         if match[1] and kind in _FIELDS:
             remedy = f"write \\-{kind} for the word"
-            raise QueryError(f"-{kind}: only words and phrases can be left out", remedy=remedy)
+            raise QueryError(f"-{kind}: only words and phrases can be excluded", remedy=remedy)
         parts[kind].append(value)
         before = hidden[end : match.start()]
         texts += [before, value] if kind == "phrases" else [before.rstrip("([{¿¡（［｛")]

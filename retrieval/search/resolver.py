@@ -146,9 +146,8 @@ def _resolved(manifest: Manifest, folder: Path, configured: Config, *chosen: Any
 def _check_words(where: Filter, manifest: Manifest) -> None:
     if where.of_words != Filter() and not manifest.has_phrases:
         raise QueryError(
-            "this index was built without the places of words: it can find no phrase, leave out no word and look into "
-            "no title",
-            remedy="build it anew with index.phrases",
+            "this index has no word positions: it cannot match phrases, exclude words or search titles",
+            remedy="rebuild it with index.phrases",
         )
 
 

@@ -20,7 +20,7 @@ from ..store.signatures import WORDS, Signatures, disagreements, most_disagreeme
 from . import Stage, StageContext, Texts, with_part
 
 LABEL = "Collapse"
-HELP = "near-copies folded under their best hit: collapse=near"
+HELP = "groups near-copies under their best hit: collapse=near"
 VIEWS = {SIGNATURES: "it has no signatures; add them with factseek compact --add signatures"}
 """The views of an index that the stage reads, each with what to say if an index has it not."""
 NEAR = 0.58
@@ -36,7 +36,7 @@ def open(value: str, context: StageContext) -> Collapse:
     Raises QueryError if the value is other than ``near``.
     """
     if value not in ("", "near"):
-        raise QueryError(f"collapse={value[:20]}: near is all that can be folded", remedy="say collapse=near")
+        raise QueryError(f"collapse={value[:20]}: near is the only value", remedy="use collapse=near")
     return Collapse()
 
 

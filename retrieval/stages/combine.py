@@ -18,7 +18,7 @@ from ..search.likeness import views_of
 from . import Stage, StageContext, Texts, rescored
 
 LABEL = "Combine"
-HELP = "ranks anew by what was learned of one's own judgements (factseek train combiner): combine"
+HELP = "re-ranks hits with a model trained on your judgements (factseek train combiner): combine"
 RANKS = True
 
 

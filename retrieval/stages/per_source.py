@@ -11,7 +11,7 @@ from ..errors import QueryError
 from . import StageContext, Texts, with_part
 
 LABEL = "Per source"
-HELP = "at most so many hits of one source: per_source=2"
+HELP = "keeps at most this many hits of one source: per_source=2"
 DEFAULT = 2
 MOST_DIGITS = 6
 

@@ -14,7 +14,7 @@ from ..search.score_normalizers import mixed
 from . import StageContext, Texts, rescored
 
 LABEL = "Re-rank"
-HELP = "ranks anew by a model that reads query and passage together: rerank, or rerank=20 for the first 20 hits"
+HELP = "re-ranks hits with a model that reads query and passage together: rerank, or rerank=20 for the first 20 hits"
 RANKS = True
 _NAME = "rerank"
 _MOST = 1_000

@@ -13,7 +13,7 @@ from ..filters import last_day
 from . import StageContext, Texts, with_part
 
 LABEL = "By date"
-HELP = "the newest of the first hits first: sort=date"
+HELP = "sorts the first hits by date, newest first: sort=date"
 _NAME = "sort"
 
 
@@ -23,7 +23,7 @@ def open(value: str, context: StageContext) -> Sort:
     Raises QueryError if the value is other than ``date``.
     """
     if value not in ("", "date"):
-        raise QueryError(f"sort={value[:20]}: hits can be sorted by their date", remedy="say sort=date")
+        raise QueryError(f"sort={value[:20]}: date is the only value", remedy="use sort=date")
     return Sort(context.settings.search.fusion.depth)
 
 

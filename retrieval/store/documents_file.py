@@ -165,7 +165,7 @@ class DocumentsFile:
         except OSError:
             there = None
         if there is None or (there.st_dev, there.st_ino) != self._identity:
-            raise IndexStateError("another file stands here now; open the index again", place=self.path)
+            raise IndexStateError("the file was replaced; open the index again", place=self.path)
 
 
 class _Steps:

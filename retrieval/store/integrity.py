@@ -11,7 +11,7 @@ from ..errors import IndexStateError
 from ..files import sample, sha256
 from .manifest import SEGMENTS, FileInfo, SegmentInfo
 
-REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
+REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"
 
 
 class Fault(NamedTuple):
@@ -53,7 +53,7 @@ def file_fault(path: Path, info: FileInfo) -> str:
         if sha256(path) != info.sha256:
             return "has changed: its SHA-256 is not that of the manifest"
         if info.sample and sample(path) != info.sample:
-            return "is whole, and the sample in the manifest is not of it"
+            return "is intact, but the sample in the manifest does not match it"
     except FileNotFoundError:
         return "is missing"
     except OSError as error:
@@ -87,7 +87,7 @@ def _other(path: Path, info: FileInfo) -> str:
         if there.st_size != info.bytes:
             return f"holds {there.st_size} bytes, the manifest says {info.bytes}"
         if info.sample and sample(path) != info.sample:
-            return "is another file than the one that the manifest names"
+            return "is not the file that the manifest names"
     except OSError:
         pass
     return ""

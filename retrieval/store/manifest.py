@@ -153,7 +153,9 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
         """
         if opened.identity != self.identity:
             raise IndexStateError(
-                f"its vectors were made by {self}, what is found of that name is {opened}", place=place, remedy=remedy
+                f"its vectors were made by {self}, and the model of that name is now {opened}",
+                place=place,
+                remedy=remedy,
             )
 
     @property
@@ -301,7 +303,7 @@ def check_whole(folder: Path) -> None:
     """Raise IndexStateError if the index in ``folder`` is in shards."""
     if isfile(folder / SHARDS):
         remedy = "factseek unshard makes one index of it"
-        raise IndexStateError("is an index in shards, which this command does not take", place=folder, remedy=remedy)
+        raise IndexStateError("is a sharded index, which this command does not support", place=folder, remedy=remedy)
 
 
 def decoded_json(path: Path, content: bytes) -> Any:

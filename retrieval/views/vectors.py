@@ -81,7 +81,9 @@ class VectorsView(View):
     def prepare(self, tools: Tools) -> None:
         """Raise IndexStateError if the encoder that made the vectors is not found as it was."""
         opened = EncoderInfo.of(tools.encoders(self.name, self.encoder))
-        self.encoder.check(opened, tools.folder.path, "bring back the former, or rebuild the index with --overwrite")
+        self.encoder.check(
+            opened, tools.folder.path, "restore the earlier model, or rebuild the index with --overwrite"
+        )
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
         """Encode the passages that have no vector yet, in order, and index the vectors.

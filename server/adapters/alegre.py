@@ -105,7 +105,7 @@ class AlegreStore(ForeignFields, kw_only=True):
 
     text: Annotated[str, Meta(min_length=1)]
     doc_id: Docid = None
-    context: Annotated[Context | None, Meta(description="what it belongs to, to be searched by")] = None
+    context: Annotated[Context | None, Meta(description="a context that searches can filter by")] = None
     language: Language = None
     created_at: Created = None
     model: Model = None
@@ -142,7 +142,7 @@ class AlegreSearch(ForeignFields, kw_only=True):
         Context | None, Meta(description="what a context of a text must hold; one value, or one of a list")
     ] = None
     language: Language = None
-    fuzzy: Annotated[bool | None, Meta(description="whether misspelt words are put right")] = None
+    fuzzy: Annotated[bool | None, Meta(description="whether misspelled words are corrected")] = None
     limit: Annotated[Count | None, Meta(description="texts by each model, at most; 0: 200")] = None
     vector: Annotated[
         list[float] | None, Meta(description="that of the text, by the encoder of the index; left out: it is made")
@@ -332,7 +332,7 @@ def _changed(name: str, docid: str, change_of: Callable[[Index, Document | None,
             registry().refresh(name)
         else:
             return
-    raise NotWrittenError("others change this text at the same time; nothing was changed, ask again")
+    raise NotWrittenError("others change this text at the same time; nothing was changed; try again")
 
 
 def _retrievers(index: Index) -> dict[str, str]:
@@ -375,7 +375,7 @@ def _check_vector(index: Index, model: str, vector: Sequence[float] | None) -> N
 def _texts(served: ServedIndex, asked: AlegreSearch) -> AlegreTexts:
     """Return the texts that are similar by each model in turn.
 
-    Raises BadInput, naming the field, if the request makes no sense, TimedOutError if there was no time,
+    Raises BadInput, naming the field, if the request is invalid, TimedOutError if there was no time,
     PartMissingError if a shard did not answer.
     """
     models = _models(asked, served.index)

@@ -140,7 +140,7 @@ class Batch:
         for ranked in chain.from_iterable(map(_without_waiting, self._ranked())):
             try:
                 if ranked.fault or ranked.missing:
-                    raise QueryError("not answered, or not by all retrievers: a run has no place to say so")
+                    raise QueryError("not answered, or not by all retrievers, which a run cannot express")
                 lines.append(run_lines(ranked.query.qid, ranked.hits, self._request.run_id))
             except QueryError:
                 faults += 1

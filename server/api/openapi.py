@@ -38,7 +38,9 @@ def schemas_of(config: Config, operations: Mapping[str, Operation]) -> Json:
     _, schemas = msgspec.json.schema_components([*ordered, *BATCH_RESULTS], ref_template=_REF)
     schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [ref(kind) for kind in BATCH_RESULTS]}
     schemas["Documents"] = {
-        "description": "Documents, checked one by one: one that makes no sense is refused alone, and the job says why.",
+        "description": (
+            "Documents, each checked separately: an invalid document is refused alone, and the job gives the reason."
+        ),
         "type": "array",
         "items": {"anyOf": [ref(DocumentRequest), {"type": "object"}]},
         "minItems": 1,
@@ -101,16 +103,15 @@ def _limit(schemas: Json, config: Config) -> None:
 
 _ABOUT = (
     "Find the evidence for a claim: BM25, dense and hybrid retrieval over the indexes that this server serves. "
-    "Every answer carries its request id, every error is a problem (RFC 9457) whose `error` is a word to program "
-    "against."
+    "Every answer contains its request id. Every error is a problem document (RFC 9457) with a stable code in `error`."
 )
 _UNREAD = (408, 414, 431)
 _ALWAYS = (*_UNREAD, 500)
 _OVERLOAD = 503
 _SAID = {
-    403: "This server changes nothing.",
-    412: "The document is in another state than the condition names, and was left as it is.",
-    _OVERLOAD: "There is too much to do, it took too long, or the index cannot be searched or written.",
+    403: "This server is read-only.",
+    412: "The document does not match the condition, and was not changed.",
+    _OVERLOAD: "The server is busy, the request took too long, or the index is unavailable.",
 }
 _KEYS: Json = {
     "bearer": {"type": "http", "scheme": "bearer"},
@@ -170,7 +171,7 @@ _COMMON_HEADERS: Json = {
         "description": "the request's own if that is 1 to 64 letters, digits, '.', '_' or '-', else a new one",
         "schema": {"type": "string"},
     },
-    "Retry-After": {"description": "seconds after which to ask again", "schema": {"type": "integer", "minimum": 1}},
+    "Retry-After": {"description": "seconds to wait before the next try", "schema": {"type": "integer", "minimum": 1}},
 }
 
 
@@ -217,7 +218,7 @@ def _body(operation: Operation, kind: type) -> Json:
         return {JSON: {"schema": ref(kind), "example": dict(operation.example)}}
     return {
         JSON: {"schema": {"$ref": MANY}, "example": [dict(operation.example)]},
-        NDJSON: {"schema": {"type": "string", "description": "a document a line"}},
+        NDJSON: {"schema": {"type": "string", "description": "one document per line"}},
     }
 
 

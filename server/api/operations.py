@@ -51,9 +51,9 @@ class Operation(NamedTuple):
 
 LISTINGS = MappingProxyType(
     {
-        "text/csv": "the hits as comma-separated values; what a spreadsheet would run is defused",
+        "text/csv": "the hits as comma-separated values; formulas are made harmless",
         "text/tab-separated-values": "the hits as tab-separated values",
-        NDJSON: "a hit a line",
+        NDJSON: "one hit per line",
         TEXT: "a TREC run: qid Q0 docid rank score tag",
         "application/x-research-info-systems": "the hits as RIS, for reference managers",
         "application/ld+json": "the hits as JSON-LD of schema.org: reviews of claims, and what a review cites",
@@ -61,7 +61,7 @@ LISTINGS = MappingProxyType(
     }
 )
 """What a search answers that is no JSON, by media type."""
-_LISTING_HEADERS = MappingProxyType({"X-Cut-Off": "of an answer that is no JSON: rankings that took too long"})
+_LISTING_HEADERS = MappingProxyType({"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"})
 _ADDED = "factseek.operations"
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
@@ -104,11 +104,11 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             problems=_BODY,
             other=MappingProxyType(
                 {
-                    NDJSON: "one query a line, in order, each sent as soon as it is answered",
+                    NDJSON: "one query per line, in order, each sent as soon as it is answered",
                     TEXT: "a TREC run: qid Q0 docid rank score tag",
                 }
             ),
-            headers=MappingProxyType({"X-Failed-Queries": "of a TREC run: how many queries are not in it"}),
+            headers=MappingProxyType({"X-Failed-Queries": "for a TREC run: the number of queries that it lacks"}),
             example=MappingProxyType({"queries": [{"qid": "1", "text": _CLAIM}], "k": 3}),
         ),
         "api.document": Operation(
@@ -154,7 +154,7 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             many=True,
             problems=(*_BODY, 403),
             status=202,
-            headers=MappingProxyType({"Location": "where the job says how far it is"}),
+            headers=MappingProxyType({"Location": "the address of the job's status"}),
             example=MappingProxyType({"docid": "measles-1", **_DOCUMENT}),
         ),
         "writing.job_state": Operation(WRITING, schemas.JobAnswer, problems=(404,)),

@@ -25,7 +25,7 @@ _ID = 8
 """Bytes of the id of a manifest."""
 _SHOWING = frozenset("k hits qid offset cursor count facets highlight explain passages parse".split())
 """What may change from page to page: how much of a list is shown, and what is said of it. All else makes the list."""
-_CHANGED = "the index has changed since the page before this one: hits may come again or be left out"
+_CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,17 @@ def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
     if not asked.cursor:
         return page
     if asked.offset:
-        raise BadInput("offset", "a cursor says already where the list goes on; leave out one of them")
+        raise BadInput("offset", "cursor and offset exclude each other; leave out one of them")
     try:
         packed = urlsafe_b64decode(asked.cursor + "=" * (-len(asked.cursor) % 4))
     except ValueError:
         packed = b""
     ids = packed[_HEAD.size :]
     if not ids or len(ids) % _ID or _text(packed) != asked.cursor:
-        raise BadInput("cursor", "is no cursor; give back that of an answer as it is")
+        raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
     hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
     if made_for != page.search or len(ids) != len(served) * _ID:
-        raise BadInput("cursor", "was given for another search or index; send it with what it was given for")
+        raise BadInput("cursor", "belongs to another search or index; send it with the same search")
     most = _most(served)
     if hits >= most:
         raise BadInput("cursor", f"goes on after {hits} hits; this server answers the first {most}")

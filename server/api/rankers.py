@@ -127,7 +127,7 @@ class TimedRanker:
         parts = [np.empty(0)]
         for start in range(0, len(statements), _AT_ONCE):
             if monotonic() > self._deadline:
-                raise CutOffError("ranking took longer than it may")
+                raise CutOffError("ranking took longer than its time limit")
             parts.append(self._ranker.score(statements[start : start + _AT_ONCE]))
         return np.concatenate(parts)
 
@@ -207,7 +207,7 @@ def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most:
         raise BadInput(f"{place}.text", f"has {len(asked.text)} characters; at most {most} are read")
     if asked.language and languages and asked.language not in languages:
         known = ", ".join(languages)
-        raise BadInput(f"{place}.language", f"{asked.language!r} is none that the ranker knows: {known}")
+        raise BadInput(f"{place}.language", f"{asked.language!r} is not a language that the ranker knows: {known}")
     language = asked.language or (language_of([text], languages) if languages else "")
     return Statement(asked.id, text, speaker=asked.speaker.strip(), language=language, place=str(number))
 
@@ -237,7 +237,7 @@ def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, sec
 
 def _note(asked: RankRequest, ranking: ClaimRanking, served: ServedRanker) -> str:
     if asked.words and not served.learned.ranker.explains:
-        return f"{served.learned.manifest.model} does not go by words: none weigh anything"
+        return f"{served.learned.manifest.model} does not use words, so no word has a weight"
     missing = len(ranking.ranked) - ranking.explained
     if asked.words and missing:
         return f"there was no time to weigh the words of the last {missing} of {len(ranking.ranked)} claims"

@@ -60,7 +60,7 @@ SPOILED: dict[str, tuple[Callable[[Any], object], str]] = {
     "encoder": (manifest(views=ENCODER), "has the encoder e (fp32, revision 2), shard shard-00 e (fp32, revision 1)"),
     "views": (manifest(views={"lucene": {"phrases": True}} | {"vectors": MANIFEST["views"]["vectors"]}), "the views"),
     "segment": (manifest(segments=[{**SEGMENT, "name": "1" * 15}]), "a name of more than 14 digits"),
-    "no shards": (lambda raw: raw.pop("shards"), "does not describe an index in shards"),
+    "no shards": (lambda raw: raw.pop("shards"), "does not describe a sharded index"),
     "unknown field": (lambda raw: raw.update(more=1), "is damaged"),
 }
 

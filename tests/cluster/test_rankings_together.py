@@ -74,7 +74,7 @@ def test_words_answer_where_vectors_are_late(sharded: Index, state: ShardedState
         assert (informed, limit.missing) == (["bm25"], ["dense"])
         assert [query.vectors for query in asked] == [{}, {}]
         alone = ShardedRankings(["dense"], sharded.settings, AskedBy(state, Counting(state._states), free))
-        with pytest.raises(CutOffError, match=r"^dense took longer than the search may$"):
+        with pytest.raises(CutOffError, match=r"^dense took longer than the time limit of the search$"):
             alone.search(QUERIES, 9, None, Deadline(0.2, beside))
     finally:
         free.set()

@@ -171,9 +171,9 @@ def test_what_takes_no_shards_says_so(tmp_path: Path) -> None:
         lambda: compaction.compact(index, CONFIG),
     ]
     for call in refused:
-        with pytest.raises(IndexStateError, match="is an index in shards, which this command does not take; factsee"):
+        with pytest.raises(IndexStateError, match="is a sharded index, which this command does not support; factsee"):
             call()
-    with pytest.raises(IndexStateError, match="is an index in shards, which takes no changes over HTTP"):
+    with pytest.raises(IndexStateError, match="is a sharded index, which accepts no changes over HTTP"):
         Queue(index)
     assert exported(index) == FIRST
 

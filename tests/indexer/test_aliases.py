@@ -67,8 +67,8 @@ def test_an_open_index_stays_what_it_was(folders: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("{0}/current={0}/current", "{0}/current: an alias cannot point to itself; name the index that it stands for"),
-        ("{0}/monday={0}/tuesday", "{0}/monday: is no alias: it stands there itself; choose another name"),
+        ("{0}/current={0}/current", "{0}/current: an alias cannot point to itself; name the index that it points to"),
+        ("{0}/monday={0}/tuesday", "{0}/monday: is not an alias: it is a file or folder itself; choose another name"),
         (
             "{0}/current={0}/none",
             "{0}/none: there is no index; build one with: factseek index KIND SOURCE --index {0}/none",

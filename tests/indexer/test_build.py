@@ -76,7 +76,7 @@ def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl)
         build_jsonl(changed, verb="append")
     assert str(error.value) == (
         f"{changed}:2: docid 'd1' stands at {tmp_path / 'one.jsonl'}:2 already, with other content; "
-        "mend it, or tolerate some with --skip-bad-lines N"
+        "fix it, or skip bad lines with --skip-bad-lines N"
     )
     assert manifests.read(tmp_path / "index") == report.manifest
     assert build_jsonl(write_jsonl("two.jsonl", DOCUMENTS), verb="overwrite").duplicates == 0

@@ -140,7 +140,7 @@ def test_a_search_refuses_files_of_a_segment_that_is_alike(alike: Path, tmp_path
     view = {"vectors.f32": "vectors", "ann.faiss": "vectors", "signatures.u64": "signatures"}.get(file, "lucene")
     with pytest.raises(IndexStateError) as refused:
         open_view(folder, view)
-    assert refused.value.what == "is another file than the one that the manifest names"
+    assert refused.value.what == "is not the file that the manifest names"
     assert refused.value.place.startswith(f"{folder}/segments/000000/{file}")
     assert not repair(folder, CONFIG).left
     assert {json.loads(line)["docid"] for line in export(folder)} == {f"d{n}" for n in range(10, 50)}
@@ -151,6 +151,6 @@ def test_a_sample_that_is_not_of_its_file_is_a_fault_that_can_be_mended(alike: P
     forged = (folder / "manifest.json").read_text("utf-8").replace('"sample": "', '"sample": "z', 1)
     (folder / "manifest.json").write_text(forged, "utf-8")
     (fault,) = verify(folder, CONFIG).all_faults
-    assert fault.what == "is whole, and the sample in the manifest is not of it"
+    assert fault.what == "is intact, but the sample in the manifest does not match it"
     assert not repair(folder, CONFIG).left
     assert use(folder) == 0

@@ -87,8 +87,8 @@ def test_an_index_of_a_type_that_there_was_is_refused_until_it_is_repaired(
     with pytest.raises(IndexStateError) as error:
         found(index, config)
     assert error.value.line == (
-        f"{ann}: is no fast-scan index, the only kind that there is now; "
-        "mend it with factseek verify-index --repair, or restore a snapshot"
+        f"{ann}: is not a fast-scan index, the only supported kind; "
+        "repair it with factseek verify-index --repair, or restore a snapshot"
     )
     assert found(index, convert({"dense": {"type": "flat"}}, "settings")) == expected
     assert repair(index, config).left == []

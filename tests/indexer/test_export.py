@@ -103,9 +103,9 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     [
         (
             {"text": "changed"},
-            "its checksum is not that of its content; whoever changes an exported document leaves the checksum out",
+            "its checksum does not match its content; if you edit an exported document, remove its checksum",
         ),
-        ({"docid": 7}, "is no exported document (Expected `str`, got `int` - at `$.docid`)"),
+        ({"docid": 7}, "is not an exported document (Expected `str`, got `int` - at `$.docid`)"),
         ({"docid": "a b"}, "docid 'a b' holds white space"),
     ],
 )
@@ -115,4 +115,4 @@ def test_an_exported_line_that_was_changed_is_bad(tmp_path: Path, change: dict[s
     source = write(tmp_path, "changed.jsonl", [{**row, **change}])
     with pytest.raises(Exception) as error:
         imported(source, tmp_path / "again")
-    assert str(error.value) == f"{source}:1: {reason}; mend it, or tolerate some with --skip-bad-lines N"
+    assert str(error.value) == f"{source}:1: {reason}; fix it, or skip bad lines with --skip-bad-lines N"

@@ -60,7 +60,7 @@ def test_dates_that_are_not_understood_are_noted(tmp_path: Path, command: Callab
     indexed = ("index", "snippets", source, "--index", tmp_path / "index", "--no-dense")
     code, _, err = command(*indexed)
     example = (
-        f"such as '3/4/2020' ({source}:2); write YYYY-MM-DD to filter by it, or say --dates day-first or month-first"
+        f"such as '3/4/2020' ({source}:2); write YYYY-MM-DD to filter by it, or use --dates day-first or month-first"
     )
     assert (code, err) == (0, f"note: 2 dates are not understood, {example}\n")
     code, out, _ = command(*indexed, "--overwrite", "--json")

@@ -61,9 +61,7 @@ def test_a_restored_index_is_what_it_was(index: Path, tmp_path: Path) -> None:
     delete(index, ["d1", "d2"])
     with pytest.raises(IndexStateError) as error:
         restore(tmp_path / "snap", index, CONFIG)
-    assert str(error.value) == (
-        f"{index}: there is an index already; say --overwrite to put the snapshot's state in its place"
-    )
+    assert str(error.value) == (f"{index}: there is an index already; use --overwrite to replace it with the snapshot")
     for target in (index, tmp_path / "new"):
         done = restore(tmp_path / "snap", target, CONFIG, overwrite=True)
         assert done.manifest == before == manifests.read(target)

@@ -146,12 +146,12 @@ def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path:
     assert commands.main(["search", "measles", "--verify", *options]) == 2
     said = f"{damaged}: has changed: its SHA-256 is not that of the manifest"
     assert capsys.readouterr().err == (
-        f"factseek: {said}; mend it with factseek verify-index --repair, or restore a snapshot\n"
+        f"factseek: {said}; repair it with factseek verify-index --repair, or restore a snapshot\n"
     )
     assert commands.main(["verify-index", *options]) == 1
     printed = capsys.readouterr()
     assert printed.out == f"{said}\n{index}: 25 whole documents, 1 fault\n"
-    assert printed.err == f"factseek: {index}: is damaged (1 fault); mend it with --repair, or restore a snapshot\n"
+    assert printed.err == f"factseek: {index}: is damaged (1 fault); repair it with --repair, or restore a snapshot\n"
     assert commands.main(["verify-index", "--repair", "--json", *options]) == 0
     printed = capsys.readouterr()
     answer = json.loads(printed.out)
@@ -165,4 +165,4 @@ def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path:
     name = manifests.read(index).segments[0].name
     (index / "segments" / name / "documents.sqlite").unlink()
     assert commands.main(["verify-index", "--repair", *options]) == 1
-    assert capsys.readouterr().err.endswith("cannot be mended: documents are damaged; restore a snapshot\n")
+    assert capsys.readouterr().err.endswith("cannot be repaired: documents are damaged; restore a snapshot\n")

@@ -81,7 +81,10 @@ def test_files_are_read_once_and_again_when_they_change(folder: Path, tmp_path: 
     assert (changed.report.documents, changed.report.replaced, changed.report.duplicates) == (2, 1, 1)
     (folder / "a.jsonl").unlink()
     (gone,) = looked(watch)
-    assert gone.error == f"{folder / 'a.jsonl'}: is gone; its documents stay; remove them with factseek delete"
+    assert (
+        gone.error
+        == f"{folder / 'a.jsonl'}: no longer exists; its documents stay in the index; remove them with factseek delete"
+    )
     assert looked(watch) == []
     assert texts(tmp_path / "index") == {"a": "Measles.", "b": "Changed.", "c": "Measles."}
     again = watching(folder)  # a new start reads all, and finds nothing new
@@ -112,7 +115,7 @@ def test_a_bad_file_stops_no_other_and_is_read_again_when_mended(folder: Path, t
     assert names(outcomes) == [["a.jsonl"], ["b.jsonl"], ["c.jsonl"]]
     assert outcomes[1].error == (
         f"{folder / 'b.jsonl'}:1: is not JSON (column 1: expecting value); "
-        "mend it, or tolerate some with --skip-bad-lines N"
+        "fix it, or skip bad lines with --skip-bad-lines N"
     )
     assert set(texts(tmp_path / "index")) == {"a", "c"}
     assert looked(watch) == []

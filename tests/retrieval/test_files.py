@@ -63,8 +63,8 @@ def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> No
         tmp_path / "no" / "file": f"there is no folder {tmp_path}/no; make it first",
         tmp_path: "is a folder; name a file",
         Path("/dev/null"): "is not a regular file; name one that is, or a new one",
-        read: "is read by this command and would be written over; name another file",
-        tmp_path / "link": "is read by this command and would be written over; name another file",
+        read: "is an input of this command and would be overwritten; name another file",
+        tmp_path / "link": "is an input of this command and would be overwritten; name another file",
     }
     for path, reason in refused.items():
         with pytest.raises(QueryError) as error:

@@ -42,7 +42,7 @@ DOCUMENTS = [
 ]
 NO_PLACES = (
     "this index was built without the places of words: it can find no phrase, leave out no word and look into no "
-    "title; build it anew with index.phrases"
+    "title; rebuild it with index.phrases"
 )
 
 
@@ -161,12 +161,12 @@ def test_each_condition_can_be_taken_back(query: str, parts: list[tuple[str, str
 @pytest.mark.parametrize(
     ("query", "where", "message"),
     [
-        ("x -source:a", None, r"-source: only words and phrases can be left out; write \-source for the word"),
+        ("x -source:a", None, r"-source: only words and phrases can be excluded; write \-source for the word"),
         ("x before:2020-13", None, "before: '2020-13' is not a date of the form 2020-03-01, 2020-03 or 2020"),
         ("x before:2020 before:2021", None, "before: is given 2 times; give it once"),
-        ("x before:2020 after:2020", None, "from 2021-01-01 to 2019-12-31 there is no day: nothing can be found"),
+        ("x before:2020 after:2020", None, "from 2021-01-01 to 2019-12-31 there is no day, so nothing can match"),
         ("x after:9999", None, "9999-12-31 has no day after it that can be named"),
-        ("x topic:a", Filter(topic=("b", "c")), "topic b, c and a are asked for together: nothing can be found"),
+        ("x topic:a", Filter(topic=("b", "c")), "topic b, c and a exclude each other: nothing can match"),
     ],
 )
 def test_what_makes_no_sense(query: str, where: Filter | None, message: str) -> None:
@@ -252,8 +252,8 @@ def test_over_http(index: Index) -> None:
     assert (simple["query"], simple["hits"]) == (answer["query"], answer["hits"])
     for query, detail in (
         ("x before:2020-13", "query: before: '2020-13' is not a date of the form 2020-03-01, 2020-03 or 2020"),
-        ('"of the"', 'query: "of the" holds only words that the analyzer leaves out, so there is nothing to look for; '
-                     "take the quotes or the minus away"),
+        ('"of the"', 'query: "of the" contains only words that the analyzer drops, so it matches nothing; '
+                     "remove the quotes or the minus"),
         ("-autism", "query: the query '' holds no words to search for"),
     ):  # fmt: skip
         refused = client.post("/v1/words/search", json={"query": query, "syntax": "query"})

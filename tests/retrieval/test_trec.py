@@ -67,7 +67,7 @@ def test_a_run_reads_back_in_the_order_of_its_ranks(tmp_path, drawn):
     [("a b", "d", "t"), ("q", "", "t"), ("q", "d\u00a0e", "t"), ("q", "d", "my run"), ("q\t", "d", "t")],
 )
 def test_what_cannot_stand_in_a_column_is_not_written(qid, docid, tag, tmp_path):
-    with pytest.raises(QueryError, match=r"is empty or holds white space: it cannot stand in a column of a file$"):
+    with pytest.raises(QueryError, match=r"is empty or holds white space: it cannot be written to a column of a file$"):
         write_run({qid: [Hit(docid, 1.0)]}, tmp_path / "run", tag)
     assert list(tmp_path.iterdir()) == []
 
@@ -98,11 +98,11 @@ RUNS = {
     "more columns": ("q Q0 a 1 2.5 t more\nq Q0 b 2 1 t more\n", ["(1: more than six columns on 2 lines; what follows the sixth is ignored)"]),
     "carriage returns": (GOOD + "q Q0 b 2 1 t\rq Q0 c 3 0 t\n", ["2: holds a carriage return: end the lines with a line feed (\\n)"]),
     "blank": (GOOD + "\n", ["(2: blank lines: 1)"]),
-    "rises": (GOOD + "q Q0 b 2 2.75 t\n", ["(2: scores that rise within a query: 1; the order is by score, not by line)"]),
+    "rises": (GOOD + "q Q0 b 2 2.75 t\n", ["(2: scores that rise within a query: 1; hits are ordered by score, not by line)"]),
     "ranks": ("q Q0 a 0 2.5 t\nq Q0 b 1 2 t\n", ["(1: ranks that do not run 1, 2, 3 … within a query: 2; they are not used)"]),
     "two runs": (GOOD + "q Q0 b 2 1 s\n", ["(2: the run id changes 1 times: two runs in one file?)"]),
     "windows": (GOOD.replace("\n", "\r\n"), ["(0: has Windows line ends on 1 of 1 lines)"]),
-    "cut": (GOOD + "q Q0 b 2 1 t", ["(2: the last line has no line end: is the file whole?)"]),
+    "cut": (GOOD + "q Q0 b 2 1 t", ["(2: the last line has no line end: is the file complete?)"]),
 }  # fmt: skip
 
 

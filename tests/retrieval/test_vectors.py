@@ -183,7 +183,7 @@ def test_what_does_not_fit_is_refused(
     assert str(caught.value) == message
 
 
-REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
+REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"
 
 
 @pytest.mark.parametrize(

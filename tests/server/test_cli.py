@@ -40,7 +40,7 @@ BAD = [
     (["--index", "jobs=a"], "server.indexes: the name 'jobs' is reserved; choose another"),
     (
         ["--index", "../en=a"],
-        "server.indexes: '../en' cannot name an index; take up to 64 letters, digits, '.', '_' and '-', "
+        "server.indexes: '../en' cannot name an index; use up to 64 letters, digits, '.', '_' and '-', "
         "a letter or digit first",
     ),
     (
@@ -109,7 +109,7 @@ def test_a_ranker_that_cannot_be_used_is_one_line(
     broken.write_text("no model")
     for path, reason in (
         (tmp_path / "none", "there is no such model file; write one with --save"),
-        (broken, "is not a model of factseek's, or not whole; train it again"),
+        (broken, "is not a complete model of factseek; train it again"),
     ):
         command = ["serve", "--config", empty, "--index", f"ar={folders['arabic']}", "--ranker", f"one={path}"]
         assert run(parser, command) == USER_ERROR

@@ -92,7 +92,7 @@ def test_what_came_in_time_is_answered_and_what_did_not_is_named(client: FlaskCl
 def test_nothing_in_time_is_an_error_that_says_so(client: FlaskClient) -> None:
     answer = search(client, "dense")
     assert (answer.status_code, answer.json["error"], answer.headers["Retry-After"]) == (503, "timed-out", "5")
-    assert answer.json["detail"] == "dense took longer than the search may (1 seconds)"
+    assert answer.json["detail"] == "dense took longer than the time limit of the search (1 seconds)"
 
 
 def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
@@ -106,7 +106,7 @@ def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
     assert (result["coverage"], bool(result["hits"])) == (CUT_OFF, True)
     with client.post("/v1/english/search/batch", json={**body, "retriever": "dense"}) as answer:
         (result,) = json.loads(answer.data)["results"]
-    assert (result["error"], result["detail"]) == ("timed-out", "dense took longer than the search may")
+    assert (result["error"], result["detail"]) == ("timed-out", "dense took longer than the time limit of the search")
     with client.post("/v1/english/search/batch", json=body, headers={"Accept": "text/plain"}) as answer:
         assert (answer.data, answer.headers["X-Failed-Queries"]) == (b"", "1")
 

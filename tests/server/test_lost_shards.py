@@ -78,7 +78,7 @@ def test_a_search_names_the_shard(client: FlaskClient) -> None:
 def test_an_answer_without_a_coverage_is_refused(client: FlaskClient, method: str, address: str, body: object) -> None:
     answer = client.open(address, method=method, json=body)
     assert answer.status_code == 503, answer.text
-    assert "shard-01 did not answer, and an answer from the rest would be in part" in answer.text
+    assert "shard-01 did not answer, so the answer would be incomplete" in answer.text
 
 
 def test_a_lost_shard_does_not_have_the_index_opened_anew(client: FlaskClient) -> None:

@@ -88,7 +88,7 @@ def test_an_index_whose_first_hit_does_not_bear_on_the_query_counts_half(client:
         ({"query": '"of the"', "syntax": "query"}, 400, None),
         ({"query": "x", "k": 51}, 400, "k: english: 51 is out of range: ask for 1 to 50"),
         ({"query": "x", "hits": 51}, 400, "hits: english: 51 is out of range: ask for 1 to 50"),
-        ({"query": "x", "k": 2, "hits": 3}, 400, "hits: is 3, and k is 2: they are one thing, give one of them"),
+        ({"query": "x", "k": 2, "hits": 3}, 400, "hits: is 3, and k is 2: they mean the same, give one of them"),
     ],
 )
 def test_bad_input(client: FlaskClient, body: dict[str, object], status: int, detail: str | None) -> None:

@@ -195,7 +195,7 @@ ARGUMENTS = [
     (["--load", "m", "--input", DEV], "m: there is no such model file; write one with --save"),
     (["--train", TRAIN], "there is nothing to do: give --input to rank, --stream for standard input, or --save"),
     (["--train", TRAIN, "--input", DEV, DEV, "--output", "o"], "--input: checkworthy-en-dev is the name of two files; their submissions would be one file"),
-    (["--train", TRAIN, "--input", DEV, "--output", DEV], f"{DEV}: is read by this command and would be written over; name another file"),
+    (["--train", TRAIN, "--input", DEV, "--output", DEV], f"{DEV}: is an input of this command and would be overwritten; name another file"),
     (["--train", TRAIN, "--input", DEV, "--words", "-1"], "--words and --top take a number that is not negative"),
     (["--train", TRAIN, "--input", "none.tsv"], "none.tsv: there is no such file"),
     (["--train", TRAIN, "--model", "upv", "--save", "m"], "unknown model 'upv'; there are best, multilingual, ngram, random"),
@@ -221,13 +221,13 @@ def test_a_model_that_was_tampered_with(rank: Rank, saved: Path, tmp_path: Path)
     words = raw.replace(b'\\"ngram\\"', b'\\"ngrim\\"', 1)
     assert words != raw
     assert said(words) == "m: was changed after it was written: its checksum does not agree; train it again"
-    assert said(raw[:-100]) == "m: is not a model of factseek's, or not whole; train it again"
-    assert said(b"{}") == "m: is not a model of factseek's, or not whole; train it again"
+    assert said(raw[:-100]) == "m: is not a complete model of factseek; train it again"
+    assert said(b"{}") == "m: is not a complete model of factseek; train it again"
     layout = raw.replace(b'\\"layout\\":1', b'\\"layout\\":9', 1)
     assert layout != raw
     assert said(layout) == "m: is a model of layout 9, this factseek reads layout 1; train it again"
     save_file(load_file(saved), path)
     assert (
         refusal(rank("ct2021-1a", "--load", "m", "--input", DEV))
-        == "m: is not a model of factseek's; write one with --save"
+        == "m: is not a model of factseek; write one with --save"
     )

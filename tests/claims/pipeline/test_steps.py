@@ -125,13 +125,13 @@ def test_what_a_tweet_holds_is_text(command: Command, models: dict[str, Path], t
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ("--top 0", "--top 0: ask for at least 1"),
+        ("--top 0", "--top 0: give a number, 1 or more"),
         ("--html {output}", "--html {output}: is where the JSON lines go; name another file"),
-        ("--html {ranker}", "{ranker}: is read by this command and would be written over; name another file"),
+        ("--html {ranker}", "{ranker}: is an input of this command and would be overwritten; name another file"),
         ("--output nowhere/x", "nowhere/x: there is no folder nowhere; make it first"),
         ("--ranker {verdicts}", "{verdicts}: is a model for fever, not of the kind that is needed here"),
         ("--verdicts {ranker}", "{ranker}: is a model for ct2021-1a, not of the kind that is needed here"),
-        ("--verdicts {input}", "{input}: is not a model of factseek's, or not whole; train it again"),
+        ("--verdicts {input}", "{input}: is not a complete model of factseek; train it again"),
         ("--task ct2021-1b", "{ranker}: was trained for ct2021-1a, not for ct2021-1b; load another or train one"),
     ],
 )  # fmt: skip

@@ -138,8 +138,8 @@ def test_score_says_by_how_much_ties_change_each_figure(files, command):
         (["compare", "--qrels", "qrels", "run", "other"], 1, "{f}/other: no query in common with the judgements: the judgements have 'q1', the run 'Q1'; 'q1' and 'Q1' differ by case alone: ids are compared letter by letter"),
         (["compare", "--qrels", "qrels", "run", "run2", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
         (["compare", "--qrels", "qrels", "run", "run2", "--seed", "-1"], 2, "--seed -1: give a number from 0"),
-        (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is read by this command and would be written over; name another file"),
-        (["compare", "--qrels", "qrels", "run", "run2", "--html", "qrels"], 2, "{f}/qrels: is read by this command and would be written over; name another file"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is an input of this command and would be overwritten; name another file"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "qrels"], 2, "{f}/qrels: is an input of this command and would be overwritten; name another file"),
         (["compare", "--qrels", "qrels", "run", "run2", "--html", "/dev/null"], 2, "/dev/null: is not a regular file; name one that is, or a new one"),
         (["compare", "--qrels", "qrels", "run", "/dev/null"], 2, "/dev/null: is not a regular file; save it to one first"),
     ],
@@ -164,9 +164,10 @@ def test_a_score_of_files_that_end_within_a_line_says_so(task, tmp_path, command
     (tmp_path / "gold").write_text(gold)
     code, _, err = command("score", task, "--gold", tmp_path / "gold", "--run", tmp_path / "run")
     assert code == 0
-    said = [line for line in err.splitlines() if line.endswith("the last line has no line end: is the file whole?")]
+    said = [line for line in err.splitlines() if line.endswith("the last line has no line end: is the file complete?")]
     assert sorted(said) == sorted(
-        f"note: {at}: the last line has no line end: is the file whole?" for at in (tmp_path / "gold", tmp_path / "run")
+        f"note: {at}: the last line has no line end: is the file complete?"
+        for at in (tmp_path / "gold", tmp_path / "run")
     )
 
 

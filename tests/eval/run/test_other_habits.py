@@ -67,11 +67,11 @@ REFUSED = {
     ),
     "an answer of an API": (
         json.dumps({"count": 1, "data": [{"id": "1", "claim": "measles"}]}).encode(),
-        ":1: has no id; its 'data' is a list of objects: write these one a line, as jq -c '.data[]' does",
+        ":1: has no id; its 'data' is a list of objects: write these one per line, as jq -c '.data[]' does",
     ),
     "JSON over several lines": (
         json.dumps({"data": [{"id": "1", "claim": "measles"}]}, indent=1).encode(),
-        ":1: is the beginning of JSON that goes on over several lines: write one object a line, as jq -c '.[]' does "
+        ":1: begins JSON that spans several lines: write one object per line, as jq -c '.[]' does "
         "with a list, jq -c . with objects",
     ),
     "own names": (
@@ -107,11 +107,11 @@ TURKISH = "Kimlik;Metin\r\n1;Kızamık\r\n"
 NO_TWEETS = {
     "an answer of an API": (
         json.dumps(TWEETS).encode(),
-        ":1: has no tweet_id; its 'data' is a list of objects: write these one a line, as jq -c '.data[]' does",
+        ":1: has no tweet_id; its 'data' is a list of objects: write these one per line, as jq -c '.data[]' does",
     ),
     "a JSON list": (
         json.dumps(TWEETS["data"]).encode(),
-        ":1: is not a JSON object: write its objects one a line, as jq -c '.[]' does",
+        ":1: is not a JSON object: write its objects one per line, as jq -c '.[]' does",
     ),
     "another encoding": (TURKISH.encode("cp1254"), f":2: is not UTF-8 (byte 0xfd); {SAVE_AS_UTF8}"),
     "own names": (TURKISH.encode("utf-16"), ":1: the header has no tweet_id: it begins 'Kimlik;Metin'"),

@@ -104,7 +104,7 @@ BAD = [
     (["nothing"], "factseek: nothing: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
     (["ct2020-evidence", "-k", "101"], "factseek: -k 101: ct2020-evidence takes at most 100 hits a query"),
     (["ct2025-4b", "-k", "6"], "factseek: -k 6: ct2025-4b takes at most 5 hits a query"),
-    (["trec", "-k", "0"], "factseek: -k 0: ask for at least 1 hit"),
+    (["trec", "-k", "0"], "factseek: -k 0: give a number of hits, 1 or more"),
     (["trec", "-k", "10001"], "factseek: k 10001 is out of range: ask for 1 to 10000 hits"),
     (["trec", "--retriever", "dense"], "factseek: {index}: was built without vectors: it answers bm25, not dense; rebuild it without --no-dense"),
     (
@@ -113,13 +113,13 @@ BAD = [
     ),
     (
         ["trec", "--run-id", "a b"],
-        "factseek: --run-id 'a b' is empty or holds white space: it cannot stand in a column of a file",
+        "factseek: --run-id 'a b' is empty or holds white space: it cannot be written to a column of a file",
     ),
     (
         ["trec", "--run-id", "\udcff"],
-        "factseek: --run-id '\\udcff' is not text that UTF-8 can write: it cannot stand in a column of a file",
+        "factseek: --run-id '\\udcff' is not text that UTF-8 can write: it cannot be written to a column of a file",
     ),
-    (["trec", "--output", "{folder}/queries.tsv"], "factseek: {folder}/queries.tsv: is read by this command and would be written over; name another file"),
+    (["trec", "--output", "{folder}/queries.tsv"], "factseek: {folder}/queries.tsv: is an input of this command and would be overwritten; name another file"),
     (["trec", "--output", "/dev/null"], "factseek: /dev/null: is not a regular file; name one that is, or a new one"),
     (["trec", "--queries", "/dev/null"], "factseek: /dev/null: is not a regular file; save it to one first"),
     (["trec", "--as-of-query"], "factseek: query 'q1' has no date; --as-of-query needs one for each"),

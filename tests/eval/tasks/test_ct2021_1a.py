@@ -119,7 +119,7 @@ BAD = {
     "two runs": (run_of([(IDS[0], 1)]) + f"t\t{IDS[1]}\t1\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file is one run"),
     "repeated": (run_of([(IDS[0], 1), (IDS[0], 2)]), f"{{run}}:2: warning: tweet {IDS[0]} is on line 1 already: is it so in the input?"),
     "windows": (run_of([(IDS[0], 1)]).replace("\n", "\r\n"), "{run}: warning: has Windows line ends on 1 of 1 lines"),
-    "cut": (run_of([(IDS[0], 1)])[:-1], "{run}:1: warning: the last line has no line end: is the file whole?"),
+    "cut": (run_of([(IDS[0], 1)])[:-1], "{run}:1: warning: the last line has no line end: is the file complete?"),
 }  # fmt: skip
 
 

@@ -74,6 +74,6 @@ def test_a_broken_line_is_bad(tmp_path: Path, entry: Any, reason: str) -> None:
     path = write(tmp_path, {"_id": "0", "text": "a"}, entry, {"_id": "2", "text": "c"})
     with pytest.raises(SourceError) as caught:
         records(path)
-    assert str(caught.value) == f"{path}:2: {reason}; mend it, or tolerate some with --skip-bad-lines N"
+    assert str(caught.value) == f"{path}:2: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
     tolerant = ReadOptions(bad_lines=BadLines(limit=1))
     assert [record.document.docid for record in records(path, tolerant)] == ["0", "2"]

@@ -61,7 +61,7 @@ def test_claims_come_as_json_lines_as_a_list_and_a_file_each(tmp_path: Path) -> 
     ]
 
 
-REMEDY = "; mend it, or tolerate some with --skip-bad-lines N"
+REMEDY = "; fix it, or skip bad lines with --skip-bad-lines N"
 
 
 @pytest.mark.parametrize(

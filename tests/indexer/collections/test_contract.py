@@ -130,7 +130,7 @@ def test_a_bad_line_is_named_or_passed_over(kind: str, folder: Path) -> None:
     records, _ = begun(kind, folder)
     with pytest.raises(SourceError) as caught:
         list(records)
-    assert (caught.value.place, caught.value.remedy) == (place, "mend it, or tolerate some with --skip-bad-lines N")
+    assert (caught.value.place, caught.value.remedy) == (place, "fix it, or skip bad lines with --skip-bad-lines N")
     records, options = begun(kind, folder, tolerated=1)
     assert docids(list(records)) == ["1", "2", "4"]
     assert [example.startswith(f"{place}: ") for example in options.bad_lines.examples] == [True]

@@ -153,7 +153,7 @@ def test_a_damaged_parse_is_bad_and_the_paper_stays(tmp_path: Path, content: str
     with pytest.raises(SourceError) as caught:
         records(tmp_path)
     message = f"{tmp_path}/p.json{place}: {reason}"
-    assert str(caught.value) == f"{message}; mend it, or tolerate some with --skip-bad-lines N"
+    assert str(caught.value) == f"{message}; fix it, or skip bad lines with --skip-bad-lines N"
     options = ReadOptions(bad_lines=BadLines(limit=1))
     assert records(tmp_path, options=options)[0].document.text == "A."
     assert options.bad_lines.examples == [message]

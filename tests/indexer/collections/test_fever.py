@@ -97,7 +97,7 @@ def test_a_broken_line_is_bad(tmp_path: Path, page: Any, reason: str) -> None:
     path = write(tmp_path, PAGE, page, {**PAGE, "id": "Z"})
     with pytest.raises(SourceError) as caught:
         records(path)
-    assert str(caught.value) == f"{path}:2: {reason}; mend it, or tolerate some with --skip-bad-lines N"
+    assert str(caught.value) == f"{path}:2: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
     options = ReadOptions(bad_lines=BadLines(limit=1))
     assert [record.document.docid for record in records(path, options)] == [PAGE["id"], "Z"]
     assert options.bad_lines.count == 1

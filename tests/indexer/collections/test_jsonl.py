@@ -90,7 +90,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, reason: str) -> None:
     assert options.bad_lines.examples == [f"{path}:2: {reason}"]
     with pytest.raises(SourceError) as caught:
         read(path)
-    assert str(caught.value) == f"{path}:2: {reason}; mend it, or tolerate some with --skip-bad-lines N"
+    assert str(caught.value) == f"{path}:2: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
 
 
 DOCID = st.text(st.characters(min_codepoint=33, exclude_categories=["C", "Z"]), min_size=1, max_size=40)

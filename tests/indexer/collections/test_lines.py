@@ -73,7 +73,7 @@ def test_a_bad_line_is_named_and_left_out(tmp_path: Path, bad: bytes, reason: st
     tolerant = options(max_line_bytes=20)
     assert lines_of(path, tolerant) == ["one", "three"]
     assert tolerant.bad_lines.examples == [f"{path}:2: {reason}"]
-    with pytest.raises(SourceError, match="mend it, or tolerate some with --skip-bad-lines N"):
+    with pytest.raises(SourceError, match="fix it, or skip bad lines with --skip-bad-lines N"):
         lines_of(path, options(0, max_line_bytes=20))
 
 

@@ -81,7 +81,7 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
     assert options.bad_lines.examples == [f"{path}:{reason}"]
     with pytest.raises(SourceError) as caught:
         read(path)
-    assert str(caught.value) == f"{path}:{reason}; mend it, or tolerate some with --skip-bad-lines N"
+    assert str(caught.value) == f"{path}:{reason}; fix it, or skip bad lines with --skip-bad-lines N"
 
 
 @pytest.mark.parametrize(

@@ -125,13 +125,13 @@ SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
         ("snippets", "a.tsv", rb"{\rtf1 a}", "is an RTF document, not text; save its text as plain text, in UTF-8"),
         ("claims", "a.csv", '{"vclaim": "a"}\n', "is JSON lines, not a table; give it the ending of what it is"),
         ("webpages", "a.txt", SNIPPETS, "is tab-separated, not a web page; read it with factseek index snippets; "
-         "mend it, or tolerate some with --skip-bad-lines N"),
+         "fix it, or skip bad lines with --skip-bad-lines N"),
         ("webpages", "a.tsv", "1\ta\n2\tb\n", "is tab-separated, not a web page; "
-         "mend it, or tolerate some with --skip-bad-lines N"),
+         "fix it, or skip bad lines with --skip-bad-lines N"),
         ("webpages", "a.html", '{"docid": "1", "text": "a"}\n', "is JSON lines, not a web page; read it with factseek "
-         "index jsonl; mend it, or tolerate some with --skip-bad-lines N"),
+         "index jsonl; fix it, or skip bad lines with --skip-bad-lines N"),
         ("webpages", "a.csv", "cord_uid,title\n1,a\n", "is comma-separated, not a web page; read it with factseek "
-         "index cord19; mend it, or tolerate some with --skip-bad-lines N"),
+         "index cord19; fix it, or skip bad lines with --skip-bad-lines N"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_something_else_is_refused_in_words(
@@ -145,9 +145,9 @@ def test_a_file_that_is_something_else_is_refused_in_words(
 
 
 WRAPPED = '{"count": 1, "data": [{"id": "1", "_id": "1", "text": "a", "vclaim": "a"}]}'
-IN_DATA = "; its 'data' is a list of objects: write these one a line, as jq -c '.data[]' does"
+IN_DATA = "; its 'data' is a list of objects: write these one per line, as jq -c '.data[]' does"
 PRETTY = (
-    "1: is the beginning of JSON that goes on over several lines: write one object a line, as jq -c '.[]' does with a "
+    "1: begins JSON that spans several lines: write one object per line, as jq -c '.[]' does with a "
     "list, jq -c . with objects"
 )
 LACKING = {
@@ -162,10 +162,10 @@ LACKING = {
 @pytest.mark.parametrize("kind", LACKING)
 def test_json_that_is_not_one_record_a_line_is_named_with_what_makes_it_so(tmp_path: Path, kind: str) -> None:
     path = tmp_path / ("a.json" if kind == "claims" else "corpus.jsonl")
-    remedy = "; mend it, or tolerate some with --skip-bad-lines N"
+    remedy = "; fix it, or skip bad lines with --skip-bad-lines N"
     messages = {f"{WRAPPED}\n": f"{LACKING[kind]}{IN_DATA}{remedy}"}
     if kind != "claims":  # which are read from a whole file of JSON, too
-        objects = ": write its objects one a line, as jq -c '.[]' does"
+        objects = ": write its objects one per line, as jq -c '.[]' does"
         messages[json.dumps(json.loads(WRAPPED), indent=1)] = f"{PRETTY}{remedy}"
         messages[json.dumps([json.loads(WRAPPED)])] = (
             "1: is a JSON list; write its objects one a line, as jq -c '.[]' does"
@@ -230,7 +230,7 @@ def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monk
         ('1,The moon\n2,the vaccine, "so"\n', "1: has no tab, and no header that names columns between commas; name "
          'them in a first line, as in "id,text"'),
         ("id;text\n1;a\rb\n", "2: is not a row of a table (a carriage return stands outside of quotes: end each "
-         "line with a line feed); mend it, or tolerate some with --skip-bad-lines N"),
+         "line with a line feed); fix it, or skip bad lines with --skip-bad-lines N"),
         ("cord_uid,title\n1,a\n", "1: is comma-separated, and its first line names no columns \"id\" and \"text\"; "
          "read it with factseek index cord19"),
     ],

@@ -223,7 +223,7 @@ def test_a_file_that_is_no_page_is_named(tmp_path: Path, content: bytes, reason:
     assert options.bad_lines.examples == [f"{path}: {reason}"]
     with pytest.raises(SourceError) as caught:
         read(tmp_path, max_file_bytes=2000)
-    assert str(caught.value) == f"{path}: {reason}; mend it, or tolerate some with --skip-bad-lines N"
+    assert str(caught.value) == f"{path}: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
 
 
 @given(st.text(st.sampled_from("<>/!-pdiv abc&#x;\"'=\0\ud800é\n"), max_size=80))

@@ -133,7 +133,7 @@ def test_a_file_that_is_cut_or_another_is_refused(
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(MachineError) as caught:
         read_packed(path)
-    assert caught.value.line == f"{path}: {message}; install the package that it belongs to again"
+    assert caught.value.line == f"{path}: {message}; reinstall its package"
 
 
 @given(

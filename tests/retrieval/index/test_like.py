@@ -124,7 +124,7 @@ def refused(client: FlaskClient) -> None:
     """Check that what makes no sense is refused by one problem document that names the field."""
     for body, field, detail in (
         ({"like": "nothing"}, "like", "like: there is no document 'nothing' in this index"),
-        ({"like": "agency", "query": "x"}, "like", "like: stands in the place of a query; leave out one of them"),
+        ({"like": "agency", "query": "x"}, "like", "like: replaces the query; leave out one of them"),
         ({}, "query", "query: is missing; give one, or a document's id as like"),
         ({"like": 7}, "like", "like: expected str, got int"),
     ):
@@ -132,7 +132,7 @@ def refused(client: FlaskClient) -> None:
         assert (response.status_code, response.json["field"], response.json["detail"]) == (400, field, detail)
     other = client.post("/v1/news/search", json={"like": "agency", "k": 1}).json["cursor"]
     problem = client.post("/v1/news/search", json={"like": "paper", "cursor": other}).json
-    assert problem["detail"] == "cursor: was given for another search or index; send it with what it was given for"
+    assert problem["detail"] == "cursor: belongs to another search or index; send it with the same search"
 
 
 def test_on_the_command_line(copies: Path, command: Callable[..., tuple[int, str, str]]) -> None:
@@ -142,6 +142,6 @@ def test_on_the_command_line(copies: Path, command: Callable[..., tuple[int, str
     for arguments, message in (
         (["--like", "nothing", "--index", copies], "there is no document 'nothing' in this index"),
         (["--index", copies], "give a TEXT to search for, or --like DOCID; see factseek search --help"),
-        (["x", "--like", "y", "--index", copies], "--like stands in the place of a TEXT; leave out one of them"),
+        (["x", "--like", "y", "--index", copies], "--like replaces TEXT; leave out one of them"),
     ):  # fmt: skip
         assert command("search", *arguments) == (2, "", f"factseek: {message}\n")

@@ -101,7 +101,7 @@ def test_the_floor_is_that_of_the_documents_however_they_lie(tmp_path: Path, mon
 
 
 def test_what_a_date_leaves_out_is_said(index: Index) -> None:
-    note = "2 documents have no date and are left out by the date bound; undated: keep (--undated keep) shows them too"
+    note = "2 documents have no date and are left out by the date filter; undated: keep (--undated keep) includes them"
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31"))) == note
     assert index.note("measles", Search(where=Filter(since="2020-01-01", source=("x.org",)))) == note
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31", undated=True))) == ""
@@ -116,4 +116,4 @@ def test_over_http_and_on_the_page(index: Index) -> None:
     assert [hit["weak"] for hit in answer["hits"]] == [True]
     assert answer["note"].startswith("2 documents have no date and are left out")
     assert "weak" not in client.post("/v1/weak/search", json={"query": "measles vaccine"}).json["hits"][0]
-    assert "found only by its meaning, weakly" in client.get("/?query=qwertyuiop+zxcvbnm").text
+    assert "weak match, by meaning only" in client.get("/?query=qwertyuiop+zxcvbnm").text

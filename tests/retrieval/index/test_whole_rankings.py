@@ -199,7 +199,7 @@ def test_a_hit_is_explained_in_a_sentence(whole: Index) -> None:
     part = {part.retriever: part for part in first.parts}
     why = sentence(1, first, words[0], resolved, stages.names())
     held = " and ".join(f"{word} ({weight:.2f})" for word, weight in sorted(words[0].items(), key=lambda w: -w[1]))
-    assert why.startswith(f"The passage holds {held}; ")
+    assert why.startswith(f"The passage contains {held}; ")
     for name in part.keys() & {"bm25", "dense"}:
         ranked = part[name]
         assert f"{name} ranks it number {ranked.rank} with {ranked.score:.4f}, a vote of {ranked.vote:.4f}; " in why
@@ -209,5 +209,5 @@ def test_a_hit_is_explained_in_a_sentence(whole: Index) -> None:
     )
     plain = whole.resolve(Search(retriever="dense"))
     assert sentence(2, Hit("d", 0.5), {}, plain, stages.names()) == (
-        "The passage holds no word of the query; dense ranks it number 2 with 0.5000."
+        "The passage contains no word of the query; dense ranks it number 2 with 0.5000."
     )

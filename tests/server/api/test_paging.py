@@ -83,9 +83,9 @@ def refused(client: FlaskClient, body: dict[str, Any], address: str = ADDRESS) -
     return response.status_code, problem["error"], problem.get("field", ""), problem["detail"]
 
 
-OTHER = "cursor: was given for another search or index; send it with what it was given for"
-NONE = "cursor: is no cursor; give back that of an answer as it is"
-CHANGED = "the index has changed since the page before this one: hits may come again or be left out"
+OTHER = "cursor: belongs to another search or index; send it with the same search"
+NONE = "cursor: is not a cursor; use the cursor of an answer unchanged"
+CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
 
 
 @pytest.mark.parametrize("change", [{"query": "moon"}, {"retriever": "bm25"}, {"stages": []}, {"as_of": "2030"}])

@@ -92,7 +92,7 @@ BAD: list[tuple[Any, str, str]] = [
     (
         {"claims": [{"id": "1", "text": "a", "language": "tr"}]},
         "claims[0].language",
-        "claims[0].language: 'tr' is none that the ranker knows: en",
+        "claims[0].language: 'tr' is not a language that the ranker knows: en",
     ),
     (
         {"claims": [{"id": "1", "text": "a", "language": "english"}]},
@@ -142,7 +142,7 @@ class Short:
     def score(self, statements: Sequence[Statement]) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise CutOffError("ranking took longer than it may")
+            raise CutOffError("ranking took longer than its time limit")
         return self._ranker.score(statements)
 
     def __getattr__(self, name: str) -> Any:
@@ -168,7 +168,9 @@ def test_what_takes_too_long_is_cut_off_and_said_to_be(
     answer = client(0).post("/v1/claims/rank", json={"claims": claims})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert (answer.json or {})["error"] == "timed-out"
-    assert (answer.json or {})["detail"] == "ranking took longer than it may (10 seconds); send fewer claims at once"
+    assert (answer.json or {})[
+        "detail"
+    ] == "ranking took longer than its time limit (10 seconds); send fewer claims at once"
 
 
 def test_a_debate_is_ranked_by_speaker_and_text(

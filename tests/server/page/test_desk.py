@@ -157,7 +157,7 @@ def test_milliseconds_are_told_where_one_asks_why(client: FlaskClient) -> None:
     assert all(" ms " not in part.rpartition("</details>")[2] for part in text.split('<details class="why">'))
 
 
-WEAK, FROM_HERE = "found only by its meaning, weakly", "From here on, the matches on this page are weak"
+WEAK, FROM_HERE = "weak match, by meaning only", "From here on, the matches on this page are weak"
 
 
 @pytest.mark.parametrize(
