@@ -65,7 +65,7 @@ class FusionRequest(RequestFields):
 
     kind: Annotated[
         FusionKind | None,
-        Meta(description="the kind of fusion: the kind of fusion: reciprocal ranks, or a sum of normalised scores"),
+        Meta(description="the kind of fusion: reciprocal ranks, or a sum of normalised scores"),
     ] = None
     rrf_k: Annotated[
         RrfK | None, Meta(description="the constant of reciprocal rank fusion; without kind it selects rrf")

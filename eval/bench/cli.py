@@ -48,9 +48,7 @@ def register(commands: Subparsers) -> None:
         help="searches to time, with one caller and with eight (default: 500)",
     )
     parser.add_argument("--name", metavar="NAME", help="the name of the collection (default: the index's folder)")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="the seed the seed of the resampling (default: 0)"
-    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the resampling (default: 0)")
     add_json(parser)
     parser.set_defaults(command=bench)
 

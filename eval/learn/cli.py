@@ -136,14 +136,12 @@ def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> Non
 
 def _add_folds(parser: argparse.ArgumentParser, measure: str) -> None:
     parser.add_argument("--measure", default="nDCG@10", metavar="NAME", help=f"{measure} (default: nDCG@10)")
-    parser.add_argument(
-        "--folds", type=int, default=5, metavar="N", help="folds folds of the cross-validation (default: 5)"
-    )
+    parser.add_argument("--folds", type=int, default=5, metavar="N", help="folds of the cross-validation (default: 5)")
 
 
 def _add_sample(parser: argparse.ArgumentParser, sample: str, default: int, seeded: str) -> None:
     parser.add_argument("--sample", type=int, default=default, metavar="N", help=f"{sample} (default: {default})")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"the seed the seed of {seeded} (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"the seed of {seeded} (default: 0)")
     add_json(parser)
 
 

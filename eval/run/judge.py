@@ -107,9 +107,7 @@ def _register_compare(commands: Subparsers) -> None:
         metavar="TASK",
         help=f"the task whose file formats are used (default: {RANKING.default()})",
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="the seed the seed of the resampling (default: 0)"
-    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the resampling (default: 0)")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write the report as an HTML page")
     add_json(parser)
     parser.set_defaults(command=compare)
