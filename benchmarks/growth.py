@@ -1,6 +1,6 @@
 """The growth of an index: build time, disk, opening, memory and latency at 10,000, 100,000 and 1,000,000 passages.
 
-``python -m benchmarks.growth`` rewrites its table in docs/figures.md and its plot. It needs the folder ``FACTSEEK_DATA``.
+``python -m benchmarks.growth`` rewrites its table in docs/figures.md and its plot. It needs ``FACTSEEK_DATA``.
 """
 
 from __future__ import annotations
