@@ -10,10 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COVERED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
+COVERED = (
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "config.yaml"),
+    *("server/page/texts/ar.json", "tests/frozen/help.json"),
+)
 """What is checked: Markdown, JSON tables of texts with one entry per line, and the comments of any other file.
 
-Extend this list: config.yaml, server/page/texts/ar.json (its keys are the page's English), tests/frozen/help.json.
+The keys of the Arabic texts are the page's English; ``help.json`` has the help of every command.
 """
 MOST_WORDS = 30
 REMEDIES = {

@@ -194,13 +194,13 @@ def _risk_curve(collection: JudgedCollection) -> str:
     rows = [
         [f"{point.share:.1%}", f"{point.confidence:.2f}", f"{point.wrong:.3f}"] for point in curve[:5] + curve[9::5]
     ]
-    most = collection.settings.most_wrong
+    most = collection.settings.max_risk
     needed = needed_confidence(curve, most)
     decided = max((point.share for point in curve if point.confidence >= needed), default=0.0)
     return (
         "Risk and coverage, the surest verdicts first:\n\n"
         f"{markdown_table(('verdicts given, of all claims', 'probability at least', 'wrong of these'), rows)}\n"
-        f"At most {most:.0%} wrong (`most_wrong`): a probability of {needed:.2f}, at which {decided:.1%} of claims get "
+        f"At most {most:.0%} wrong (`max_risk`): a probability of {needed:.2f}, at which {decided:.1%} of claims get "
         "a verdict.\n"
     )
 
@@ -218,10 +218,10 @@ def plot(curves: Sequence[tuple[str, Sequence[Bin]]]) -> bytes:
     return _png(figure, axes)
 
 
-def risk_plot(curves: Sequence[tuple[str, Sequence[RiskPoint]]], most_wrong: float) -> bytes:
+def risk_plot(curves: Sequence[tuple[str, Sequence[RiskPoint]]], max_risk: float) -> bytes:
     """Return a PNG with the curve of risk and coverage of each collection, the surest verdicts first."""
     figure, axes = _axes("verdicts given, of all claims", "share of them that is wrong")
-    axes.axhline(most_wrong, color="0.7", linestyle="--", label=f"most_wrong: {most_wrong:g}")
+    axes.axhline(max_risk, color="0.7", linestyle="--", label=f"max_risk: {max_risk:g}")
     for name, points in curves:
         axes.plot([point.share for point in points], [point.wrong for point in points], label=name)
     axes.set_ylim(0, 0.6)
@@ -309,7 +309,7 @@ def main() -> None:
     picture = plot([(name, bins(classes, probability)) for name, classes, probability in each])
     write_atomically(args.docs / "verification.png", picture)
     curves = [(name, risk_curve(classes, probability)) for name, classes, probability in each]
-    write_atomically(args.docs / "verification-risk.png", risk_plot(curves, CONFIG.verdict.most_wrong))
+    write_atomically(args.docs / "verification-risk.png", risk_plot(curves, CONFIG.verdict.max_risk))
     replace_marked(args.docs / "figures.md", "verification", text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated
 
 import msgspec
@@ -75,6 +76,7 @@ class ClaimsSettings(Settings, frozen=True, kw_only=True):
 class VerdictSettings(Settings, frozen=True, kw_only=True):
     """Verification: which sentences are evidence, when they are too thin to decide, how the classifier is trained."""
 
+    removed = MappingProxyType({"most_wrong": "use verdict.max_risk"})
     sentences: Annotated[int, msgspec.Meta(ge=1, le=5)] = 5
     depth: Hits = 100
     fusion: FusionKind = "rrf"
@@ -82,7 +84,7 @@ class VerdictSettings(Settings, frozen=True, kw_only=True):
     min_coverage: Unit = 0.25
     need_numbers: bool = True
     min_confidence: Unit = 0.0
-    most_wrong: Unit = 0.15
+    max_risk: Unit = 0.15
     regularisation: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 0.01
     bearing_regularisation: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 0.1
     folds: Annotated[int, msgspec.Meta(ge=2, le=100)] = 5

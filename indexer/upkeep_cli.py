@@ -78,7 +78,7 @@ def _register_compact(commands: Subparsers) -> None:
         action="append",
         default=[],
         metavar="VIEW",
-        help="add what the index lacks: signatures (to find near-copies), words (to suggest spellings) or vectors",
+        help="add what the index lacks: signatures (to find near-duplicates), words (to suggest spellings) or vectors",
     )
     add_index(parser)
     add_wait(parser)
@@ -152,7 +152,7 @@ def _register_alias(commands: Subparsers) -> None:
         "alias",
         help="give an index another name",
         description="Point a name to an index, or switch it to another index in one step, even while a server uses it.",
-        epilog="Every command accepts NAME in place of an index directory.",
+        epilog="Every command accepts NAME as an index directory.",
     )
     parser.add_argument("alias", metavar="NAME=DIR", help="the path of the alias, and the index that it points to")
     add_json(parser)

@@ -121,7 +121,7 @@ class SearchOptions(RequestFields):
     ] = None
     collapse: Annotated[
         Literal["near"] | None,
-        Meta(description="near: groups near-copies under their best hit, and counts and names them"),
+        Meta(description="near: groups near-duplicates under their best hit, and counts and names them"),
     ] = None
     sort: Annotated[
         Literal["date"] | None,
@@ -179,7 +179,7 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
         str,
         Meta(
             description="the id of a document of the index, instead of a query: finds similar documents, without"
-            " itself and, under collapse, without its near-copies"
+            " itself and, under collapse, without its near-duplicates"
         ),
     ] = ""
     format: Annotated[

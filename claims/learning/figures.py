@@ -106,12 +106,12 @@ def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -
     ]
 
 
-def needed_confidence(curve: Sequence[RiskPoint], most_wrong: float) -> float:
-    """Return the probability from which on most verdicts are given and at most the share ``most_wrong`` is wrong.
+def needed_confidence(curve: Sequence[RiskPoint], max_risk: float) -> float:
+    """Return the probability from which on most verdicts are given and at most the share ``max_risk`` is wrong.
 
     Where no point of the curve is that good, that of the fewest verdicts; without a curve 0, which gives all.
     """
     if not curve:
         return 0.0
-    good = [point for point in curve if point.wrong <= most_wrong]
+    good = [point for point in curve if point.wrong <= max_risk]
     return (good[-1] if good else curve[0]).confidence

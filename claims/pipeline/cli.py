@@ -48,7 +48,7 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
     parser.add_argument("--top", type=int, default=10, metavar="N", help="how many claims to check (default: 10)")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the JSON lines")
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="the HTML page (default: FILE.html beside the output)"
+        "--html", type=Path, metavar="FILE", help="the HTML page (default: FILE.html next to the output)"
     )
     parser.add_argument("--title", default="Claims to check", help="the title of the page (default: Claims to check)")
     add_index(parser)

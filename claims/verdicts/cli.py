@@ -31,7 +31,7 @@ BLOCKING = ".evidence.jsonl"
 """The ending of the file that shows the evidence, added to the name of the submission."""
 
 _EPILOG = f"""\
-FILE{BLOCKING}, beside FILE, has for each claim the evidence sentences, the probability of each label and, if there
+FILE{BLOCKING}, next to FILE, has for each claim the evidence sentences, the probability of each label and, if there
 is no verdict, the reason. A verdict is a hint: a person decides.
 
 models:

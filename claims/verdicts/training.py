@@ -90,7 +90,7 @@ class TrainedVerdicts(NamedTuple):
     def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
         """Return the verifier that judges by this model and the evidence of an index.
 
-        ``for_people`` it gives only verdicts of which few are wrong, as far as ``settings.most_wrong`` says and the
+        ``for_people`` it gives only verdicts of which few are wrong, as far as ``settings.max_risk`` says and the
         model's cross-validation knows; the files of a task want a label for every claim that has evidence.
 
         Raises QueryError if the index is not of the kind that the model learned with.
@@ -101,7 +101,7 @@ class TrainedVerdicts(NamedTuple):
                 here = f"{finder.index.info.place} has {there or 'none'}"
                 remedy = "use an index like the one it learned with, or train another model"
                 raise QueryError(f"the model learned with {name} {value or 'none'}, {here}", remedy=remedy)
-        surer = needed_confidence(self.risk, settings.most_wrong) if for_people else 0.0
+        surer = needed_confidence(self.risk, settings.max_risk) if for_people else 0.0
         return Verifier(
             self.model,
             self.manifest.labels,

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 _TUNE_EPILOG = """\
-The command tries in turn: k1 and b of BM25; the weight of the title, if the index has fields title_text; each ranking
-alone, and each fusion with its weights; the depth of the fusion; the stages rerank and combine in either order, if
-rerank.model or combine.model is set. It keeps the default unless the tuned settings are significantly better on
-held-out queries (paired randomisation test, p < .05)."""
+The command tries in turn k1 and b of BM25, each ranking alone, and each fusion with its weights and depth. If the index
+has fields title_text, it tries the weight of the title. If rerank.model or combine.model is set, it tries these stages.
+It keeps the default unless the tuned settings are significantly better on held-out queries (paired randomisation test,
+p < .05)."""
 _COMBINER_EPILOG = """\
 The model is one file: set combine.model to it, and the stage combine runs it. The figures are cross-validated: each
 query is scored by a model that was trained without it."""

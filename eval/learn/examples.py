@@ -27,7 +27,7 @@ Text = Callable[[str, str], str]
 """From the title of a document and the text of its passage to what a model reads."""
 
 NEAR_COPY = 0.8
-"""The share of common words from which a candidate counts as a near-copy of a relevant passage."""
+"""The share of common words from which a candidate counts as a near-duplicate of a relevant passage."""
 _READ = 2_000
 """Characters of a document that are read."""
 _SHORTEST = 20
@@ -121,7 +121,8 @@ class Candidates:
     scores: Mapping[str, float] = field(default_factory=dict)
 
     def negatives(self) -> list[str]:
-        """Return the texts of the hits, best first, that are neither relevant nor near-copies of what is relevant."""
+        """Return the texts of the hits, best first, that are neither relevant nor near-duplicates of what is"
+        " relevant."""
         others = [text for docid, text in self.hits.items() if docid not in self.relevant]
         if not others or not self.relevant:
             return others

@@ -16,7 +16,7 @@ from ..tasks import RANKING
 _EPILOG = """\
 defaults that differ from search:
 {habits}
-FILE.meta.json, beside FILE, records how the run was made."""
+FILE.meta.json, next to FILE, records how the run was made."""
 _SHOWN = 5
 
 

@@ -66,7 +66,7 @@ def register(commands: Subparsers) -> None:
         default="",
         metavar="DOCID",
         help="find documents similar to this document of the index, without itself; --collapse near also leaves out"
-        " its near-copies",
+        " its near-duplicates",
     )
     parser.add_argument(
         "--syntax",
@@ -103,8 +103,8 @@ def register(commands: Subparsers) -> None:
         action="append",
         default=[],
         metavar="FIELD[=N]",
-        help="count the hits by a field, and print its N most frequent values (default: 10); fields are topic,"
-        " source, language, kind, year and those declared with --filter-field; repeatable",
+        help="count the hits by a field, and print its N most frequent values (default: 10); fields: topic, source,"
+        " language, kind, year and --filter-field names; repeatable",
     )
     parser.add_argument(
         "--format",
@@ -138,7 +138,10 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
         help=f"a stage that reorders or thins the ranking; repeatable: {', '.join(stages.names())}",
     )
     parser.add_argument(
-        "--collapse", choices=("near",), metavar="near", help="group near-copies under their best hit, and count them"
+        "--collapse",
+        choices=("near",),
+        metavar="near",
+        help="group near-duplicates under their best hit, and count them",
     )
     parser.add_argument("--sort", choices=("date",), metavar="date", help="sort the first hits by date, newest first")
     parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
@@ -331,7 +334,9 @@ def _shown(hit: Evidence, reason: str) -> str:
         lines.append(f"    {hit.url}")
     if hit.copies and hit.copies.count:
         more = " …" if hit.copies.count > _COPIES else ""
-        lines.append(f"    {counted(hit.copies.count, 'near-copy')}: {', '.join(hit.copies.docids[:_COPIES])}{more}")
+        lines.append(
+            f"    {counted(hit.copies.count, 'near-duplicate')}: {', '.join(hit.copies.docids[:_COPIES])}{more}"
+        )
     lines += textwrap.wrap(reason, width, initial_indent="    ", subsequent_indent="    ")
     # What a page holds must not steer the terminal.
     return _emphasised("\n".join(_STEERING.sub("\ufffd", line) for line in lines)) + "\n\n"

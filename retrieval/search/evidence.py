@@ -59,7 +59,8 @@ class PassageAnswer(Answer, kw_only=True):
 
 
 class Copies(Answer, kw_only=True):
-    """The documents with a near-copy of a hit's passage: how many they are, and the docids of the first hundred."""
+    """The documents with a near-duplicate of a hit's passage: how many they are, and the docids of the first"
+    " hundred."""
 
     count: int
     docids: list[str]
@@ -68,7 +69,7 @@ class Copies(Answer, kw_only=True):
 class Evidence(Answer, kw_only=True):
     """One hit with its document; ``passages``, when they are asked for, are those that hold a word of the query;
     ``stages`` says with which rank and score it came to each stage, where there are any, and ``copies`` what is folded
-    under it where near-copies are. ``index`` names its index where several were asked;
+    under it where near-duplicates are. ``index`` names its index where several were asked;
     ``weak`` is true where it was found only by its meaning, and lies no nearer to the query than to made-up words.
     """
 

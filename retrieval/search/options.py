@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Search(NamedTuple):
     """The options of a search; ``None`` selects the configured value.
 
-    ``stages`` reorder or thin the ranking, in their order; ``collapse="near"`` then folds near-copies, and
+    ``stages`` reorder or thin the ranking, in their order; ``collapse="near"`` then folds near-duplicates, and
     ``sort="date"`` puts the newest of the first hits first.
     ``limit`` is the time that this one search has, and notes what was cut off. ``offset`` leaves out the first hits:
     the ``k`` hits after them are those of a longer list. ``typed`` is the part of ``where`` that the query itself asks

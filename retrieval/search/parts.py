@@ -33,7 +33,7 @@ READ_TERMS = 5_000
 
 
 def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery, set[str]]:
-    """Return a document as a query, and the documents to leave out: itself, with ``copies`` its near-copies too.
+    """Return a document as a query, and the documents to leave out: itself, with ``copies`` its near-duplicates too.
 
     Raises NotFoundError if there is no such document.
     """
@@ -44,7 +44,7 @@ def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery,
 
 
 def near_copies(state: IndexState, docid: str) -> set[str]:
-    """Return the documents with a passage that is a near-copy of one of a document's, that one among them."""
+    """Return the documents with a passage that is a near-duplicate of one of a document's, that one among them."""
     signatures = state.signatures([(docid, passage.number) for passage in state.passages(docid)])
     return set().union(*state.near_copies(signatures, most_disagreements(NEAR), None))
 

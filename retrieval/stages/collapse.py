@@ -1,7 +1,7 @@
-"""Near-copies folded under their best hit: the same snippet in many pages, syndicated articles, retweets.
+"""Near-duplicates grouped under their best hit: the same snippet in many pages, syndicated articles, retweets.
 
-A hit is left out if its passage is a near-copy of that of a better hit that stays. Which hits stay depends on better
-ones only, so a shorter list is the beginning of a longer one.
+A hit is left out if its passage is a near-duplicate of that of a better hit that stays. Which hits stay depends on
+better ones only, so a shorter list is the beginning of a longer one.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from ..store.signatures import WORDS, Signatures, disagreements, most_disagreeme
 from . import Stage, StageContext, Texts, with_part
 
 LABEL = "Collapse"
-HELP = "groups near-copies under their best hit: collapse=near"
+HELP = "groups near-duplicates under their best hit: collapse=near"
 VIEWS = {SIGNATURES: "it has no signatures; add them with factseek compact --add signatures"}
 """The views of an index that the stage reads, each with what to say if an index has it not."""
 NEAR = 0.58
-"""Share of common words from which two passages are near-copies: half of the words changed at random leave .33 of them,
-a quarter .6 (``python -m benchmarks.near_copies``)."""
+"""Share of common words from which two passages are near-duplicates.
+
+Half of the words changed at random leave .33 of them, a quarter .6."""
 MOST_NAMED = 100
-"""Docids of near-copies that are named; all are counted."""
+"""Docids of near-duplicates that are named; all are counted."""
 
 
 def open(value: str, context: StageContext) -> Collapse:
@@ -46,7 +47,7 @@ class Collapse:
     window = None
 
     def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage that folds near-copies in an index; ``where`` says which documents count as copies.
+        """Return the stage that folds near-duplicates in an index; ``where`` says which documents count as copies.
 
         Raises IndexStateError if the signatures cannot be read.
         """
@@ -64,7 +65,7 @@ class Collapse:
 
 
 class CollapseOver(Collapse):
-    """Folds the near-copies in one index, and names them."""
+    """Folds the near-duplicates in one index, and names them."""
 
     def __init__(self, state: IndexState, where: Filter | None) -> None:
         self._state = state
@@ -74,11 +75,11 @@ class CollapseOver(Collapse):
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits in their order without near-copies of better ones."""
+        """Return each query's hits in their order without near-duplicates of better ones."""
         return [list(self._kept(ranked)) for ranked in hits]
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
-        """Return of each hit the documents with a passage that is a near-copy of its own, itself left out.
+        """Return of each hit the documents with a passage that is a near-duplicate of its own, itself left out.
 
         They are counted over the whole index under the filter of the search, whatever the ranking found.
         """

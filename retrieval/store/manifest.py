@@ -39,7 +39,7 @@ LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 """The file of a segment's documents, and the views by which passages are found."""
 SIGNATURES, WORDS = "signatures", "words"
-"""The views by which near-copies are told, and misspelt words put right."""
+"""The views by which near-duplicates are told, and misspelt words put right."""
 FILTER_FIELDS = "filter_fields"
 """What the view of words says: the fields of the metadata that can be filtered and counted."""
 RESTORE = "restore it or rebuild with --overwrite"
@@ -250,7 +250,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def has_signatures(self) -> bool:
-        """Whether passages have signatures, by which near-copies of them are told."""
+        """Whether passages have signatures, by which near-duplicates of them are told."""
         return SIGNATURES in self.views
 
     @property

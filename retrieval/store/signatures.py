@@ -1,4 +1,4 @@
-"""Signatures of texts, from which it is told which are near-copies of each other.
+"""Signatures of texts, from which it is told which are near-duplicates of each other.
 
 A signature is 256 bits: of each of 64 random orders of all words, four bits of the hash of the text's first word
 in that order (MinHash, Broder 1997; b bits of each, Li and König 2010). The share of orders in which two texts agree

@@ -1,4 +1,4 @@
-"""The view ``signatures``: of each passage 32 bytes from which it is told whether another is a near-copy of it.
+"""The view ``signatures``: of each passage 32 bytes from which it is told whether another is a near-duplicate of it.
 
 They are made from the text while it is written, and again when segments are merged: that takes less time than Lucene
 needs for the same text.

@@ -128,15 +128,15 @@ def chips_of(state: PageState) -> list[Chip]:
         *((_LABELS.get(part.kind, part.kind), part.value, {"query": part.rest or part.value}) for part in parts),
         (YEAR, year or None, {"since": "", "as_of": ""}),
         ("from", None if year else state.since or None, {"since": ""}),
-        ("nothing newer than", None if year else state.as_of or None, {"as_of": ""}),
-        ("undated", "kept" if state.undated == "keep" and not year else None, {"undated": ""}),
+        ("published until", None if year else state.as_of or None, {"as_of": ""}),
+        ("undated", "included" if state.undated == "keep" and not year else None, {"undated": ""}),
         *((field, name_of(field, value), {"filter": _without(pair, state.filter)}) for pair, field, value in filters),
         ("read as", "a tweet" if state.profile == "tweet" else None, {"profile": ""}),
         ("ranked by", labels_of(state.retriever)[0] or None, {"retriever": ""}),
         *(("stage", stage, {"stages": _without(stage, state.stages)}) for stage in state.stages),
-        ("near-copies", "unfolded" if state.collapse == UNFOLDED else None, {"collapse": ""}),
+        ("near-duplicates", "shown separately" if state.collapse == UNFOLDED else None, {"collapse": ""}),
         ("sorted by", "date" if state.sort == DATE else None, {"sort": ""}),
-        ("hits a page", str(state.hits) if state.hits else None, {"hits": 0}),
+        ("hits per page", str(state.hits) if state.hits else None, {"hits": 0}),
     ]
     return [
         Chip(label, value, state.address(**changes), not _NARROWING.isdisjoint(changes))

@@ -57,12 +57,12 @@ SHORT_EXCERPT = 220
 HITS = 100
 """Hits of a file, unless an address asks for another number."""
 _COPIES = 10
-"""Near-copies that are named under a hit."""
+"""Near-duplicates that are named under a hit."""
 FORMATS = {
     "csv": ("CSV", "for spreadsheets"),
     "tsv": ("TSV", "for spreadsheets"),
     "json": ("JSON", "for programs"),
-    "ndjson": ("NDJSON", "for programs, a hit a line"),
+    "ndjson": ("NDJSON", "for programs, one hit per line"),
     "ris": ("RIS", "for reference managers"),
     "bibtex": ("BibTeX", "for LaTeX"),
     "trec": ("TREC", "for evaluation"),

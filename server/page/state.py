@@ -96,7 +96,7 @@ class PageState(RequestFields):
         return self.address(filter=others if pair in self.filter else [*others, pair])
 
     def options(self, index: Index) -> SearchOptions:
-        """Return what is asked of a search of ``index``, which folds near-copies if it can and nobody minds."""
+        """Return what is asked of a search of ``index``, which folds near-duplicates if it can and nobody minds."""
         folds = self.collapse == NEAR or (self.collapse == FOLDED and index.info.published.has_signatures)
         asked = {
             "as_of": self.as_of,

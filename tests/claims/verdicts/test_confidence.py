@@ -20,9 +20,9 @@ def judged(draw: st.DrawFn) -> tuple[list[int], list[list[float]]]:
     return classes, [[sure if column == label else (1 - sure) / 2 for column in range(3)] for sure, label in pairs]
 
 
-@given(drawn=judged(), most_wrong=st.sampled_from([0.0, 0.1, 0.15, 0.5, 1.0]))
+@given(drawn=judged(), max_risk=st.sampled_from([0.0, 0.1, 0.15, 0.5, 1.0]))
 def test_a_point_counts_the_verdicts_that_are_as_sure(
-    drawn: tuple[list[int], list[list[float]]], most_wrong: float
+    drawn: tuple[list[int], list[list[float]]], max_risk: float
 ) -> None:
     classes, probabilities = np.array(drawn[0]), np.array(drawn[1])
     surest, wrong = probabilities.max(axis=1), probabilities.argmax(axis=1) != classes
@@ -33,10 +33,10 @@ def test_a_point_counts_the_verdicts_that_are_as_sure(
         among = surest >= point.confidence
         assert point.share == round(among.mean(), 4)
         assert point.wrong == round(wrong[among].mean(), 4)
-    needed = needed_confidence(curve, most_wrong)
+    needed = needed_confidence(curve, max_risk)
     among = surest >= needed
     assert among.any()
-    good = [point.share for point in curve if point.wrong <= most_wrong]
+    good = [point.share for point in curve if point.wrong <= max_risk]
     assert round(among.mean(), 4) == (max(good) if good else curve[0].share)
 
 

@@ -112,7 +112,7 @@ def test_nothing_supports_a_claim_whose_number_it_does_not_state(
 def test_people_get_the_verdicts_of_which_few_are_wrong(
     learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]
 ) -> None:
-    needed = needed_confidence(learned.risk, SETTINGS.most_wrong)
+    needed = needed_confidence(learned.risk, SETTINGS.max_risk)
     assert 0.4 < needed < 0.9 and learned.risk[-1].share == 1.0
     for_task = list(learned.verifier(finder, SETTINGS).verify(dev))
     for_people = list(learned.verifier(finder, SETTINGS, for_people=True).verify(dev))
@@ -124,7 +124,7 @@ def test_people_get_the_verdicts_of_which_few_are_wrong(
         if unsure and not verdict.abstained:
             assert shown.abstained.endswith(f", {needed:g} is asked")
     assert any(verdict.abstained for verdict in for_people) and not all(verdict.abstained for verdict in for_people)
-    trusting = learned.verifier(finder, msgspec.structs.replace(SETTINGS, most_wrong=1.0), for_people=True)
+    trusting = learned.verifier(finder, msgspec.structs.replace(SETTINGS, max_risk=1.0), for_people=True)
     least = learned.risk[-1].confidence
     assert all(verdict.probabilities[verdict.label] >= least for verdict in trusting.verify(dev[:3]))
 

@@ -1,4 +1,4 @@
-"""Near-copies folded: in the engine, over HTTP, on the command line, and in an index of an earlier version."""
+"""Near-duplicates folded: in the engine, over HTTP, on the command line, and in an index of an earlier version."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def built(folder: Path, documents: list[dict[str, str]], config: Config | None =
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two segments with near-copies in both."""
+    """Two segments with near-duplicates in both."""
     folder = built(tmp_path_factory.mktemp("copies") / "index", DOCUMENTS[::2])
     return built(folder, DOCUMENTS[1::2], verb="append")
 
@@ -152,8 +152,8 @@ def test_over_http(folder: Path, index: Index, without: Path) -> None:
 def test_on_the_command_line(folder: Path, without: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     code, printed, said = command("search", *QUERY.split(), "--index", folder, "--collapse", "near")
     assert (code, said.startswith("3 hits")) == (0, True)
-    assert "    2 near-copies: " in printed
-    assert "    1 near-copy: " in printed
+    assert "    2 near-duplicates: " in printed
+    assert "    1 near-duplicate: " in printed
     code, _, said = command("search", QUERY, "--index", without, "--stage", "collapse")
     assert code == 2
     assert said == (

@@ -162,5 +162,5 @@ def test_a_query_of_another_script_is_offered_the_index_of_its_language(client: 
     simple = client.get("/v1/english/search", query_string={"query": arabic}).json
     assert simple["suited_indexes"] == ["arabic"]
     page = client.get("/", query_string={"index": "english", "query": arabic}).text
-    assert "This index is of another language. Ask <a href=" in page
+    assert "This index is in another language. Search <a href=" in page
     assert "of another language" not in client.get("/", query_string={"index": "arabic", "query": arabic}).text

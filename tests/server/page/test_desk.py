@@ -73,7 +73,7 @@ def test_what_is_set_is_a_chip_and_each_chip_leads_to_the_state_without_it(clien
     }
     assert list(labels) == [
         "Without from 2019", "Without nothing newer than 2030", "Without undated kept", "Without ranked by Sparse",
-        "Without stage per_source=1", "Without near-copies unfolded", "Without hits a page 2",
+        "Without stage per_source=1", "Without near-duplicates unfolded", "Without hits a page 2",
     ]  # fmt: skip
     for without in labels.values():
         assert len(parse_qs(urlsplit(without).query)) == len(parse_qs(urlsplit(address).query)) - 1

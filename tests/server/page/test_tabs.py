@@ -111,9 +111,9 @@ def test_a_paragraph_comes_back_sentence_by_sentence_and_says_so(client: FlaskCl
     paragraph = " ".join(f"In {year} the number of cases fell by {year - 1960} percent." for year in range(2000, 2006))
     page = get(client, f"/check?text={quote(paragraph)}")
     assert len(page.text_of("h2")) == 6
-    note = "Read as a transcript, each sentence by itself: 6. Read it as tweets, one a line"
+    note = "Read as a transcript, each sentence by itself: 6. Read it as tweets, one per line"
     assert note in page.text_of("p")
-    whole = get(client, links(page, "Read it as tweets, one a line")[0])
+    whole = get(client, links(page, "Read it as tweets, one per line")[0])
     assert [text.split(" ", 1)[1].strip() for text in whole.text_of("h2")] == [paragraph]
     assert any(text.startswith("Read as tweets, one a line: 1.") for text in whole.text_of("p"))
 
@@ -204,7 +204,7 @@ def test_a_claim_is_judged_with_its_sentences_and_a_warning(client: FlaskClient)
     assert "2019-05-02" in page.text_of("time")
     assert "A program drafted this; a person decides." in response.text
     assert "The model few learned from 6 claims." in response.text
-    assert "They are too few to say how often it is right." in response.text
+    assert "These claims are too few to measure how often it is right." in response.text
     assert {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"} <= set(page.text_of("span"))
 
 
@@ -220,7 +220,7 @@ def test_what_is_hardly_likelier_than_the_rest_is_no_conclusion(share: float, co
 def test_there_is_no_verdict_without_evidence(client: FlaskClient) -> None:
     text = client.get("/verify?index=english&claim=measles&as_of=1800").text
     assert "No verdict" in text
-    assert "Nothing was found that bears on it." in text
+    assert "No sentence bears on this claim." in text
     assert "<meter" not in text
 
 
@@ -236,7 +236,7 @@ def test_without_a_model_of_entailment_the_sentences_take_no_side(client: FlaskC
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("/check?text=measles", "This server ranks no claims"),
+        ("/check?text=measles", "This server has no ranker"),
         ("/add", "Nothing can be added on this server"),
     ],
 )
