@@ -41,6 +41,8 @@ _TURKISH = (b"\xf0", b"\xfd", b"\xfe", b"\xdd", b"\xde")
 """The letters of Turkish that are letters of Icelandic in the encoding of Western Europe."""
 _ENOUGH_LETTERS = 8
 """Bytes beyond ASCII that tell an encoding."""
+_NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
+"""What R and others leave without quotes where they quote texts."""
 _OPEN_CELL = re.compile(r'"(?:[^"]|"")*+"?\Z')
 """A cell that goes on after what was looked at."""
 
@@ -122,7 +124,7 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
 
     They are if they fit: every cell with a quote in it stands in quotes, those inside are doubled, and every row has as
     many cells as the first; and if they must be: a cell holds a doubled quote, a delimiter or a line end, or all cells
-    of the file stand in quotes. A heading that is in quotation marks by itself tells nothing.
+    of the file but numbers stand in quotes. A heading that is in quotation marks by itself tells nothing.
     """
     text = start.decode(shape_of_start(start).encoding or "latin-1", "replace").removeprefix("\ufeff")
     if "\n" not in text:
@@ -135,7 +137,7 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
     while position < len(text) and (match := cell.match(text, position)):
         position, width = match.end(), width + 1
         content = match["quoted"]
-        quoted, plain = quoted + (content is not None), plain + bool(match["plain"])
+        quoted, plain = quoted + (content is not None), plain + (not _NUMBER.fullmatch(match["plain"] or ""))
         needed = needed or (content is not None and re.search(rf'["{mark}\r\n]', content) is not None)
         if match["end"] != delimiter:
             widths.update({width} if width > 1 and (match["end"] or is_whole) else ())

@@ -8,6 +8,7 @@ do. The topic and the page of a snippet come from its id where that names them a
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
@@ -70,6 +71,7 @@ _HEADERLESS = {2: ["docid", "text"], 3: ["docid", "topic", "text"]}
 _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "snippet")'}
 """The names that the column of the id, or of the text, may have, as a message says them."""
 _LONGEST_NAME = 40
+_DIGIT = re.compile(r"\d")
 
 
 @dated
@@ -97,7 +99,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
             yield from _read_rows(rows, options)
             return
         if is_table(start, shape):
-            raise _without_names(path, shape, cells)
+            raise _without_names(path, shape, cells, is_readable=bool(shape.encoding or fallback))
     lines = ((place, line) for place, line in read_lines(path, options, fallback) if line.strip())
     first = next(lines, None)
     if first is None:
@@ -121,8 +123,8 @@ def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Ite
                 yield record
 
 
-def _without_names(path: Path, shape: TableShape, cells: Sequence[str]) -> SourceError:
-    if not shape.encoding:
+def _without_names(path: Path, shape: TableShape, cells: Sequence[str], *, is_readable: bool) -> SourceError:
+    if not is_readable:
         return SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
     what, kind = f'{shape.sentence}, and its first line names no columns "id" and "text"', kind_for(shape)
     remedy = f"read it with factseek index {kind}" if kind else _rename(cells)
@@ -164,6 +166,13 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
         return
     place, cells = first
     header = _header(cells, place, options)
+    if header is None:
+        second = next(rows, None)
+        rows = chain([second], rows) if second else rows
+        may_be_id = len(cells) in _HEADERLESS and plain_name(cells[0]) not in _OTHER_IDS
+        if may_be_id and second and not _DIGIT.search(cells[0]) and _DIGIT.search(second[1][0]):
+            what = 'its first line is a header, and names no columns "id" and "text"'
+            raise SourceError(what, place=place, remedy=_rename(cells))
     columns = header or _headerless(cells, place)
     makes_ids = bool(header) and _columns_of_any(options).check(place, [cell.strip() for cell in cells], options)
     for place, cells in rows if header else chain([first], rows):
@@ -226,7 +235,10 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
     if mark := next((mark for mark in ",;|" if mark in cells[0]), ""):
         between = {",": "commas", ";": "semicolons", "|": "vertical bars"}[mark]
         what = f"has no tab, and no header that names columns between {between}"
-        raise SourceError(what, place=place, remedy=f'name them in a first line, as in "id{mark}text"')
+        named = next(csv.reader([cells[0]], delimiter=mark))
+        are_names = all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named)
+        listed = f"; {_rename(named)}" if are_names else ""
+        raise SourceError(what, place=place, remedy=f'name them in a first line, as in "id{mark}text"{listed}')
     remedy = "write an id and a tab before each snippet, or read it as one page with factseek index webpages"
     raise SourceError("has 1 column: text without an id", place=place, remedy=remedy)
 

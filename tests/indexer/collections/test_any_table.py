@@ -75,3 +75,26 @@ def test_rows_without_an_id_have_one_of_their_content(tmp_path: Path, kind: str)
     assert {document.docid for document in one} == {document.docid for document in other}
     assert len({document.docid for document in one}) == 2
     assert any("ids are made from the content" in note for note in notes)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_message_lists_the_columns_of_every_table(tmp_path: Path, mark: str, quote: str, encoding: str) -> None:
+    rows = [
+        ["Fall", "Köpfe", "Befund"],
+        ["1", "Größe", "Für Ärzte wäre es günstig"],
+        ["2", "Übung", "Höhere Töne stören früh"],
+    ]
+    lines = [mark.join(f"{quote}{cell}{quote}" for cell in row) for row in rows]
+    for kind in ("snippets", "claims", "claimreview", "cord19"):
+        with pytest.raises(SourceError) as caught:
+            documents(tmp_path / "a.csv", "\n".join(lines).encode(encoding), kind)
+        assert "columns are Fall, Köpfe, Befund" in str(caught.value).replace("'", "")
+
+
+def test_texts_in_quotes_beside_numbers_without_are_read(tmp_path: Path) -> None:
+    """R writes tables so."""
+    content = b'"id"\t"year"\t"text"\n1\t2020\t"Masks help."\n2\tNA\t"Zinc does not."\n'
+    found, _ = documents(tmp_path / "a.tsv", content, "snippets")
+    assert [(document.docid, document.text) for document in found] == [("1", "Masks help."), ("2", "Zinc does not.")]
