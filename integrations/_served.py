@@ -146,7 +146,7 @@ class ServedSource:
                 _refuse(self._address, error)
         except (URLError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            raise MachineError(f"cannot be asked: {reason or type(error).__name__}", place=self._address) from error
+            raise MachineError(f"cannot be reached: {reason or type(error).__name__}", place=self._address) from error
         if failed != "0":
             raise QueryError(f"{failed} of {len(queries)} queries could not be answered", place=self._address)
         return body

@@ -54,13 +54,13 @@ Factory = Callable[..., Flask]
 PATH = "/mcp"
 """Where the tools are over HTTP."""
 WARNING = (
-    "A model made this verdict from the sentences that it found; it is often wrong. Read the evidence, and name the "
-    "sources, not the verdict, to whoever asked."
+    "A model made this verdict from the sentences that it found. It is often wrong: read the evidence, and cite the "
+    "sources, not the verdict."
 )
 NO_MODEL = "No model of verdicts is served: judge by the evidence, and name its sources."
 _INSTRUCTIONS = (
     "Search these indexes for evidence on a claim. Cite what you use by its citation; never state more than the "
-    "evidence says. An index of fact-checks holds claims with the rating of whoever checked them."
+    "evidence says. An index of fact-checks contains claims with the rating of their fact-checker."
 )
 _EXCERPT = 600
 """Characters of a passage in an answer, at most; get_document has the whole."""

@@ -156,9 +156,9 @@ class SingleQueryOptions(SearchOptions, kw_only=True):
     facets: Annotated[
         Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
         Meta(
-            description="count all matching documents by a field, and return its most frequent values and the total;"
-            " an object of field and number of values, or a list of field=number (default: 10). With several"
-            " indexes, counts are for each index and for all together, and `index` is a field too"
+            description="count all matching documents by a field, and return its most frequent values and the total:"
+            " an object of field and number of values, or a list of field=number (default: 10). Several indexes are"
+            " counted one by one and together, and `index` is a field too"
         ),
     ] = {}
 

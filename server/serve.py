@@ -67,7 +67,7 @@ def check(config: Config) -> None:
         raise ConfigError("there is no index to serve: name one under server.indexes, or with --index NAME=DIR")
     if config.server.writes and not config.server.keys:
         raise ConfigError(
-            "whoever changes an index needs a key: make one with factseek key NAME, and let it in under server.keys",
+            "changes to an index need a key: create one with factseek key NAME, and add it under server.keys",
             place="server.writes",
         )
     adapters.check(config.server.adapters, config.server.indexes)

@@ -154,7 +154,7 @@ def grow_forest(features: Floats, labels: Labels, weights: Floats, *, trees: int
 def restore_forest(state: State, width: int) -> Forest:
     """Return the forest of its state.
 
-    Raises ValueError if its arrays do not fit each other, or a node does not stand before its children.
+    Raises ValueError if its arrays do not fit each other, or a node does not precede its children.
     """
     return Forest(restored_trees(state, width))
 
@@ -254,12 +254,12 @@ def load_for(path: Path, kind: type[M], task: str | None, models: Sequence[str])
 def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze, *, sublinear: bool) -> NgramVocabulary:
     """Return a saved vocabulary: its terms, and the array of their weights by its name.
 
-    Raises TypeError if ``names`` is no list of strings, ValueError if a term stands twice or the weights do not fit.
+    Raises TypeError if ``names`` is no list of strings, ValueError if a term is repeated or the weights do not fit.
     """
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TypeError("terms are no list of strings")
     if len(set(names)) != len(names):
-        raise ValueError("a term stands twice")
+        raise ValueError("a term is repeated")
     return NgramVocabulary(names, array(state, weights, np.float64, len(names)), analyze, sublinear=sublinear)
 
 

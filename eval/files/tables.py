@@ -149,7 +149,7 @@ def rows_of(
             return
         except csv.Error as error:
             outside = _CELL.sub("", "".join(text for _, text in row))
-            reason = "a carriage return stands outside of quotes" if "\r" in outside else str(error)
+            reason = "a carriage return is outside quotes" if "\r" in outside else str(error)
             faults.error(row[0][0], f"is not a row of a table ({reason})")
             continue
         line = row[0][0]

@@ -260,7 +260,7 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
         if piece.name == block:
             opened = None if piece.end else at
         elif opened is None and not piece.end and piece.name in _TAGGED_QIDS and piece.name != "id":
-            faults.error(piece.line, f"<{piece.name}> stands outside of a <{block}>: is its beginning mistyped")
+            faults.error(piece.line, f"<{piece.name}> is outside a <{block}>: is its start tag mistyped")
     if opened is not None:
         yield _topic(pieces[opened:], faults)
 

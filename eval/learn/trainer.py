@@ -239,7 +239,7 @@ def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> N
         _drop_cut(folder)
     else:
         if folder.exists() and any(folder.iterdir()):
-            say(f"note: {folder} held the checkpoints of another training; they were removed")
+            say(f"note: removed the checkpoints of another training from {folder}")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         write_atomically(noted, request.digest().encode())

@@ -203,7 +203,7 @@ def read_cells(
             return
         except (csv.Error, _RowError) as error:
             if not source.reported:
-                outside = "a carriage return stands outside of quotes: end each line with a line feed"
+                outside = "a carriage return is outside quotes: end each line with a line feed"
                 reason = outside if "new-line character" in str(error) else str(error)
                 options.bad_lines.report(source.place, f"is not a row of a table ({reason})")
             continue

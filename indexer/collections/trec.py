@@ -173,9 +173,9 @@ def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
         texts = [text for _, text in others]
     else:
         for name in (name for name, text in others if text):
-            reason = f"<{name.upper()[:40]}> elements beside the text"
+            reason = f"<{name.upper()[:40]}> elements outside the text"
             known = reason in options.skipped or len(options.skipped) < _MOST_NAMES
-            options.skipped[reason if known else "elements of other names beside the text"] += 1
+            options.skipped[reason if known else "other elements outside the text"] += 1
     title = " ".join(" ".join(titles).split())
     return {"text": "\n".join(filter(None, texts)), "title": title, "date": _date(dates)}
 

@@ -43,7 +43,7 @@ class Trees(NamedTuple):
 def restore(state: State, width: int) -> Trees:
     """Return the trees of a state.
 
-    Raises ValueError if its arrays do not fit each other, or a node does not stand before its children.
+    Raises ValueError if its arrays do not fit each other, or a node does not precede its children.
     """
     features = array(state, "features", np.int16, None)
     nodes = len(features)
@@ -54,7 +54,7 @@ def restore(state: State, width: int) -> Trees:
         raise ValueError("a node asks for a feature that there is not")
     # A tree is walked from a node to a later one, and so to an end.
     if (children[inner] <= inner[:, None]).any() or (children[inner] >= nodes).any():
-        raise ValueError("a node does not stand before its children")
+        raise ValueError("a node does not precede its children")
     if roots.min() < 0 or roots.max() >= nodes:
         raise ValueError("a tree starts at no node")
     thresholds, values = array(state, "thresholds", np.float64, nodes), array(state, "values", np.float64, nodes)

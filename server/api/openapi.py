@@ -123,7 +123,7 @@ _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _PATHS: Mapping[str, tuple[str, str]] = {
     "name": ("index", "an index, by the name that it is served under"),
     "job": ("job", "a job's id"),
-    "docid": ("docid", "a document's id; slashes may stand as they are or as %2F"),
+    "docid": ("docid", "a document's id; slashes may be written as %2F"),
 }
 """The name of each variable of a route in the document, and its description."""
 _METHODS = ("get", "post", "put", "patch", "delete")

@@ -113,7 +113,7 @@ def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearc
     Raises BadInput if it makes no sense.
     """
     if state.like and (state.query or len(served) > 1):
-        reason = "more like a document is asked of one index, without a query; leave out the other"
+        reason = "'more like this' searches one index without a query; leave out the other"
         raise BadInput("like", reason)
     fields = {pair.partition("=")[0] for pair in state.filter} - set(FIELDS)
     # An index without a field holds nothing that a filter by it admits.

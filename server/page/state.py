@@ -137,7 +137,7 @@ def _check_length(state: PageState) -> None:
     }
     if sum(lengths.values()) > LONGEST_CHOICES:
         longest = max(lengths, key=lengths.__getitem__)
-        reason = f"takes {lengths[longest]:,} characters of an address; the choices beside a query may take"
+        reason = f"takes {lengths[longest]:,} characters of an address; the options of a query may take"
         raise _named(longest, f"{reason} {LONGEST_CHOICES:,} together; leave some out")
 
 

@@ -229,7 +229,7 @@ def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monk
          "\"id\" and \"text\""),
         ('1,The moon\n2,the vaccine, "so"\n', "1: has no tab, and no header that names columns between commas; name "
          'them in a first line, as in "id,text"'),
-        ("id;text\n1;a\rb\n", "2: is not a row of a table (a carriage return stands outside of quotes: end each "
+        ("id;text\n1;a\rb\n", "2: is not a row of a table (a carriage return is outside quotes: end each "
          "line with a line feed); fix it, or skip bad lines with --skip-bad-lines N"),
         ("cord_uid,title\n1,a\n", "1: is comma-separated, and its first line names no columns \"id\" and \"text\"; "
          "read it with factseek index cord19"),

@@ -154,4 +154,4 @@ def test_all_that_a_document_holds_is_its_text_or_is_counted(
 ) -> None:
     (record,), options = read(written(tmp_path, f"<DOC><DOCNO>a</DOCNO>{inside}</DOC>"))
     assert (record.document.title, record.document.text) == (title, text)
-    assert options.skipped == {f"<{name}> elements beside the text": 1 for name in left_out}
+    assert options.skipped == {f"<{name}> elements outside the text": 1 for name in left_out}
