@@ -108,7 +108,7 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
             "its columns are Fall, Kopf, Befund; give those that are meant these names",
         ),
         ("id\ttext\tdocid\n1\ta\t2\n", "the header names the column 'docid' twice"),
-        ('[{"id": "1", "text": "a"}]', "is a JSON list; write its objects one a line, as jq -c '.[]' does"),
+        ('[{"id": "1", "text": "a"}]', "is a JSON list; write its objects one per line, as jq -c '.[]' does"),
     ],
 )
 def test_a_file_whose_form_cannot_be_told_is_refused(tmp_path: Path, content: str, reason: str) -> None:

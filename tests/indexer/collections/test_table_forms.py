@@ -168,7 +168,7 @@ def test_json_that_is_not_one_record_a_line_is_named_with_what_makes_it_so(tmp_p
         objects = ": write its objects one per line, as jq -c '.[]' does"
         messages[json.dumps(json.loads(WRAPPED), indent=1)] = f"{PRETTY}{remedy}"
         messages[json.dumps([json.loads(WRAPPED)])] = (
-            "1: is a JSON list; write its objects one a line, as jq -c '.[]' does"
+            "1: is a JSON list; write its objects one per line, as jq -c '.[]' does"
             if kind == "snippets"
             else f"1: is a JSON list, not a JSON object{objects}{remedy}"
         )

@@ -11,6 +11,13 @@ from factseek.indexer.collections import BadLines, ReadOptions, Record, trec
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import SourceError
 
+SOURCE = (
+    {"a.sgml": "".join(f"<DOC>\n<DOCNO>{n}</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n" for n in ("1", "2", "a b", "4"))},
+    "a.sgml:9",
+    "z.sgml",
+)
+"""For the contract of readers: files with documents 1 and 2, a broken one and 4; its place; a name that is read."""
+
 
 def read(path: Path, tolerated: int = 0, **limits: int) -> tuple[list[Record], ReadOptions]:
     options = ReadOptions(bad_lines=BadLines(limit=tolerated), **limits)
