@@ -11,6 +11,12 @@ from factseek.indexer.collections import BadLines, ReadOptions, Record, trec
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import SourceError
 
+SOURCE = (
+    {"a.sgml": "".join(f"<DOC>\n<DOCNO>{n}</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n" for n in ("1", "2", "a b", "4"))},
+    "a.sgml:9",
+    "z.sgml",
+)
+
 
 def read(path: Path, tolerated: int = 0, **limits: int) -> tuple[list[Record], ReadOptions]:
     options = ReadOptions(bad_lines=BadLines(limit=tolerated), **limits)
@@ -107,7 +113,7 @@ def test_a_bad_document_is_named_and_left_out(tmp_path: Path, content: str, repo
     records, options = read(path, tolerated=1, max_file_bytes=500)
     assert [record.document.docid for record in records] == ["WSJ1"]
     assert options.bad_lines.examples == [f"{path}:{report.format(path=path)}"]
-    with pytest.raises(SourceError, match="mend it, or tolerate some"):
+    with pytest.raises(SourceError, match="fix it, or skip bad lines"):
         read(path, max_file_bytes=500)
 
 
