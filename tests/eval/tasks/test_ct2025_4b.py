@@ -79,7 +79,7 @@ BAD = {
     "duplicate": (f"post_id\tpreds\n1\t['{A}', '{A}']\n", "{run}:2: warning: names 'aaaaaaa1' twice; it keeps both slots"),
     "shape": ("post_id\tpreds\n1\t['AAAA']\n", "{run}:2: warning: 'AAAA' does not look like a cord_uid (eight digits and small letters)"),
     "nan": (f"post_id\tpreds\n1\t[nan, '{A}']\n", "{run}:2: error: preds \"[nan, 'aaaaaaa1']\" is not a list like ['a', 'b']"),
-    "carriage returns": (f"post_id\tpreds\r1\t['{A}']\r", "{run}:1: error: is not a row of a table (a carriage return is outside quotes)"),
+    "carriage returns": (f"post_id\tpreds\r1\t['{A}']\r", "{run}: warning: has old Macintosh line ends: a carriage return ends each line"),
     "open quote": (f"post_id\tpreds\n1\t['{A}']\n2\t\"['{A}']\n", "{run}:3: error: is not a row of a table (unexpected end of data)"),
 }  # fmt: skip
 

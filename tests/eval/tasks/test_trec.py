@@ -10,7 +10,16 @@ import pytest
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.files.report import near_miss
 from factseek.eval.tasks import task
+from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import CheckFailed, SourceError
+
+SAMPLE = (
+    "q1\tone\nq2\ttwo\n",
+    "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n",
+    {"q1": [Hit("d2", 2.0), Hit("d1", 1.5)], "q2": [Hit("d3", 0.1)]},
+    0.75,
+)
+
 
 TASK = task("trec")
 GOLD = "q1 0 d1 1\nq1 0 d2 0\n02 0 D3 1\n"

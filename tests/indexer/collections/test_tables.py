@@ -105,15 +105,15 @@ def test_a_value_that_has_no_text_is_an_error(value: object) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.txt", b"id\n1\n", "{}: is not a kind of table that is read; give one of .csv, .tsv, .jsonl, .ndjson, "
-         ".parquet, .pkl, .pickle"),
+        ("t.txt", b"id\n1\n", "{}: is not a kind of table that is read; give one of .csv, .tsv, .xlsx, .ods, .jsonl, "
+         ".ndjson, .parquet, .pkl, .pickle"),
         ("t.csv", b"\n\n", "{}:1: there is no column 'id' or 'key'; the columns are none"),
         ("t.csv", b"a,b\n1,2\n", "{}:1: there is no column 'id' or 'key'; the columns are 'a', 'b'"),
         ("t.csv", b"id,b,id\n1,2,3\n", "{}:1: the column 'id' is there twice"),
-        ("t.csv", b"id,b\n1\n", "{}:2: has 1 fields, and the header has 2; mend it, or tolerate some with "
+        ("t.csv", b"id,b\n1\n", "{}:2: has 1 fields, and the header has 2; fix it, or skip bad lines with "
          "--skip-bad-lines N"),
-        ("t.jsonl", b'{"id": {"a": 1}}\n', "{}:1: column 'id' holds a dict, not a text or a number; mend it, or "
-         "tolerate some with --skip-bad-lines N"),
+        ("t.jsonl", b'{"id": {"a": 1}}\n', "{}:1: column 'id' holds a dict, not a text or a number; fix it, or "
+         "skip bad lines with --skip-bad-lines N"),
         ("t.parquet", b"PAR1 no", "{}: is not a sound Parquet file ("),
         ("t.pkl", b"no", "{}: is damaged, or is not a pickle"),
         ("t.pkl", b"cos\nsystem\n(S'true'\ntR.", "{}: asks for os.system, which no table of papers needs; it was not "

@@ -114,7 +114,7 @@ def test_a_bad_document_is_named_and_left_out(tmp_path: Path, content: str, repo
     records, options = read(path, tolerated=1, max_file_bytes=500)
     assert [record.document.docid for record in records] == ["WSJ1"]
     assert options.bad_lines.examples == [f"{path}:{report.format(path=path)}"]
-    with pytest.raises(SourceError, match="mend it, or tolerate some"):
+    with pytest.raises(SourceError, match="fix it, or skip bad lines"):
         read(path, max_file_bytes=500)
 
 

@@ -386,7 +386,7 @@ def test_a_broken_archive_gives_one_line(tmp_path: Path, name: str, content: byt
     path = put(tmp_path, name, content)
     _, options = read(path, tolerated=1, max_file_bytes=800)
     assert options.bad_lines.examples == [f"{path}{report}"]
-    with pytest.raises(SourceError, match="mend it, or tolerate some"):
+    with pytest.raises(SourceError, match="fix it, or skip bad lines"):
         read(path, max_file_bytes=800)
 
 
