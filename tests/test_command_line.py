@@ -147,7 +147,7 @@ def test_ctrl_c_while_commands_are_imported_is_one_line(
 
 def test_only_commands_that_go_on_say_so() -> None:
     lines = {name: parser.get_default("interrupted") or "interrupted" for name, parser in parsers().items()}
-    assert {name for name, line in lines.items() if "goes on" in line} == {
+    assert {name for name, line in lines.items() if "continues" in line} == {
         "index",
         "train encoder",
         "train reranker",

@@ -173,7 +173,7 @@ BAD_SOURCES = {
         "jsonl",
         "a.jsonl",
         SAME + SAME + b'{"docid": "same", "text": "Other."}\n',
-        f"{{}}:3: docid 'same' stands at {{}}:1 already, with other content; {MEND}",
+        f"{{}}:3: docid 'same' is already at {{}}:1, with different content; {MEND}",
         SAME + SAME,
     ),
     "truncated gzip": Bad(
@@ -234,7 +234,7 @@ def test_bad_lines_are_tolerated_up_to_a_number_and_listed(here: Path, run: Run,
     name, content, listed = SKIPPED[kind]
     Path(name).write_bytes(content)
     done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 1)
-    assert refusal(done).endswith("; it is bad line 2, --skip-bad-lines allows 1")
+    assert refusal(done).endswith("; this is bad line 2; --skip-bad-lines allows 1")
     assert files(here / "new") == {}
     done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 2)
     assert done.code == 0
@@ -247,13 +247,13 @@ def test_bad_lines_are_tolerated_up_to_a_number_and_listed(here: Path, run: Run,
 
 def test_a_docid_that_stands_in_another_source_or_in_the_index_is_named_with_both_places(here: Path, run: Run) -> None:
     Path("other.jsonl").write_text('{"docid": "new", "text": "n"}\n{"docid": "d1", "text": "Other."}\n', "utf-8")
-    said = f"other.jsonl:2: docid 'd1' stands at good.jsonl:2 already, with other content; {MEND}"
+    said = f"other.jsonl:2: docid 'd1' is already at good.jsonl:2, with different content; {MEND}"
     assert refusal(run("index", "jsonl", "good.jsonl", "other.jsonl", "--index", "new", "--no-dense")) == said
     place = json.loads(run("info", "--index", "nd", "--json").out)["segments"][0]["sources"][0]["name"]
     assert place == "good.jsonl"
     message = refusal(run("index", "jsonl", "other.jsonl", "--index", "nd", "--append"))
-    assert message.startswith("other.jsonl:2: docid 'd1' stands at ")
-    assert message.endswith(f"good.jsonl:2 already, with other content; {MEND}")
+    assert message.startswith("other.jsonl:2: docid 'd1' is already at ")
+    assert message.endswith(f"good.jsonl:2, with different content; {MEND}")
     assert found(run, "nd", "other") == []
 
 
@@ -293,8 +293,7 @@ BAD_COMMANDS = {
     ),
     "unknown language": (
         [*INDEX, "new", "--language", "klingon"],
-        "language 'klingon' is not a code of ISO 639; give one such as en or ar; "
-        "for an analyzer by name there is --analyzer",
+        "language 'klingon' is not a code of ISO 639; use a code such as en or ar; to name an analyzer, use --analyzer",
     ),
     "another language": (
         [*INDEX, "nd", "--append", "--language", "ar"],

@@ -119,7 +119,7 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
         pieces = [f"The passage contains {_listed([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"]
     pieces += [
         f"{part.retriever} ranks it number {part.rank} with {part.score:.4f}"
-        + (f", a vote of {part.vote:.4f}" if vote else "")
+        + (f", which adds {part.vote:.4f}" if vote else "")
         for part in ranked
     ]
     pieces += _missed(ranked, resolved) if resolved.fuses else []
@@ -131,7 +131,7 @@ def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
     """Yield what it means that a ranking is not among those of a fused hit."""
     depth, having = resolved.settings.search.fusion.depth, {part.retriever for part in ranked}
     if all(part.rank > depth for part in ranked):
-        yield f"no ranking has it among its first {depth}, so it has no votes"
+        yield f"no ranking has it among its first {depth}, so its score is below 0"
         return
     for name in resolved.rankings:
         if name not in having:

@@ -61,8 +61,8 @@ def test_an_index_that_is_there_needs_a_verb(tmp_path: Path, write_jsonl, build_
     with pytest.raises(IndexStateError) as error:
         build_jsonl(source)
     assert str(error.value) == (
-        f"{tmp_path / 'index'}: there is an index already; say --append to add to it, --update to replace documents of "
-        "the same docid, or --overwrite to build it anew"
+        f"{tmp_path / 'index'}: there is an index already; use --append to add to it, --update to replace documents "
+        "with the same docid, or --overwrite to replace it"
     )
     assert manifests.read(tmp_path / "index") == before
 
@@ -75,7 +75,7 @@ def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl)
     with pytest.raises(SourceError) as error:
         build_jsonl(changed, verb="append")
     assert str(error.value) == (
-        f"{changed}:2: docid 'd1' stands at {tmp_path / 'one.jsonl'}:2 already, with other content; "
+        f"{changed}:2: docid 'd1' is already at {tmp_path / 'one.jsonl'}:2, with different content; "
         "fix it, or skip bad lines with --skip-bad-lines N"
     )
     assert manifests.read(tmp_path / "index") == report.manifest

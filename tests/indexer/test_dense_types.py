@@ -195,7 +195,8 @@ def test_an_encoder_that_is_another_or_not_configured_is_refused(
     request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="append")
     other = Encoders(CONFIG, {**tiny, SECOND: Tiny("other", 4, revision="2")})
     with pytest.raises(
-        IndexStateError, match=r"its vectors were made by other .*revision 1.*, what is found of that name .*2\); "
+        IndexStateError,
+        match=r"its vectors were made by other .*revision 1.*, and the model of that name is now .*2\); ",
     ):
         build(request, CONFIG, other)
     with (

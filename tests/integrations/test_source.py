@@ -152,7 +152,7 @@ def test_the_key_goes_along(address: str) -> None:
     [
         (302, {"Location": "http://127.0.0.1:9/"}, b"", MachineError, "answers 302 Found"),
         (401, {}, b'{"detail": "give a key"}', MachineError, "give a key"),
-        (429, {"Retry-After": "7"}, b'{"detail": "too many"}', MachineError, "too many; ask again after 7 s"),
+        (429, {"Retry-After": "7"}, b'{"detail": "too many"}', MachineError, "too many; try again after 7 s"),
         (500, {}, b"<html>", MachineError, "answers 500 Internal Server Error"),
         (200, {"X-Failed-Queries": "1"}, b'{"results": []}', QueryError, "1 of 1 queries could not be answered"),
         (200, {}, b"<html>", MachineError, "does not answer as factseek does"),

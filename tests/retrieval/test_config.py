@@ -113,7 +113,7 @@ def test_the_config_yaml_of_another_program_is_passed_over(
 ) -> None:
     here.write_text(text, "utf-8")
     assert load() == Config()
-    note = "config.yaml is passed over: it has no settings of factseek; put yours into factseek.yaml\n"
+    note = "config.yaml is ignored: it has no settings of factseek; write yours to factseek.yaml\n"
     assert capsys.readouterr() == ("", note)
     with pytest.raises(ConfigError, match=r"^config\.yaml"):
         load("config.yaml")  # named, it is meant

@@ -41,8 +41,8 @@ DOCUMENTS = [
     {"docid": "d", "title": "Vaccines", "text": "Mumps vaccines after measles vaccines.", "topic": "t"},
 ]
 NO_PLACES = (
-    "this index was built without the places of words: it can find no phrase, leave out no word and look into no "
-    "title; rebuild it with index.phrases"
+    "this index has no word positions: it cannot match phrases, exclude words or search titles; "
+    "rebuild it with index.phrases"
 )
 
 

@@ -116,7 +116,7 @@ def test_faults_of_a_run_are_said_exactly(case, put):
 
 SUBMITTED = {
     "good": (GOOD + "r Q0 b 1 3 t\nq Q0 b 2 2 t\n", []),
-    "rises": (GOOD + "q Q0 b 2 2.75 t\nq Q0 c 3 2.75 t\n", ["2: score 2.75 rises above 2.5 on the line before", "(3: equal scores whose docids rise: 1; they are scored in descending order)"]),
+    "rises": (GOOD + "q Q0 b 2 2.75 t\nq Q0 c 3 2.75 t\n", ["2: score 2.75 rises above 2.5 on the line before", "(3: equal scores with ascending docids: 1; scoring sorts them in descending order)"]),
     "rises in another place": (GOOD + "r Q0 b 1 3 t\nq Q0 b 2 3 t\n", ["3: score 3 rises above 2.5 on the line before"]),
     "gap": (GOOD + "q Q0 b 3 2 t\nq Q0 c 4 1 t\n", ["2: rank 3 where 2 is due: ranks run 1, 2, 3 … within a query"]),
     "starts late": ("q Q0 a 5 2 t\nq Q0 b 6 1 t\n", ["1: rank 5 where 1 is due: ranks run 1, 2, 3 … within a query"]),
@@ -126,9 +126,9 @@ SUBMITTED = {
     "no rank": (GOOD + "q Q0 b - 2 t\n", ["2: rank '-' is not a whole number from 1"]),
     "two lines in one": (GOOD + "q Q0 b 2 2 tq Q0 c 3 1 t\n", ["2: has 11 columns, a run has six (qid Q0 docid rank score tag)"]),
     "huge rank": (GOOD + f"q Q0 b {'9' * 5_000} 2 t\n", [f"2: rank '{'9' * 39}…' is not a whole number from 1"]),
-    "two runs": (GOOD + "q Q0 b 2 1 s\nq Q0 c 3 1 t\n", ["2: run id 's' differs from 't' above: a file is one run", "(3: equal scores whose docids rise: 1; they are scored in descending order)"]),
+    "two runs": (GOOD + "q Q0 b 2 1 s\nq Q0 c 3 1 t\n", ["2: run id 's' differs from 't' above: a file is one run", "(3: equal scores with ascending docids: 1; scoring sorts them in descending order)"]),
     "equal as float32 alone": ("q Q0 a 1 1.00000001 t\nq Q0 b 2 1 t\n", []),
-    "equal in another form": ("q Q0 a 1 1.0 t\nq Q0 b 2 1 t\n", ["(2: equal scores whose docids rise: 1; they are scored in descending order)"]),
+    "equal in another form": ("q Q0 a 1 1.0 t\nq Q0 b 2 1 t\n", ["(2: equal scores with ascending docids: 1; scoring sorts them in descending order)"]),
     "equal in order": ("q Q0 b 1 1 t\nq Q0 a 2 1 t\n", []),
 }  # fmt: skip
 
@@ -219,7 +219,7 @@ BAD_QRELS = {
     "large grade": ("q 0 a 2147483648\n", "file:1: relevance '2147483648' is not between -1,000 and 1,000; scale the grades down"),
     "small grade": ("q 0 a -1001\n", "file:1: relevance '-1001' is not between -1,000 and 1,000; scale the grades down"),
     "huge grade": (f"q 0 a {'9' * 5_000}\n", f"file:1: relevance '{'9' * 39}…' is not a whole number"),
-    "a header with an unknown name": ("paragraph\tqid\trel\n7\t1\t1\n", "file:1: is a header with no column of docids among 'paragraph', 'qid', 'rel': known are docid, doc_id, docno, corpus_id, document_id, document, doc, did, passage_id, pid, snippet_id, pageid, page_id, paper_id, cord_uid, article_id, pmid, vclaim_id, d"),
+    "a header with an unknown name": ("paragraph\tqid\trel\n7\t1\t1\n", "file:1: is a header without a column for docids: it has 'paragraph', 'qid', 'rel'; known names are docid, doc_id, docno, corpus_id, document_id, document, doc, did, passage_id, pid, snippet_id, pageid, page_id, paper_id, cord_uid, article_id, pmid, vclaim_id, d"),
     "blanks in an id": ("qid\tdocid\trel\n7\ta b\t1\n", "file:2: docid 'a b' is empty or holds white space"),
     "late header": ("q a 1\nquery-id\tcorpus-id\tscore\n", "file:2: relevance 'score' is not a whole number"),
     "contradiction": ("q 0 a 1\nr 0 a 1\nq 0 a 0\n", "file:3: docid 'a' of query 'q' was judged on line 1 already"),

@@ -119,7 +119,7 @@ def test_the_page_shows_the_rankings_that_came_in_time(client: FlaskClient) -> N
     )
     assert page.status_code == 200
     assert 'id="dense-1"' not in page.text
-    assert "Without dense, which took too long." in page.text
+    assert "This list lacks dense, which took too long." in page.text
     assert "This ranking took too long and was cut off." in page.text
 
 
@@ -141,4 +141,4 @@ def test_evidence_that_is_not_reached_in_time_has_no_highlights_and_says_so(
     with client.post("/v1/english/search/batch", json=body) as batch:
         assert json.loads(batch.data)["results"][0]["coverage"] == {"bm25": "complete", "highlights": "cut off"}
     page = client.get("/?index=english&query=measles&view=side", headers={"Accept": "text/html"})
-    assert "Without highlights, which took too long." in page.text
+    assert "This list lacks highlights, which took too long." in page.text

@@ -145,7 +145,9 @@ def test_in_python(folders: dict[str, Path]) -> None:
         assert {hit.index for hit in hits} == {"en", "ar"}
         assert (hits[0].rank, hits[0].index) == (1, "ar")
         assert search_many(indexes, QUERY, Search(k=2), weights={"ar": 2}) == hits[:2]
-        with pytest.raises(QueryError, match=r"^there is a weight for fr, which is not asked; asked are en, ar$"):
+        with pytest.raises(
+            QueryError, match=r"^there is a weight for fr, which is not searched; the indexes are en, ar$"
+        ):
             search_many(indexes, QUERY, weights={"fr": 1})
         with pytest.raises(QueryError, match=r"^name an index to search$"):
             search_many({}, QUERY)

@@ -70,7 +70,7 @@ def test_the_page_offers_it_by_its_label_and_says_what_it_did(client: FlaskClien
     address = "/?index=english&query=measles+vaccine&retriever=bm25&hits=3"
     plain, turned = client.get(address).text, client.get(f"{address}&stages=toy").text
     assert re.search(r'<input[^>]*name="stages"[^>]*value="toy"', plain)
-    assert "Toy: it came as number 3, it left it as number 1" in turned
+    assert "Toy: number 3 before, number 1 after" in turned
     assert "Toy: it came" not in plain
 
 

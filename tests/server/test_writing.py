@@ -217,7 +217,7 @@ def test_a_bulk_from_beginning_to_end(client: FlaskClient, served: Writable, med
     assert (job["state"], job["index"], job["mode"], job["error"]) == ("done", "live", "update", "")
     assert counts(job) == (8, 8, 1, 1, 2, 4)
     assert [(one["item"], one["docid"], one["reason"]) for one in job["refusals"]] == [
-        (4, "new", "docid 'new' stands at item 1 already, with other content"),
+        (4, "new", "docid 'new' is already item 1, with different content"),
         (6, "", "docid 'a b' holds white space"),
         (7, "", "has neither text nor title"),
         (8, "", 'has no "docid", "id" or "_id"'),
@@ -308,8 +308,8 @@ def test_while_another_process_writes_nothing_is_changed_and_said_so(live: Path)
             503,
             "not-written",
             "",
-            "the index could not be written within 0.5 seconds: another process may be at it; nothing was changed, "
-            "ask again",
+            "the index could not be written within 0.5 seconds: another process may be at it; nothing was changed; "
+            "try again",
         )
         assert refused.headers["Retry-After"] == "5"
         assert counts(ended(client, job.headers["Location"])) == (1, 1, 1, 0, 0, 0)

@@ -92,7 +92,7 @@ BAD = {
     "language": ("summary:", "languages: [english]\nsummary:", "languages[0]: expected str matching"),
     "pattern": ("summary:", "docid: {pattern: '[', name: id}\nsummary:", "docid.pattern: is no regular expression:"),
     "yaml": ("summary: ", "summary: [", "is not YAML:"),
-    "twice": ("measure:", "summary: again\nmeasure:", "the key 'summary' stands on line 1 already"),
+    "twice": ("measure:", "summary: again\nmeasure:", "the key 'summary' is already on line 1"),
     "nothing": (DESCRIPTION, "", "expected object, got null"),
 }
 
@@ -118,5 +118,5 @@ def test_what_is_no_file_or_no_such_task(tmp_path: Path, command: Command) -> No
     code, _, said = command("score", DESCRIBED, "--gold", DESCRIBED, "--run", DESCRIBED, "--max-evidence", "3")
     assert (code, said) == (
         2,
-        f"factseek: --max-evidence 3: {DESCRIBED} has no sentences to count; it is fever's\n",
+        f"factseek: --max-evidence 3: {DESCRIBED} has no evidence sentences; the option is for fever\n",
     )

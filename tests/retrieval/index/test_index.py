@@ -118,7 +118,11 @@ def test_an_encoder_that_is_not_found_as_it_was_is_refused(small: Index, tmp_pat
     shutil.copytree(small.info.place, folder)
     manifest = json.loads((folder / "manifest.json").read_bytes())
     for encoder, error, message in [
-        ({"revision": "0123456789abcdef"}, IndexStateError, "what is found of that name is all-MiniLM-L6-v2 (int8, "),
+        (
+            {"revision": "0123456789abcdef"},
+            IndexStateError,
+            "and the model of that name is now all-MiniLM-L6-v2 (int8, ",
+        ),
         ({"name": "gone", "model": "/no/such/folder"}, MachineError, "there is no such folder"),
         (
             {"name": "gone", "model": "a/gone"},

@@ -202,9 +202,9 @@ def test_a_hit_is_explained_in_a_sentence(whole: Index) -> None:
     assert why.startswith(f"The passage contains {held}; ")
     for name in part.keys() & {"bm25", "dense"}:
         ranked = part[name]
-        assert f"{name} ranks it number {ranked.rank} with {ranked.score:.4f}, a vote of {ranked.vote:.4f}; " in why
-    assert why.endswith("it came to per_source as number 1.")
-    assert "; no ranking has it among its first 3, so it has no votes; " in sentence(
+        assert f"{name} ranks it number {ranked.rank} with {ranked.score:.4f}, which adds {ranked.vote:.4f}; " in why
+    assert why.endswith("it was number 1 before per_source.")
+    assert "; no ranking has it among its first 3, so its score is below 0; " in sentence(
         80, last, words[1], resolved, stages.names()
     )
     plain = whole.resolve(Search(retriever="dense"))

@@ -161,7 +161,7 @@ def test_on_the_command_line(folder: Path, without: Path, command: Callable[...,
         "signatures\n"
     )
     code, _, said = command("search", QUERY, "--index", folder, "--stage", "collapse=far")
-    assert (code, said) == (2, "factseek: collapse=far: near is the only value; say collapse=near\n")
+    assert (code, said) == (2, "factseek: collapse=far: near is the only value; use collapse=near\n")
 
 
 def test_signatures_are_added_to_an_index_without(without: Path, command: Callable[..., tuple[int, str, str]]) -> None:

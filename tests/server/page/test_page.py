@@ -137,7 +137,7 @@ def test_what_makes_no_sense_is_said_on_the_page(client: FlaskClient, parameters
 
 def test_nothing_found_is_said(client: FlaskClient) -> None:
     assert (
-        "Nothing found up to 1900; what has no date is left out."
+        "Nothing found up to 1900, without undated documents."
         in client.get("/?index=english&query=measles&as_of=1900").text
     )
 
@@ -234,11 +234,11 @@ def anchors(page: Page) -> list[str]:
 
 def test_facets_count_what_holds_a_word_and_narrow_by_a_link(client: FlaskClient) -> None:
     page = get(client, "/?index=english&query=measles+vaccine")
-    assert "Documents with a word of it: 3" in page.text_of("p")
+    assert "Documents with at least one of these words: 3" in page.text_of("p")
     (narrower,) = links(page, "health")
     narrowed = get(client, narrower)
     assert anchors(narrowed) == ["hybrid-1"]
-    assert "Documents with a word of it: 1" in narrowed.text_of("p")
+    assert "Documents with at least one of these words: 1" in narrowed.text_of("p")
     # The other values of the field stay, with what they would give, and the chip leads back.
     assert links(narrowed, "news")
     (wider,) = [a["href"] for a in narrowed.all("a") if a.get("aria-label") == "Without topic health"]

@@ -111,11 +111,11 @@ def test_a_paragraph_comes_back_sentence_by_sentence_and_says_so(client: FlaskCl
     paragraph = " ".join(f"In {year} the number of cases fell by {year - 1960} percent." for year in range(2000, 2006))
     page = get(client, f"/check?text={quote(paragraph)}")
     assert len(page.text_of("h2")) == 6
-    note = "Read as a transcript, each sentence by itself: 6. Read it as tweets, one per line"
+    note = "Read as a transcript, sentence by sentence: 6. Read it as tweets, one per line"
     assert note in page.text_of("p")
     whole = get(client, links(page, "Read it as tweets, one per line")[0])
     assert [text.split(" ", 1)[1].strip() for text in whole.text_of("h2")] == [paragraph]
-    assert any(text.startswith("Read as tweets, one a line: 1.") for text in whole.text_of("p"))
+    assert any(text.startswith("Read as tweets, one per line: 1.") for text in whole.text_of("p"))
 
 
 def test_a_statement_that_is_too_long_is_named_with_what_to_do(client: FlaskClient) -> None:
@@ -203,7 +203,7 @@ def test_a_claim_is_judged_with_its_sentences_and_a_warning(client: FlaskClient)
     assert "Two doses of the measles vaccine are about 97 percent effective against measles." in page.text_of("p")
     assert "2019-05-02" in page.text_of("time")
     assert "A program drafted this; a person decides." in response.text
-    assert "The model few learned from 6 claims." in response.text
+    assert "The model few was trained on 6 claims." in response.text
     assert "These claims are too few to measure how often it is right." in response.text
     assert {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"} <= set(page.text_of("span"))
 
@@ -227,9 +227,9 @@ def test_there_is_no_verdict_without_evidence(client: FlaskClient) -> None:
 def test_without_a_model_of_entailment_the_sentences_take_no_side(client: FlaskClient) -> None:
     address = f"/verify?index=arabic&lang=en&claim={quote('نهر النيل')}"
     page, text = get(client, address), client.get(address).text
-    assert [heading.split(" first")[0] for heading in page.text_of("h2")] == ["Sentences that bear on it, best"]
+    assert [heading.split(" first")[0] for heading in page.text_of("h2")] == ["Sentences that bear on the claim, best"]
     assert "نهر النيل هو أطول أنهار العالم." in page.text_of("p")
-    assert "does not say which side they take" in text
+    assert "does not decide which side they take" in text
     assert not any(word in text for word in ("Sentences for it", "verdict", "<meter"))
 
 
@@ -298,7 +298,7 @@ def test_a_table_is_looked_at_and_added(live: Path) -> None:
         assert shown.status_code == 200
         assert "the column &#39;Claim&#39; is taken for &#39;text&#39;" in shown.text
         added = client.post("/add", data={**dict(_fields(shown.text)), "act": "add"}, headers=HERE)
-        assert "Added: 2. Replaced: 0. There already: 0. Refused: 0." in added.text
+        assert "Added: 2. Replaced: 0. Unchanged: 0. Refused: 0." in added.text
         assert "Zinc cures no cold." in client.get("/?index=live&query=zinc+cold").text
 
 
