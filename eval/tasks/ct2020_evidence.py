@@ -184,7 +184,7 @@ def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
         if _take_score(line, score_, snippet, claim, faults):
             rising.append(line)
     if rising:
-        reason = f"equal scores whose snippet ids rise: {len(rising):,}; they are scored in descending order"
+        reason = f"equal scores with ascending snippet ids: {len(rising):,}; scoring sorts them in descending order"
         faults.warning(rising[0], reason)
     if odd:
         line, snippet = odd[0]

@@ -106,7 +106,7 @@ BAD_TOPICS = {
     "no topics": ("<rss>\n</rss>\n", "file: is XML without topics (<top> or <topic>); give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
     "topic without number": ("\n<top>\n<title> one\n</top>\n", "file:2: the <top> has no id: its fields are title, looked for num, number, id, qid, topic_id, query_id, identifier"),
     "topic without a text": ("<top>\n<num> 7\n<narr> one\n</top>\n", "file:1: query '7' has no text: its fields are num, narr, looked for query, title, text, question, content, desc, description"),
-    "a mistyped beginning": ("<top>\n<num> 1\n<title> one\n</top>\n<tpo>\n<num> 2\n<title> two\n</top>\n", "file:6: <num> stands outside of a <top>: is its beginning mistyped"),
+    "a mistyped beginning": ("<top>\n<num> 1\n<title> one\n</top>\n<tpo>\n<num> 2\n<title> two\n</top>\n", "file:6: <num> is outside a <top>: is its start tag mistyped"),
     "list": ('[{"qid": "1", "query": "x"}, 2]\n', "file:1: item 2 is not a JSON object"),
     "columns of a row": ("qid,query\n1,x\n2,y,z\n3,z\n", "file:3: has 3 columns, the header 2"),
     "no text": ("a\t \n", "file:1: query 'a' has no text"),

@@ -234,6 +234,6 @@ def test_the_newest_whole_checkpoint_of_the_same_training_is_gone_on_from(
         what="encoder", settings=ModelTraining(base="b", seed=1), files=(), index="i", target=request_.target
     )
     assert resumed(other) is None
-    note = f"note: {other.checkpoints} held the checkpoints of another training; they were removed\n"
+    note = f"note: removed the checkpoints of another training from {other.checkpoints}\n"
     assert capsys.readouterr().err == note
     assert [path.name for path in other.checkpoints.iterdir()] == ["request.sha256"]

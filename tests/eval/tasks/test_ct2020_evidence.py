@@ -94,7 +94,7 @@ def test_equal_scores_that_are_scored_in_another_order_are_told_once(put):
     rows = ((S1, "0.7"), (S3, "0.70"), (S2, "0.70000000001"))
     path = put("run", "".join(f"T-05\t11\t{n}\t{one}\t{value}\tr\n" for n, (one, value) in enumerate(rows, 1)))
     assert TASK.check(path).messages == [
-        f"{path}:2: warning: equal scores whose snippet ids rise: 1; scoring sorts them in descending order",
+        f"{path}:2: warning: equal scores with ascending snippet ids: 1; scoring sorts them in descending order",
         f"{path}:3: error: score 0.70000000001 rises above the score of the rank before",
     ]
 

@@ -144,7 +144,7 @@ def test_a_forged_frame_is_refused(state: bytes) -> None:
         read_columns(b"cpandas\nDataFrame\n)R" + state + b"b.", {"title"})
 
 
-@settings(max_examples=8)
+@settings(max_examples=3)
 @given(st.data())
 def test_any_change_to_a_pickle_is_read_or_refused(data: st.DataObject) -> None:
     """In a process of its own: some changes crash pandas."""

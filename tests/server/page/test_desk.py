@@ -274,8 +274,8 @@ def test_more_like_a_hit_is_one_press_away(client: FlaskClient) -> None:
     ("address", "reason"),
     [
         ("/?index=english&like=none", "There is no document &#39;none&#39;"),
-        ("/?index=english&like=measles&query=moon", "More like a document is asked of one index, without a query"),
-        ("/?index=english&index=arabic&like=measles", "More like a document is asked of one index, without a query"),
+        ("/?index=english&like=measles&query=moon", "&#39;more like this&#39; searches one index without a query"),
+        ("/?index=english&index=arabic&like=measles", "&#39;more like this&#39; searches one index without a query"),
     ],
 )
 def test_what_nothing_can_be_like(client: FlaskClient, address: str, reason: str) -> None:
