@@ -87,7 +87,7 @@ def test_a_filter_that_cannot_be_asked_for_raises_haystacks_error(filters: dict[
 
 
 def test_what_makes_no_sense_raises_value_error(index: str) -> None:
-    with pytest.raises(ValueError, match="0 hits cannot be asked for; ask for at least 1"):
+    with pytest.raises(ValueError, match="k 0 is out of range; give a number, 1 or more"):
         FactseekRetriever(index, top_k=0)
     with pytest.raises(ValueError, match="top_k must be greater than or equal to 0, but got -1"):
         FactseekRetriever(index).run(QUERY, top_k=-1)

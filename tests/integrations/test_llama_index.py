@@ -45,7 +45,7 @@ def test_it_searches_asynchronously_as_it_does_otherwise(index: str) -> None:
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"similarity_top_k": 0}, "0 hits cannot be asked for; ask for at least 1"),
+        ({"similarity_top_k": 0}, "k 0 is out of range; give a number, 1 or more"),
         ({"colour": "red"}, "there is no choice 'colour'; there are retriever, filter, as_of"),
         ({"top_k": 3}, "there is no choice 'top_k'"),
         ({"filter": "kind=cord19"}, "filter and stages are no texts; write filter="),

@@ -82,7 +82,7 @@ def test_an_index_that_is_not_there(address: str, tmp_path: Path) -> None:
     cases: list[tuple[str, type[FactseekError], str]] = [
         (str(tmp_path), IndexStateError, "there is no index"),
         (address.replace("mine", "yours"), NotFoundError, "there is no index 'yours'; served are: mine"),
-        (f"http://127.0.0.1:{_free_port()}/v1/mine", MachineError, "cannot be asked: .*refused"),
+        (f"http://127.0.0.1:{_free_port()}/v1/mine", MachineError, "cannot be reached: .*refused"),
     ]
     for place, kind, message in cases:
         with pytest.raises(kind, match=message) as caught:

@@ -49,7 +49,8 @@ BAD = [
     ),
     (
         ["--index", "en=/no/such", "--allow-writes"],
-        "server.writes: changes to an index need a key: create one with factseek key NAME, and add it under server.keys",
+        "server.writes: changes to an index need a key: create one with factseek key NAME, and add it under "
+        "server.keys",
     ),
     (["--port", "65536"], "--port 65536: give a port from 0 to 65535"),
     (["--workers", "0"], "--workers 0: give a number of processes, 1 or more"),
