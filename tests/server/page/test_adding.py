@@ -69,7 +69,7 @@ def test_a_text_is_looked_at_mended_added_and_found(editor: Browser) -> None:
     write(editor, "url", "https://zoo.example.org/quokkas")
     write(editor, "docid", "quokkas")
     press(editor, "add")
-    assert editor.one("[role=status]").text == "It is added to live, and the next search finds it."
+    assert editor.one("[role=status]").text == "The document was added to live. The next search finds it."
     search = editor.all(".go a")[1]
     assert search.text == "Search for it"
     follow(editor, search)
@@ -90,11 +90,11 @@ def test_a_saved_page_is_added_once(editor: Browser, root: Path) -> None:
         assert editor.one("[name=title]").get_attribute("value") == "Why measles comes back when vaccination slips"
         press(editor, "add")
         if not again:
-            assert editor.one("[role=status]").text.startswith("It is added to live")
+            assert editor.one("[role=status]").text.startswith("The document was added to live")
     assert "already; call this one otherwise, or tick to replace it" in editor.one("main").text
     click(editor, editor.one("input[name=replace]"))
     press(editor, "add")
-    assert editor.one("[role=status]").text.startswith("It is added to live")
+    assert editor.one("[role=status]").text.startswith("The document was added to live")
     follow(editor, editor.all(".go a")[1])
     assert editor.one("#bm25-1 h3 a").text == "Why measles comes back when vaccination slips"
 

@@ -143,7 +143,7 @@ def test_evidence_is_found_narrowed_understood_cited_and_taken_away(browser: Bro
     assert browser.asked["filter"] == ["topic=health"]
     assert "health" in browser.one(".chips a").text
     browser.one("#hybrid-1 .why summary").click()
-    assert "The passage holds these words of the claim" in browser.one("#hybrid-1 .why").text
+    assert "The passage contains these words of the claim" in browser.one("#hybrid-1 .why").text
     browser.one("#hybrid-1 .cite summary").click()
     citation = "“Measles vaccine.” example data of factseek, 2019-05-02. http://127.0.0.1"
     assert str(browser.one("#hybrid-1-plain").get_attribute("value")).startswith(citation)
