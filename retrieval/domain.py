@@ -1,4 +1,4 @@
-"""The words of the product: what is indexed, asked and answered.
+"""The types that the product indexes, searches for and answers with.
 
 Records that stream are immutable and compare by value. Identifiers are always strings: ``"007"`` is not ``7``.
 """
@@ -18,10 +18,10 @@ NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 
 
 class Document(NamedTuple):
-    """One thing that can be cited: a snippet, a web page, a paper, a verified claim.
+    """One document that can be cited: a snippet, a web page, a paper, a verified claim.
 
-    ``date`` is ISO 8601 and may be partial (``2020``, ``2020-03``, ``2020-03-01``); ``language`` is an
-    ISO 639-1 code; ``source`` is who published it (a site's host, a journal). Unknown is ``""``.
+    ``date`` is ISO 8601 and may be partial (``2020``, ``2020-03``, ``2020-03-01``). ``language`` is an ISO 639-1 code.
+    ``source`` is the publisher (a site's host, a journal). An unknown value is ``""``.
     """
 
     docid: str
@@ -36,9 +36,9 @@ class Document(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A stretch of a document's text: ``text[start:end]`` in characters, with its number in the document.
+    """A slice of a document's text, ``text[start:end]`` in characters, with its number in the document.
 
-    Numbers rise along the text and need not be contiguous (a FEVER sentence keeps its line number).
+    Numbers increase along the text and may have gaps (a FEVER sentence keeps its line number).
     """
 
     number: int
@@ -47,7 +47,7 @@ class Span(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage of a document, the unit that is indexed; a snippet is a document with one passage."""
+    """A passage of a document: the unit that the index holds. A snippet is a document with one passage."""
 
     docid: str
     number: int
@@ -57,10 +57,10 @@ class Passage(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A tweet or a sentence that may hold a claim worth checking.
+    """A tweet or a sentence that may contain a claim worth checking.
 
-    ``label`` is 1 if it is worth checking, 0 if not, ``None`` where nobody said; ``place`` says where it was read
-    (``file:line``). ``language`` is an ISO 639-1 code. Unknown is ``""``.
+    ``label`` is 1 if it is worth checking, 0 if not, ``None`` if unlabelled. ``place`` is its position in the input
+    (``file:line``). ``language`` is an ISO 639-1 code. An unknown value is ``""``.
     """
 
     qid: str
@@ -75,8 +75,8 @@ class Statement(NamedTuple):
 class Claim(NamedTuple):
     """A claim to verify.
 
-    ``label`` is the right verdict, and each of ``groups`` is evidence that suffices for it: docids with the numbers
-    of their passages. ``place`` says where it was read (``file:line``). Unknown is ``""`` or empty.
+    ``label`` is the correct verdict. Each of ``groups`` is sufficient evidence for it: docids with passage numbers.
+    ``place`` is its position in the input (``file:line``). An unknown value is ``""`` or empty.
     """
 
     qid: str
@@ -88,7 +88,7 @@ class Claim(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A claim, a tweet or a question, with the id that a submission names it by."""
+    """A claim, a tweet or a question, with its qid."""
 
     qid: str
     text: str
@@ -97,7 +97,7 @@ class Query(NamedTuple):
 class DocumentQuery(str):
     """A document of the index as a query: a text of its heaviest words.
 
-    Whoever ranks by words takes it for any other text; whoever ranks by vectors looks up those of ``docid``.
+    A word retriever treats it as any other text. A vector retriever looks up the vectors of ``docid``.
     """
 
     __slots__ = ("docid",)
@@ -105,20 +105,20 @@ class DocumentQuery(str):
     docid: str
 
     def __new__(cls, words: str, docid: str) -> Self:
-        """Return the query of a document of these words."""
+        """Return the query for the document ``docid`` with these words."""
         query = super().__new__(cls, words)
         query.docid = docid
         return query
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
-        """Return what a copy in another process is made of."""
+        """Return the arguments that recreate it in another process."""
         return type(self), (str(self), self.docid)
 
 
 class VectorQuery(str):
-    """A text whose vector is given, of any length but 0.
+    """A text with its vector, of any length but 0.
 
-    Whoever ranks by vectors takes the vector, whoever ranks by words the text.
+    A vector retriever uses the vector. A word retriever uses the text.
     """
 
     __slots__ = ("vector",)
@@ -132,12 +132,12 @@ class VectorQuery(str):
         return query
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, tuple[float, ...]]]:
-        """Return what a copy in another process is made of."""
+        """Return the arguments that recreate it in another process."""
         return type(self), (str(self), self.vector)
 
 
 class Part(NamedTuple):
-    """A retriever's or a stage's part in a hit: rank from 1, score, and what that added to a fused score."""
+    """A hit's rank (from 1) and score in a retriever or a stage, and the vote that it added to a fused score."""
 
     retriever: str
     rank: int
@@ -146,9 +146,9 @@ class Part(NamedTuple):
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A ranked passage of a document; ``score`` is a float32's value, ``passage`` the passage's number.
+    """A ranked passage of a document; ``score`` is a float32 value, ``passage`` is the passage's number.
 
-    A Struct and not a NamedTuple: hits are made by the million, and this takes a third of the time.
+    It is a Struct because a search creates millions of hits: a NamedTuple takes three times as long.
     """
 
     docid: str
@@ -158,9 +158,9 @@ class Hit(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class ScoredDocids(NamedTuple):
-    """The documents found for one query in the total order, each once, with the scores of their best passages.
+    """The documents of one query, each once, in the total order, with the score of the best passage of each.
 
-    What a run needs of hits, which are made by the million.
+    A run needs only these. Creating millions of hits would be slow.
     """
 
     docids: list[str]
@@ -168,24 +168,23 @@ class ScoredDocids(NamedTuple):
 
 
 Run = dict[str, list[Hit]]
-"""Hits of each qid, best first."""
+"""The hits of each qid, best first."""
 
 Qrels = dict[str, dict[str, int]]
-"""Relevance of each docid for each qid."""
+"""The relevance of each docid for each qid."""
 
 
 class Filter(NamedTuple):
-    """The condition on the documents that may be ranked: applied before ranking, never after.
+    """A condition on the documents and passages that may be ranked. It applies before the ranking, never after.
 
-    A field admits any of its values; an empty tuple admits everything. ``as_of`` and ``since`` are inclusive
-    days (``YYYY-MM-DD``, UTC); a partial date counts as its last day. Undated documents are left out under
-    a date bound unless ``undated`` is true. ``metadata`` holds, in the order of their names, the fields of the
-    documents' metadata that the index was declared with, each with the values that it admits.
+    A field admits any of its values; an empty tuple admits everything. ``as_of`` and ``since`` are inclusive days
+    (``YYYY-MM-DD``, UTC). A partial date counts as its last day. A date bound excludes undated documents unless
+    ``undated`` is true. ``metadata`` holds the declared metadata fields, sorted by name, each with its admitted values.
 
-    The documents of ``excluded`` are left out, by their ids.
+    ``excluded`` lists the docids of documents to leave out.
 
-    Of a passage itself it may be asked that it hold ``phrases`` and hold nothing of what is to be found ``without``,
-    each words that stand side by side, and that its document's title hold all words of ``title``.
+    A passage must contain each of ``phrases`` and none of ``without``; the words of a phrase are adjacent. The title of
+    its document must contain all words of ``title``.
     """
 
     topic: tuple[str, ...] = ()
@@ -203,26 +202,26 @@ class Filter(NamedTuple):
 
     @property
     def of_words(self) -> Filter:
-        """What is asked of the words alone."""
+        """The conditions on words alone."""
         return Filter(phrases=self.phrases, without=self.without, title=self.title)
 
     @property
     def of_documents(self) -> Filter:
-        """What is asked of documents, whatever their words."""
+        """The conditions on documents alone, without those on words."""
         return self._replace(phrases=(), without=(), title=())
 
     def values(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield each field that is filtered, with the values that it admits as documents have them."""
+        """Yield each filtered field with its admitted values, in the form that documents have them."""
         languages = tuple(language_code(value) or value for value in self.language)
         built_in = (("topic", self.topic), ("source", self.source), ("language", languages), ("kind", self.kind))
         yield from ((name, tuple(map(folded_value, each))) for name, each in (*built_in, *self.metadata) if each)
 
 
 class Total(NamedTuple):
-    """How many hits a search has in all: documents, or passages where passages are ranked.
+    """The total number of hits of a search: documents, or passages if passages are ranked.
 
-    ``matching`` says that these hold a word of the query; else they are all that could be ranked, near or far: whoever
-    ranks by meaning ranks everything.
+    If ``matching`` is true, each of them contains a word of the query. Otherwise they are all that can be ranked: a
+    vector retriever ranks everything.
     """
 
     hits: int
@@ -230,9 +229,9 @@ class Total(NamedTuple):
 
 
 class FacetCounts(NamedTuple):
-    """The values of a field among the documents of a search, each with their number, most frequent first.
+    """The values of a field among the documents of a search, each with its number of documents, most frequent first.
 
-    ``more`` is how many values are not named, ``missing`` how many documents have none.
+    ``more`` is the number of values left out. ``missing`` is the number of documents without a value.
     """
 
     values: list[tuple[str, int]]

@@ -1,6 +1,6 @@
-"""A question to an index and its answer: what is asked and said, composed once for everyone who asks.
+"""A question to an index, and its answer.
 
-Command line, HTTP, page, agents and adapters only decode a :class:`Question` and encode an :class:`Answer`.
+The command line, HTTP, the page, agents and adapters only decode a :class:`Question` and encode an :class:`Answer`.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from .index import Index
 
 Coverage = dict[str, Literal["complete", "cut off"]]
-"""Each ranking, and the highlights, by whether they were ready in time."""
+"""For each ranking, and for the highlights: whether it was ready in time."""
 
 
 class Took(Fields):
-    """Milliseconds by stage: ranking, and reading what a person is shown."""
+    """Milliseconds of each step: the ranking, and reading the evidence."""
 
     retrieve: float
     evidence: float
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A query with its search, and what is to be said of the hits.
+    """A query with its search, and what the answer should contain.
 
-    ``syntax`` says how ``query`` is read; ``like``, a docid of the index, stands in its place. ``undated`` keeps what
-    has no date under the dates of the query itself. ``passages`` are all that hold a word of the query, ``facets`` the
-    fields whose values are counted, each with how many of them are named.
+    ``syntax`` says how to read ``query``. ``like``, a docid of the index, replaces the query. ``undated`` keeps undated
+    documents if the query itself has a date bound. ``passages`` asks for all passages that contain a word of the query.
+    ``facets`` maps each field to count to the number of values to return.
     """
 
     query: str = ""
@@ -55,10 +55,10 @@ class Question(msgspec.Struct, frozen=True):
     facets: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     def to(self, index: Index) -> IndexQuestion:
-        """Return the question as an index understands it.
+        """Return the question in the form that an index searches.
 
-        Raises QueryError, naming the field, if the query is of the query language and makes no sense, or there is no
-        document that it is to be ``like``.
+        Raises QueryError, naming the field, if the query does not follow the query language, or if the document
+        ``like`` does not exist.
         """
         if self.like:
             try:
@@ -73,7 +73,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class IndexQuestion(NamedTuple):
-    """The text that is searched for, the search with what the query itself asks for, and the query as it was read."""
+    """The text to search for, the search with the conditions of the query added, and the parsed query."""
 
     text: str
     search: Search
@@ -81,19 +81,19 @@ class IndexQuestion(NamedTuple):
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """The hits of a question and what is said of them."""
+    """The hits of a question, with counts, notes and explanations."""
 
     text: str
-    """What was searched for."""
+    """The text that was searched for."""
     search: Search
     resolved: ResolvedSearch
     hits: list[Evidence]
     ranked: list[Hit]
     more: bool
-    """Whether hits follow that may be asked for."""
+    """Whether more hits follow."""
     note: str
     suggestion: str
-    """The query with its misspelt words put right, ``""`` if it has none."""
+    """The query with its misspelt words corrected, ``""`` if there are none."""
     missing: tuple[str, ...]
     """Rankings, highlights and shards that were not ready in time."""
     parsed: ParsedQuery | None = None
@@ -109,31 +109,32 @@ class Answer(msgspec.Struct, kw_only=True):
 
     @property
     def depth(self) -> int:
-        """How many hits of each ranking were fused; 0 if the hits are of one ranking."""
+        """The number of hits of each ranking that were fused; 0 if the hits come from one ranking."""
         return self.resolved.settings.search.fusion.depth if self.resolved.fuses else 0
 
     @property
     def approximate(self) -> bool:
-        """Whether an approximate index of vectors was asked."""
+        """Whether the search used an approximate vector index."""
         return self.resolved.approximate
 
     @property
     def coverage(self) -> Coverage:
-        """What was ready in time and what was not; empty if all was."""
+        """What was ready in time and what was not; empty if everything was."""
         return coverage(self.resolved.rankings, self.missing)
 
 
 def coverage(rankings: Iterable[str], missing: Sequence[str]) -> Coverage:
-    """Return of each ranking whether it was ready, and what else was not; empty if nothing is missing."""
+    """Return, for each ranking and each missing part, whether it was ready; empty if nothing is missing."""
     if not missing:
         return {}
     return {name: "cut off" if name in missing else "complete" for name in (*rankings, *missing)}
 
 
 def answer(index: Index, question: Question) -> Answer:
-    """Answer a question; what takes longer than its limit is ``missing``.
+    """Answer a question; ``missing`` names what exceeded the time limit.
 
-    Raises QueryError, naming the field where one is to blame, CutOffError if no ranking was ready in time.
+    Raises QueryError if the question is invalid, naming the field at fault. Raises CutOffError if no ranking was ready
+    in time.
     """
     since = monotonic()
     text, search, parsed = question.to(index)
@@ -143,7 +144,7 @@ def answer(index: Index, question: Question) -> Answer:
     began = perf_counter()
     ranked, more, resolved = _ranked(index, text, search)
     retrieved = perf_counter()
-    reading = again(search.limit)  # its own: what a stuck retriever took is not lacking here
+    reading = again(search.limit)  # a new limit, so that a slow retriever takes no time from the evidence
     told = search._replace(limit=reading)
     hits = index.evidence(text, ranked, told, highlight=question.highlight)
     if question.passages:
@@ -168,7 +169,7 @@ def answer(index: Index, question: Question) -> Answer:
 
 
 def _ranked(index: Index, text: str, search: Search) -> tuple[list[Hit], bool, ResolvedSearch]:
-    """Return the hits of a page and whether more follow, which one hit more says."""
+    """Return the hits of a page and whether more follow; it asks for one hit more than the page holds."""
     resolved = index.resolve(search)
     settings = resolved.settings.search
     further = int(search.offset + settings.k < settings.max_k)
@@ -177,10 +178,10 @@ def _ranked(index: Index, text: str, search: Search) -> tuple[list[Hit], bool, R
 
 
 def again(limit: Deadline | None) -> Deadline | None:
-    """Return a limit of as many seconds from now on."""
+    """Return a new limit of the same length that starts now."""
     return limit.anew() if limit else None
 
 
 def milliseconds(began: float, ended: float) -> float:
-    """Return the time between two readings of the clock in milliseconds, to a hundredth."""
+    """Return the milliseconds between two clock readings, rounded to a hundredth."""
     return round((ended - began) * 1000, 2)

@@ -1,4 +1,4 @@
-"""The command ``search``: one query, its evidence."""
+"""The command ``search``: print the evidence for one query."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def register(commands: Subparsers) -> None:
 
 
 def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
-    """Add what a search can be asked, for one query or many; ``hits`` says how many there are by default."""
+    """Add the options of a search, for one query or many; ``hits`` describes the default number of hits."""
     listed = ", ".join(retrievers.names())
     parser.add_argument("--retriever", metavar="NAME", help=f"{listed} (default: hybrid where there are vectors)")
     parser.add_argument("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
@@ -170,7 +170,7 @@ def search(args: argparse.Namespace) -> int:
 
 
 def _question(args: argparse.Namespace, index: Index, config: Config) -> Question:
-    """Return what the options ask of an index."""
+    """Return the question that the options describe for an index."""
     return Question(
         query=" ".join(args.text),
         search=asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset),
@@ -184,7 +184,7 @@ def _question(args: argparse.Namespace, index: Index, config: Config) -> Questio
 
 
 def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: str) -> int:
-    """Print an answer in the format that is wanted, ``""`` for a person's."""
+    """Print an answer in the format ``wanted``; ``""`` is the format for people."""
     if answer.note:
         say(f"note: {answer.note}")
     if answer.suggestion:
@@ -230,7 +230,7 @@ def _as_json(args: argparse.Namespace, manifest_id: str, answer: Answer) -> dict
 
 
 def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: str) -> int:
-    """Print the answer of several indexes as :func:`_print` does that of one."""
+    """Print the answer of several indexes as :func:`_print` prints the answer of one."""
     for name, part in answer.indexes.items():
         if part.note:
             say(f"note: {name}: {part.note}")
@@ -262,19 +262,19 @@ def _write_json(told: dict[str, object]) -> None:
 def _write_counts(
     evidence: Sequence[Evidence], facets: Mapping[str, FacetCounts], total: Total | None, took: Took
 ) -> None:
-    """Write the facets, and say how many hits there are."""
+    """Write the facets and the number of hits."""
     for line in counting.facet_lines(facets):
         write(_STEERING.sub("\ufffd", line) + "\n")
-    sys.stdout.flush()  # what goes wrong with the hits is said, not that there are some
+    sys.stdout.flush()  # if writing the hits fails, the user sees the error and no count
     of_all = f" of {counting.described(total)}" if total is not None else ""
     count = f"{counted(len(evidence), 'hit')}{of_all} in {took.retrieve + took.evidence:.0f} ms"
     say(count if evidence else f"no hits{of_all}")
 
 
 def _format(args: argparse.Namespace) -> str:
-    """Return the format that the hits are printed in, ``""`` for a person's.
+    """Return the output format of the hits, ``""`` for the one for people.
 
-    Raises UsageError if two are asked for, or one has no place for what is to be counted.
+    Raises UsageError if the options name two formats, or if the format cannot hold counts.
     """
     wanted: str = args.format or (JSON if args.json else "")
     if args.json and wanted != JSON:
@@ -285,9 +285,9 @@ def _format(args: argparse.Namespace) -> str:
 
 
 def asked_of(args: argparse.Namespace, fusion: FusionSettings, declared: Sequence[str]) -> Search:
-    """Return what the options ask of a search; ``declared`` names the fields that the index was declared with.
+    """Return the search that the options describe; ``declared`` names the declared metadata fields of the index.
 
-    Raises QueryError if a filter or a date makes no sense.
+    Raises QueryError if a filter or a date is invalid.
     """
     if args.k is not None and args.k < 1:
         raise QueryError(f"-k {args.k}: give a number of hits, 1 or more")
@@ -309,9 +309,9 @@ def asked_of(args: argparse.Namespace, fusion: FusionSettings, declared: Sequenc
 
 
 def _fields(asked: Sequence[str]) -> dict[str, int]:
-    """Return the fields of ``--facet``, each with the number of values that is wanted.
+    """Return the fields of ``--facet``, each with the number of values to print.
 
-    Raises QueryError if one is given twice or its number is none.
+    Raises QueryError if a field appears twice or its number is invalid.
     """
     try:
         return counting.fields_of(asked)
@@ -328,7 +328,7 @@ def _shown(hit: Evidence, reason: str) -> str:
     lines = [f"{hit.rank:3} {hit.score:.4f}  {hit.docid}  ({about})"]
     if hit.title:
         lines.append(f"    {' '.join(hit.title.split())}")
-    # Marking by private characters keeps the width of a line what it looks like.
+    # Each mark is one private character, so the wrapped lines keep their width.
     lines += textwrap.wrap(_marked(hit), width, initial_indent="    ", subsequent_indent="    ")
     if hit.url:
         lines.append(f"    {hit.url}")
@@ -338,12 +338,12 @@ def _shown(hit: Evidence, reason: str) -> str:
             f"    {counted(hit.copies.count, 'near-duplicate')}: {', '.join(hit.copies.docids[:_COPIES])}{more}"
         )
     lines += textwrap.wrap(reason, width, initial_indent="    ", subsequent_indent="    ")
-    # What a page holds must not steer the terminal.
+    # A document's text must not control the terminal.
     return _emphasised("\n".join(_STEERING.sub("\ufffd", line) for line in lines)) + "\n\n"
 
 
 def _marked(hit: Evidence) -> str:
-    """Return the first 500 characters or so of the passage, its highlights between two characters of no use."""
+    """Return about the first 500 characters of the passage, with private characters around each highlight."""
     text = hit.passage.text
     end = _end(text)
     pieces = pieces_of(text, hit.passage.highlights, 0, end)
@@ -352,7 +352,7 @@ def _marked(hit: Evidence) -> str:
 
 
 def _end(text: str) -> int:
-    """Return where to cut a text: at the end of a word where there are words."""
+    """Return where to cut a text: at the end of a word if it has any."""
     if len(text) <= _SHOWN:
         return len(text)
     blank = text.rfind(" ", _SHOWN * 4 // 5, _SHOWN)
@@ -367,7 +367,7 @@ def _emphasised(text: str) -> str:
 def _names(args: argparse.Namespace) -> list[str]:
     """Return the names of several indexes.
 
-    Raises UsageError if one is given twice, or something is asked that one index alone can answer.
+    Raises UsageError if an index appears twice, or if an option works with one index only.
     """
     if args.explain or args.like:
         raise UsageError("--explain and --like are answered by one index; give one --index")

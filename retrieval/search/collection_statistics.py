@@ -1,7 +1,7 @@
-"""Statistics of a collection that is larger than what one searcher reads: what BM25 has to know of all its passages.
+"""Statistics of a collection larger than what one searcher reads: BM25 needs them for all passages.
 
-A shard holds some of the passages. It ranks them as an index of all would if each query brings along what the whole
-collection says of it.
+A shard holds some of the passages. If each query carries the statistics of the whole collection, the shard ranks its
+passages as one index of all passages would.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Term = tuple[str, str]
 
 
 class FieldStatistics(NamedTuple):
-    """The size of a field: passages in all and those that have it, its tokens, and its pairs of passage and term.
+    """The size of a field: all passages, the passages that have the field, its tokens, and its (passage, term) pairs.
 
-    Deleted passages are counted until their segments are merged, as Lucene counts them.
+    Deleted passages count until a merge removes them, as in Lucene.
     """
 
     field: str
@@ -31,16 +31,16 @@ class FieldStatistics(NamedTuple):
 
 
 class TermCount(NamedTuple):
-    """How many passages have a term, and how often it stands in them."""
+    """The number of passages that contain a term, and the number of its occurrences."""
 
     passages: int
     occurrences: int
 
 
 class CollectionStatistics(NamedTuple):
-    """Statistics of a collection: of its fields, and of the terms of a query.
+    """Statistics of a collection: its fields, and the terms of a query.
 
-    ``generation`` names the state of the collection: two of one generation never contradict each other.
+    ``generation`` names the state of the collection. Two statistics of one generation never contradict each other.
     """
 
     generation: str
@@ -49,10 +49,10 @@ class CollectionStatistics(NamedTuple):
 
 
 class CollectionQuery(str):
-    """A query with what its collection knows of it: the statistics of its terms, and its vectors by their view.
+    """A query with its collection's statistics: the counts of its terms, and its vectors by view.
 
-    It is searched for as any other text; whoever ranks by words takes the statistics for those of the index, and
-    whoever ranks by vectors does not encode it.
+    A search treats it as any other text. A word retriever uses these statistics instead of its index's. A vector
+    retriever does not encode it.
     """
 
     __slots__ = ("statistics", "vectors")
@@ -61,19 +61,19 @@ class CollectionQuery(str):
     vectors: Mapping[str, Vectors]
 
     def __new__(cls, text: str, statistics: CollectionStatistics | None, vectors: Mapping[str, Vectors]) -> Self:
-        """Return the query of a text, as a profile left it; what no ranking reads may be left out."""
+        """Return the query for a text after its profile; vectors and statistics that no ranking reads may be absent."""
         query = super().__new__(cls, text)
         query.statistics = statistics
         query.vectors = vectors
         return query
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, CollectionStatistics | None, Mapping[str, Vectors]]]:
-        """Return what a copy in another process is made of."""
+        """Return the arguments that recreate it in another process."""
         return type(self), (str(self), self.statistics, self.vectors)
 
 
 def joined_fields(parts: Iterable[Sequence[FieldStatistics]]) -> tuple[FieldStatistics, ...]:
-    """Return the statistics of the fields over all parts of a collection; each part names the same fields."""
+    """Return the statistics of each field summed over all parts of a collection; all parts name the same fields."""
     return tuple(
         FieldStatistics(of_field[0].field, *(sum(numbers) for numbers in list(zip(*of_field, strict=True))[1:]))
         for of_field in zip(*parts, strict=True)
@@ -81,7 +81,7 @@ def joined_fields(parts: Iterable[Sequence[FieldStatistics]]) -> tuple[FieldStat
 
 
 def joined_counts(parts: Iterable[Sequence[TermCount]]) -> list[TermCount]:
-    """Return the counts of the same terms over all parts of a collection."""
+    """Return the counts of each term summed over all parts of a collection."""
     return [
         TermCount(sum(count.passages for count in counts), sum(count.occurrences for count in counts))
         for counts in zip(*parts, strict=True)

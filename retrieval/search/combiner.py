@@ -1,6 +1,6 @@
-"""A learned combination of rankings: boosted trees, weights, or both, over the features of :mod:`.combining`.
+"""A learned combination of rankings: boosted trees, weights, or both, over the features of :func:`matrix`.
 
-``factseek train combiner`` learns it and writes it as one safe file; the stage ``combine`` runs it.
+``factseek train combiner`` trains it and writes it as one safe file. The stage ``combine`` applies it.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class CombinerModel(Protocol):
     KIND: ClassVar[str]
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features); no score depends on another row."""
+        """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
         ...
 
     def state(self) -> State:
-        """Return all that the model is made of."""
+        """Return the settings and arrays of the model."""
         ...
 
 
 class JudgedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of queries or judgements that was learned from: its name and checksum."""
+    """A file of training queries or judgements: its name and checksum."""
 
     name: str
     sha256: str
@@ -54,9 +54,9 @@ class JudgedFile(msgspec.Struct, frozen=True, kw_only=True):
 class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a combination and of its training.
 
-    ``model`` is its kind. ``rankings`` are those whose ranks and scores it weighs, of the first ``depth`` hits of
-    ``retriever``, fused as ``fusion`` says. ``index`` is the id of the manifest of the index that it learned with.
-    ``remembers`` says whether it weighs what it remembers of judged queries. ``figures`` are cross-validated.
+    ``model`` is the kind of model. ``rankings`` names the rankings that it combines: the first ``depth`` hits of
+    ``retriever``, with the fusion ``fusion``. ``index`` is the manifest id of the training index. ``remembers`` says
+    whether it uses features of judged queries. ``figures`` are cross-validated.
     """
 
     task: str = TASK
@@ -77,7 +77,7 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WeightedSum:
-    """A weight for every feature; features are first shifted by ``centre`` and divided by ``scale``."""
+    """A weight for each feature; it first subtracts ``centre`` from the features and divides by ``scale``."""
 
     KIND: ClassVar[str] = "linear"
 
@@ -87,9 +87,9 @@ class WeightedSum:
         self.weights = weights
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features); no score depends on another row."""
+        """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
         standard = (features - self.centre) / self.scale
-        # Without BLAS, whose sums depend on how many rows there are.
+        # BLAS sums depend on the number of rows, so this does not use BLAS.
         scores: NDArray[np.float64] = np.einsum("ij,j->i", standard, self.weights, optimize=False)
         return scores
 
@@ -99,7 +99,7 @@ class WeightedSum:
 
 
 class Boosted:
-    """Gradient-boosted trees: a score is the sum of the leaves that a row comes to."""
+    """Gradient-boosted trees: the score is the sum of the leaves that a row reaches."""
 
     KIND: ClassVar[str] = "trees"
 
@@ -117,7 +117,7 @@ class Boosted:
 
 
 class Averaged:
-    """Weights and trees together: a score is the sum of both, each divided by its spread, so that both count alike."""
+    """Weights and trees together: the score adds both, each divided by its spread, so that both count equally."""
 
     KIND: ClassVar[str] = "both"
 
@@ -127,25 +127,25 @@ class Averaged:
         self.spreads = spreads
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features); no score depends on another row."""
+        """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
         of_weights, of_trees = self.spreads
         return self.weights.score(features) / of_weights + self.trees.score(features) / of_trees
 
     def state(self) -> State:
-        """Return the spreads, and the arrays of both."""
+        """Return the spreads, and the arrays of both models."""
         settings = dict(zip(_SPREADS, self.spreads, strict=True))
         return State(settings, self.weights.state().tensors | self.trees.state().tensors)
 
 
 class Combiner(NamedTuple):
-    """A learned combination with what it is and where it comes from, and the judged queries that it remembers."""
+    """A learned combination: its model, its manifest, and the judged queries that it remembers."""
 
     model: CombinerModel
     manifest: CombinerManifest
     remembered: JudgedQueries | None = None
 
     def score(self, features: NDArray[np.float64], terms: frozenset[str], hits: Sequence[Hit]) -> NDArray[np.float64]:
-        """Return the scores of the hits of a query of these terms; ``features`` are those of :mod:`.combining`."""
+        """Return the scores of the hits of a query with these terms; ``features`` come from :func:`matrix`."""
         if self.remembered is None:
             return self.model.score(features)
         alike = self.remembered.features(terms, [hit.docid for hit in hits])
@@ -153,14 +153,14 @@ class Combiner(NamedTuple):
 
 
 def columns(rankings: Sequence[str], *, remembers: bool) -> tuple[str, ...]:
-    """Return the names of the features that a combination weighs."""
+    """Return the names of the features that a combination uses."""
     return (*names(rankings), *(qrels.NAMES if remembers else ()))
 
 
 def save(path: Path, combiner: Combiner) -> None:
     """Write a combination into one file.
 
-    Raises MachineError if there is no room or no right to write.
+    Raises MachineError if there is no space or no permission to write.
     """
     settings, tensors = combiner.model.state()
     if combiner.remembered is not None:
@@ -170,9 +170,9 @@ def save(path: Path, combiner: Combiner) -> None:
 
 
 def load(path: Path) -> Combiner:
-    """Read a combination that was saved.
+    """Read a saved combination.
 
-    Raises SourceError if the file is none, or was made by another version of factseek.
+    Raises SourceError if the file is not one, or if another version of factseek wrote it.
     """
     manifest, state = model_file.load(path, CombinerManifest)
     if manifest.task != TASK:
@@ -204,7 +204,7 @@ def _restored_weights(state: State, width: int) -> WeightedSum:
 
 
 Titled = tuple[str, str]
-"""The title of a document, and a passage of it."""
+"""The title of a document and the text of one of its passages."""
 
 _OF_RANKING = ("found", "reciprocal rank", "score", "stretched score", "below the best")
 _OF_TEXT = (
@@ -232,8 +232,8 @@ def matrix(
 ) -> NDArray[np.float64]:
     """Return the features of the hits of one query, best first, shape (hits, names).
 
-    ``vectors`` are those of the passages, by the view that a ranking reads; where a view is missing nothing is alike.
-    What a hit's ranking gave is stretched over these hits alone, so the same hits always give the same features.
+    ``vectors`` maps a view to the vectors of the passages; without its view, the likeness features of a ranking are 0.
+    Scores are normalised over these hits alone, so the same hits always give the same features.
     """
     if not hits:
         return np.empty((0, len(names(rankings))))
@@ -299,7 +299,7 @@ def _of_texts(query: str, passages: Sequence[Titled], terms: TermCache) -> NDArr
 
 
 def _rarity(wanted: frozenset[str], covered: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Return the weight of each term of the query, all adding up to 1: the fewer of the hits hold it, the more."""
+    """Return a weight for each query term; the weights sum to 1, and a term in fewer hits weighs more."""
     counts = Counter(term for terms_there in covered for term in terms_there)
     weights = {term: math.log(1 + len(covered) / (0.5 + counts[term])) for term in wanted}
     total = math.fsum(weights[term] for term in sorted(weights))
@@ -307,7 +307,7 @@ def _rarity(wanted: frozenset[str], covered: Sequence[frozenset[str]]) -> dict[s
 
 
 def _names(words: Sequence[str]) -> frozenset[str]:
-    """Return, in lower case, the words that look like names: by a capital past the first word, or by digits."""
+    """Return, in lower case, the words that look like names: a capital letter after the first word, or digits."""
     later = {word.lower() for word in words[1:] if word[:1].isupper()}
     mixed = {word.lower() for word in words if any(map(str.isdigit, word)) and any(map(str.isalpha, word))}
     capitals = {word.lower() for word in words if len(word) > 1 and word.isupper() and not word.isdigit()}

@@ -1,4 +1,4 @@
-"""Counts: the fields that are asked for, and the totals and facets that are answered."""
+"""Counts: the fields of a request, and the totals and facets of an answer."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 USUAL_VALUES, MOST_VALUES = 10, 1_000
-"""Values of a field, if it is not said how many, and at most."""
+"""The default and the largest number of values of a field."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
 
 class TotalAnswer(Answer):
-    """How many hits there are in all, before stages; ``of`` says what they are.
+    """The total number of hits before stages; ``of`` says what they are.
 
-    ``matching`` hits hold a word of the query; ``rankable`` ones are all that the filter admits: who ranks by meaning
-    ranks everything, near or far.
+    ``matching`` hits contain a word of the query. ``rankable`` hits are all that the filter admits: a vector retriever
+    ranks everything.
     """
 
     hits: int
@@ -37,18 +37,18 @@ class TotalAnswer(Answer):
 
 
 class FacetValue(Answer):
-    """A value of a field, and how many documents have it."""
+    """A value of a field, and the number of documents that have it."""
 
     value: str
     count: int
 
 
 class FacetAnswer(Answer):
-    """The values of a field among the documents of ``total``, but for what the filter says of this field.
+    """The values of a field among the documents of ``total``, without the filter's own condition on this field.
 
-    What the query itself asks for (``syntax: query``) holds for this field, too.
-    The most frequent come first, then what the filter admits. ``more`` values are not named, ``missing`` documents
-    have none. A document may have several values of a field of its metadata.
+    A condition in the query itself (``syntax: query``) still applies to this field. The most frequent values come
+    first, then the values of the filter. ``more`` is the number of values left out, ``missing`` the number of documents
+    without a value. A document may have several values of a metadata field.
     """
 
     values: list[FacetValue]
@@ -57,9 +57,9 @@ class FacetAnswer(Answer):
 
 
 def fields_of(asked: Sequence[str]) -> dict[str, int]:
-    """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with the number of values that is wanted.
+    """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with the number of values to return.
 
-    Raises QueryError if a field comes twice or its number is none.
+    Raises QueryError if a field appears twice or its number is invalid.
     """
     fields: dict[str, int] = {}
     for text in asked:
@@ -73,12 +73,12 @@ def fields_of(asked: Sequence[str]) -> dict[str, int]:
 
 
 def total_answer(total: Total) -> TotalAnswer:
-    """Return a total as it is answered."""
+    """Return a total in the form of an answer."""
     return TotalAnswer(hits=total.hits, of="matching" if total.matching else "rankable")
 
 
 def facet_answers(facets: Mapping[str, FacetCounts]) -> dict[str, FacetAnswer]:
-    """Return facets as they are answered."""
+    """Return facets in the form of an answer."""
     return {
         field: FacetAnswer(
             values=[FacetValue(value=value, count=count) for value, count in facet.values],
@@ -107,16 +107,16 @@ def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
 
 
 REMEMBERED = 16
-"""Queries and filters whose documents are remembered, a byte each: whoever pages or filters asks for the same again."""
+"""The number of queries and filters whose documents stay in memory, a byte each: paging and filtering repeat them."""
 
 
 _Key = tuple[str, tuple[str, ...], str, Filter]
 
 
 class _Matches(NamedTuple):
-    """The passages, and their documents, that can be found for a query whatever its filter says of documents.
+    """The passages of a query, and their documents, before the filter's conditions on documents.
 
-    None: all of them. ``by_words`` says that they hold a word of the query.
+    None means all of them. ``by_words`` says that each contains a word of the query.
     """
 
     rows: Rows | None
@@ -128,7 +128,7 @@ class HitCounter:
     """Counts over one snapshot. Safe for threads."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Count over ``snapshot``, which holds this counter."""
+        """Count over ``snapshot``, which owns this counter."""
         self._owner = ref(snapshot)
         self._remembered: dict[_Key, _Matches] = {}
         self._passing = remembered(REMEMBERED, self._passing_documents)
@@ -141,7 +141,7 @@ class HitCounter:
         return snapshot
 
     def count(self, question: CountQuery) -> Total:
-        """Return how many documents, or passages where these are ranked, can be found for a text."""
+        """Return the number of documents that a search can return, or of passages if passages are ranked."""
         resolved, where = question.resolved, question.where
         matches, passing = self._matching(question), self._passing(where, "")
         if resolved.settings.search.group:
@@ -153,9 +153,9 @@ class HitCounter:
         return Total(size if mask is None else int(np.count_nonzero(mask)), matches.by_words)
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
-        """Count the documents of a text by the values of each field, without what the filter says of that field.
+        """Count the documents of a query by the values of each field, without the filter's own condition on that field.
 
-        What the query itself asks for holds all the same.
+        A condition in the query itself still applies.
         """
         columns, where = self._snapshot.columns, question.where
         matches, typed = self._matching(question), self._passing(question.typed, "")
@@ -193,9 +193,9 @@ class HitCounter:
 
 
 def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
-    """Check what is to be counted in an index whose documents declare fields.
+    """Check the fields to count against those of an index; ``declared`` are its metadata fields.
 
-    Raises QueryError if there is no such field, or too many or too few values of it are wanted.
+    Raises QueryError if a field does not exist, or if the number of its values is too small or too large.
     """
     countable = (*COUNTED, *declared)
     for field, most in fields.items():
@@ -211,7 +211,7 @@ def _dated(where: Filter | None) -> bool:
 
 
 def _both(first: Documents | None, second: Documents | None) -> Documents | None:
-    """Return what is in both masks; None is all."""
+    """Return the intersection of two masks; None means everything."""
     if first is None or second is None:
         return second if first is None else first
     both: Documents = first & second

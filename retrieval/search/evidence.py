@@ -1,4 +1,4 @@
-"""Evidence for a reader: the document of a hit, its best passage, the words that matched and who ranked it."""
+"""Evidence for a reader: the document of a hit, its best passage, the matching words and its retrievers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..domain import Part
 
 
 class Answer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The base of what is answered."""
+    """The base class of answers."""
 
 
 class RetrieverPart(Answer, kw_only=True):
-    """The rank (from 1) and the score that a retriever gave a hit, or with which it came to a stage.
+    """The rank (from 1) and score that a retriever gave a hit, or that a hit had before a stage.
 
-    ``gave`` is the score that a stage gave it instead, of a stage that scores.
+    ``gave`` is the new score, if the stage sets scores.
     """
 
     rank: int
@@ -27,17 +27,17 @@ class RetrieverPart(Answer, kw_only=True):
 
 
 def part_answer(part: Part, *, staged: bool) -> RetrieverPart:
-    """Return what is answered of a part of a hit; what a stage gave is its vote."""
+    """Return the answer's form of a part of a hit; the vote of a stage is the score that it gave."""
     gave = part.vote if staged and part.vote else msgspec.UNSET
     return RetrieverPart(rank=part.rank, score=part.score, gave=gave)
 
 
 PAGE_STARTS = "page_starts"
-"""The metadata of a document with pages: where in its text each of them begins."""
+"""The metadata field of a document with pages: the offset in its text at which each page begins."""
 
 
 def page_at(metadata: Mapping[str, Any], start: int) -> int | msgspec.UnsetType:
-    """Return the page, from 1, on which a passage begins; unset where a document has no pages."""
+    """Return the page, from 1, on which a passage begins; unset if the document has no pages."""
     starts = metadata.get(PAGE_STARTS)
     if not isinstance(starts, list) or not all(isinstance(each, int) for each in starts):
         return msgspec.UNSET
@@ -45,9 +45,9 @@ def page_at(metadata: Mapping[str, Any], start: int) -> int | msgspec.UnsetType:
 
 
 class PassageAnswer(Answer, kw_only=True):
-    """The best passage; ``start`` and ``end`` are characters of the document's text, highlights of the passage's.
+    """The best passage; ``start`` and ``end`` are offsets in the document's text, highlights in the passage's.
 
-    ``page`` is the page on which it begins, from 1, of a document that has pages.
+    ``page`` is the page on which the passage begins, from 1, if the document has pages.
     """
 
     number: int
@@ -59,18 +59,18 @@ class PassageAnswer(Answer, kw_only=True):
 
 
 class Copies(Answer, kw_only=True):
-    """The documents with a near-duplicate of a hit's passage: how many they are, and the docids of the first"
-    " hundred."""
+    """The documents with a near-duplicate of a hit's passage: their number, and the first hundred docids."""
 
     count: int
     docids: list[str]
 
 
 class Evidence(Answer, kw_only=True):
-    """One hit with its document; ``passages``, when they are asked for, are those that hold a word of the query;
-    ``stages`` says with which rank and score it came to each stage, where there are any, and ``copies`` what is folded
-    under it where near-duplicates are. ``index`` names its index where several were asked;
-    ``weak`` is true where it was found only by its meaning, and lies no nearer to the query than to made-up words.
+    """One hit with its document.
+
+    ``passages``, if requested, contain a word of the query. ``stages`` gives its rank and score before each stage.
+    ``copies`` are the near-duplicates grouped under it. ``index`` names its index if the search covers several.
+    ``weak`` is true if only vectors found it, and it is no nearer to the query than to random words.
     """
 
     rank: int

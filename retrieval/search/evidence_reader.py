@@ -1,4 +1,4 @@
-"""The reader of evidence: from hits to their documents and passages."""
+"""Read the documents and passages of hits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .evidence import Copies, Evidence, PassageAnswer, RetrieverPart, page_at, p
 from .index_state import IndexState
 
 _CHARGED_AT_ONCE = 64 << 10
-"""Bytes that are read before they are charged: most documents are smaller, and a charge takes a lock."""
+"""Bytes to read before charging them: most documents are smaller, and each charge takes a lock."""
 CopiesOf = Callable[[Sequence[Hit]], Sequence[Copies] | None]
-"""Return what is folded under each hit; None if nothing is folded in this search."""
+"""Return the near-duplicates grouped under each hit; None if the search groups none."""
 
 
 class EvidenceReader:
-    """Reads the documents of hits from an index, and marks in them the words of the query."""
+    """Reads the documents of hits from an index, and highlights the words of the query."""
 
     def __init__(self, state: IndexState) -> None:
         self._state = state
@@ -38,12 +38,11 @@ class EvidenceReader:
         limit: Deadline | None = None,
         after: int = 0,
     ) -> Iterator[list[Evidence]]:
-        """Yield the evidence of each text and its hits; what is stored of them is read at once for all.
+        """Yield the evidence of each text and its hits; it reads all stored documents at once.
 
-        ``retriever`` is the one that ranked the hits without parts; ``copies`` are the hits folded under others;
-        ``after`` is how many hits stand before them. What is reached after the limit has no highlights, and the
-        limit notes it. Raises NotFoundError if a passage is not there, and what the limit raises if
-        there is no memory for it.
+        ``retriever`` ranked the hits without parts. ``copies`` returns the near-duplicates grouped under each hit.
+        ``after`` is the number of hits before these. Hits reached after the limit have no highlights, and the limit
+        records that. Raises NotFoundError if a passage does not exist. Raises the limit's error if memory runs out.
         """
         places = [(hit.docid, hit.passage) for _, hits in ranked for hit in hits]
         memory = limit.memory if limit else Unbounded()
@@ -60,16 +59,16 @@ class EvidenceReader:
             yield evidence
 
     def _highlighter(self, text: str, limit: Deadline | None) -> Highlighter:
-        """Return what highlights passages, and stops when the time of the search is over."""
+        """Return a highlighter that stops when the time of the search is over."""
         marked = highlighter(text, self._state.terms)
         if limit is None:
             return marked
         return in_time(marked, partial(limit.is_over, HIGHLIGHTS))
 
     def with_passages(self, text: str, hits: Sequence[Evidence], limit: Deadline | None) -> list[Evidence]:
-        """Return the hits, each with all passages of its document that hold a word of ``text``, and its best one.
+        """Return the hits, each with its best passage and all passages of its document that contain a word of ``text``.
 
-        After the limit, which notes that passages are missing, it is the best one alone.
+        After the limit, a hit has its best passage alone, and the limit records the missing passages.
         """
         marked = highlighter(text, self._state.terms)
         if limit:
@@ -98,9 +97,9 @@ class EvidenceReader:
         return passages
 
     def texts(self, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
-        """Return the passages of hits, in their order; ``spend`` takes the memory of each document as it is read.
+        """Return the passages of hits, in their order; ``spend`` receives the size of each document as it is read.
 
-        Raises NotFoundError if one is not there, and what ``spend`` raises.
+        Raises NotFoundError if a passage does not exist, and any error of ``spend``.
         """
         places = ((hit.docid, hit.passage) for hit in hits)
         stored = self._state.stored(places, lambda document, _: spend(sys.getsizeof(document.text)))
@@ -108,7 +107,7 @@ class EvidenceReader:
 
 
 class _Charge:
-    """Charges each document that is read and its passage, which is written out as well; small ones together."""
+    """Charges the memory of each document and of its passage, which the answer repeats. Small charges are added up."""
 
     def __init__(self, spend: Callable[[int], None]) -> None:
         self._spend = spend
@@ -122,7 +121,7 @@ class _Charge:
             self.settle()
 
     def settle(self) -> None:
-        """Charge what is not yet charged."""
+        """Charge the remaining bytes."""
         owed, self._owed = self._owed, 0
         self._spend(owed)
 
@@ -168,7 +167,7 @@ def _evidence(
 
 
 def _parted(parts: Sequence[Part], staged: Container[str]) -> tuple[dict[str, RetrieverPart], dict[str, RetrieverPart]]:
-    """Return a hit's parts by the name of the retriever, and those by the name of the stage."""
+    """Return a hit's parts by retriever, and those by stage."""
     by_retrievers: dict[str, RetrieverPart] = {}
     by_stages: dict[str, RetrieverPart] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""Why a hit stands where it does: the words that it holds, and what each ranking and stage made of it."""
+"""Explanations of hits: the words that a passage contains, and the effect of each ranking and stage."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class WordWeight(Answer):
-    """By how much the score falls when a word is left out; negative if it rises."""
+    """The decrease of the score without this word; negative if the score increases."""
 
     word: str
     weight: float
 
 
 class FusionAnswer(Answer):
-    """The fusion of rankings: ``rrf_k`` counts for rrf alone, ``depth`` is how many hits of each took part."""
+    """The fusion of rankings: only rrf uses ``rrf_k``; ``depth`` is the number of hits fused from each ranking."""
 
     kind: FusionKind
     rrf_k: int
@@ -35,7 +35,7 @@ class FusionAnswer(Answer):
 
 
 class ExplainedPart(Answer):
-    """A retriever's own rank (from 1) and score of a hit; a hit's votes add up to its score."""
+    """A retriever's rank (from 1) and score of a hit; the votes of a hit add up to its score."""
 
     rank: int
     score: float
@@ -43,10 +43,10 @@ class ExplainedPart(Answer):
 
 
 class ExplainedHit(Answer):
-    """How the score of a hit came about.
+    """The explanation of a hit's score.
 
-    ``words`` are the words of the query that its passage holds, each with what BM25 counts it as, heaviest first;
-    ``sentence`` says all of it for people.
+    ``words`` are the query's words in its passage, each with its share of the BM25 score, heaviest first. ``sentence``
+    is the explanation in words.
     """
 
     rank: int
@@ -60,7 +60,7 @@ class ExplainedHit(Answer):
 
 
 class Explanation(Answer):
-    """The text after the profile, its terms by the analyzer, and how scores came about."""
+    """The text after the profile, the terms that the analyzer makes of it, and an explanation of each hit."""
 
     text: str
     terms: list[str]
@@ -69,7 +69,7 @@ class Explanation(Answer):
 
 
 def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -> Explanation:
-    """Return what was searched for, and how the score of each hit came about."""
+    """Return the text that was searched for, and an explanation of each hit's score."""
     resolved = index.resolve(search)
     text = resolved.text(query)
     fusing = retrievers.fusing(resolved.retriever)
@@ -107,9 +107,9 @@ def _explained(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolv
 
 
 def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch, stages: Sequence[str]) -> str:
-    """Return one sentence on the hit of a rank.
+    """Return one sentence that explains the hit at ``rank``.
 
-    ``words`` are the words of the query that its passage holds, with their weights; ``stages`` the names of all stages.
+    ``words`` are the query's words in its passage, with their weights. ``stages`` are the names of all stages.
     """
     parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
     ranked = [part for part in parts if part.retriever not in stages]
@@ -128,7 +128,7 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
 
 
 def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
-    """Yield what it means that a ranking is not among those of a fused hit."""
+    """Yield what it means that a fused hit lacks a ranking."""
     depth, having = resolved.settings.search.fusion.depth, {part.retriever for part in ranked}
     if all(part.rank > depth for part in ranked):
         yield f"no ranking has it among its first {depth}, so its score is below 0"

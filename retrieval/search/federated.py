@@ -1,8 +1,8 @@
-"""One search over several indexes, whatever their languages and encoders: their rankings become one by rank.
+"""One search over several indexes of any languages and encoders: fusion by rank merges their rankings.
 
-Scores of different indexes cannot be compared, ranks can: a hit is worth the weight of its index, divided by its rank
-there and a constant (reciprocal rank fusion). An index whose first hit does not seem to bear on the query counts half,
-so that its best stands behind the first page of the others. Documents of two indexes are two documents.
+Scores of different indexes are not comparable, but ranks are. A hit is worth the weight of its index, divided by the
+sum of a constant and its rank (reciprocal rank fusion). An index counts half if its first hit seems unrelated to the
+query; its best hit then follows the first page of the others. Documents of two indexes are always distinct.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 INDEX = "index"
-"""The field of a hit of several indexes that says which it is of."""
+"""The field of a hit that names its index, in a search of several."""
 
 
 _UNLIKELY = 0.5
-"""What an index counts whose first hit does not seem to bear on the query: it begins behind the others' first page."""
+"""The factor for an index whose first hit seems unrelated: its hits follow the first page of the others."""
 
 
 class IndexedHit(NamedTuple):
-    """A hit with the name of its index, its rank there, and its score among the hits of all."""
+    """A hit with the name of its index, its rank there, and its score in the merged ranking."""
 
     name: str
     rank: int
@@ -46,13 +46,13 @@ class IndexedHit(NamedTuple):
     hit: Hit
 
     def placed(self, retriever: str) -> Hit:
-        """Return the hit with its rank in its own index, which says it of itself only where it is fused."""
+        """Return the hit with its rank in its own index; a fused hit already has it in its parts."""
         part = Part(retriever, self.rank, self.hit.score)
         return self.hit if self.hit.parts else msgspec.structs.replace(self.hit, parts=(part,))
 
 
 class CountsOfMany(NamedTuple):
-    """The counts of a search over several indexes: of each by its name, and of all together."""
+    """The counts of a search over several indexes: of each index by name, and of all together."""
 
     totals: dict[str, Total]
     of_each: dict[str, dict[str, FacetCounts]]
@@ -60,13 +60,13 @@ class CountsOfMany(NamedTuple):
 
     @property
     def total(self) -> Total:
-        """How many hits there are in all; they match if all that were counted do."""
+        """The total number of hits; ``matching`` if the total of every index is."""
         counted = self.totals.values()
         return Total(sum(total.hits for total in counted), all(total.matching for total in counted))
 
 
 class IndexAnswer(NamedTuple):
-    """One of several indexes that were asked: its question as it understood it, and what a reader should know."""
+    """The answer of one of several indexes: its question, its resolved search, and notes for the reader."""
 
     question: IndexQuestion
     resolved: ResolvedSearch
@@ -77,12 +77,12 @@ class IndexAnswer(NamedTuple):
 
     @property
     def coverage(self) -> Coverage:
-        """What of the index was ready in time and what was not; empty if all was."""
+        """What the index had ready in time and what not; empty if everything was."""
         return coverage(self.resolved.rankings, self.missing)
 
 
 class FederatedAnswer(NamedTuple):
-    """One ranking over several indexes, each hit with its index, and what is said of each index by its name."""
+    """One ranking over several indexes, each hit with its index, and the notes of each index by its name."""
 
     hits: list[Evidence]
     ranked: list[IndexedHit]
@@ -94,7 +94,7 @@ class FederatedAnswer(NamedTuple):
 
     @property
     def retriever(self) -> str:
-        """What logs and metrics call a search of several indexes."""
+        """The retriever's name for logs and metrics."""
         return "many"
 
 
@@ -106,12 +106,12 @@ def search_many(
     weights: Mapping[str, float] | None = None,
     highlight: bool = True,
 ) -> list[Evidence]:
-    """Return the evidence for a query from several indexes, by name, in one ranking; each hit says its index.
+    """Return the evidence for a query from several indexes, by name, in one ranking; each hit names its index.
 
-    Each index answers ``asked``, or what it is asked by its name, with its own default retriever unless one is named.
-    ``weights`` are 1 where they say nothing. How many hits, after which ``offset`` and in which ``sort``, is what the
-    first is asked. A shorter list is the beginning of a longer one.
-    Raises QueryError, naming the index, if one cannot answer.
+    ``asked`` is one search for all indexes, or a search for each name. Each index uses its own default retriever unless
+    the search names one. A missing weight is 1. The first index's search sets the number of hits, ``offset`` and
+    ``sort``. A shorter list is the beginning of a longer one. Raises QueryError, naming the index, if one cannot
+    answer.
     """
     questions = {
         name: Question(query, asked if isinstance(asked, Search) else asked[name], highlight=highlight)
@@ -128,9 +128,9 @@ def answer(
 ) -> FederatedAnswer:
     """Answer a question from several indexes, by name, in one ranking.
 
-    The questions differ in what each index is searched for. How many hits, after which and in which order, and what is
-    said of them, is what the first is asked; ``rrf_k`` is the configuration's unless it is said.
-    Raises QueryError, naming the index, if one cannot answer; CutOffError if none was ready in time.
+    The questions differ only in the search of each index. The first question sets the number of hits, their offset,
+    their order, and what the answer contains. If ``rrf_k`` is 0, the configuration sets it. Raises QueryError, naming
+    the index, if one cannot answer. Raises CutOffError if none was ready in time.
     """
     since, chosen = monotonic(), chosen_weights(indexes, weights)
     asked = {name: questions[name].to(index) for name, index in indexes.items()}
@@ -156,7 +156,7 @@ def answer(
     rrf_k = rrf_k or settings.fusion.rrf_k
     shown, more = page.of(fused(rankings, chosen, rrf_k, page.deepest), indexes)
     retrieved, reading = perf_counter(), again(first.search.limit)
-    # What stands before the page was found in other places of each index.
+    # The offset applies to the merged ranking, not to the ranking of each index.
     told = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
     hits = evidence_of(indexes, text, told, shown, highlight=first.highlight, after=first.search.offset)
     if first.passages:
@@ -179,7 +179,7 @@ def answer(
 
 
 def _bears(index: Index, text: str, search: Search, hit: Hit) -> bool:
-    resolved = index.resolve(search)  # the parts of stages tell nothing
+    resolved = index.resolve(search)  # a stage's part says nothing about relevance
     scores = {part.retriever: part.score for part in hit.parts if part.retriever in resolved.rankings}
     scores = scores or {resolved.retriever: hit.score}
     return index.bears(text, scores, index.word_weights(text, [hit], search)[0])
@@ -190,7 +190,7 @@ _T = TypeVar("_T")
 
 
 def _of_index(name: str, call: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
-    """Return what a call to an index returns; a QueryError of it names the index."""
+    """Return what a call to an index returns; a QueryError that it raises names the index."""
     try:
         return call(*args, **options)
     except QueryError as error:
@@ -198,7 +198,7 @@ def _of_index(name: str, call: Callable[_P, _T], *args: _P.args, **options: _P.k
 
 
 class MergedPage(NamedTuple):
-    """A page of one ranking over several indexes: ``k`` hits after ``offset``, the first ``window`` sorted by date."""
+    """A page of the merged ranking: ``k`` hits after ``offset``, the first ``window`` sorted by date."""
 
     k: int
     offset: int = 0
@@ -207,15 +207,15 @@ class MergedPage(NamedTuple):
 
     @property
     def deepest(self) -> int:
-        """How many hits of each index it takes, one more than are shown: that one says whether there are more."""
+        """The number of hits to read from each index: one more than the page shows, to know whether more follow."""
         return max(self.offset + self.k + 1, self.window if self.sort else 0)
 
     def asked(self, search: Search, most: int) -> Search:
-        """Return what one index, which gives at most ``most`` hits, is asked: the first hits by their rank."""
+        """Return the search for an index that returns at most ``most`` hits: its first hits, by rank."""
         return search._replace(k=min(self.deepest, most), offset=0, sort="")
 
     def of(self, ranked: Sequence[IndexedHit], indexes: Mapping[str, Index]) -> tuple[list[IndexedHit], bool]:
-        """Return the hits of the page among those of the whole ranking, and whether more follow."""
+        """Return the hits of the page from the whole ranking, and whether more follow."""
         hits = _newest_first(ranked, indexes, self.window) if self.sort else list(ranked)
         return hits[self.offset : self.offset + self.k], len(hits) > self.offset + self.k
 
@@ -223,10 +223,10 @@ class MergedPage(NamedTuple):
 def counts_of_many(
     indexes: Mapping[str, Index], query: str, searches: Mapping[str, Search], fields: Mapping[str, int]
 ) -> CountsOfMany:
-    """Count the hits of each index by the values of fields, and of all together; ``index`` is a field, too.
+    """Count the hits of each index, and of all together, by the values of fields; ``index`` is also a field.
 
-    Values are added up from the thousand most frequent of each index that has the field.
-    Raises QueryError, naming the index, if none has such a field.
+    It adds up the thousand most frequent values of each index that has the field. Raises QueryError, naming the index,
+    if no index has the field.
     """
     totals: dict[str, Total] = {}
     each: dict[str, dict[str, FacetCounts]] = {}
@@ -250,7 +250,8 @@ def counts_of_many(
 def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | None) -> dict[str, float]:
     """Return the weight of each index.
 
-    Raises QueryError if there is no index, a weight is of none that is asked, below 0 or no number, or all are 0.
+    Raises QueryError if there is no index, if a weight names an unknown index, if it is negative or not a number, or if
+    all are 0.
     """
     chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
     if not names:
@@ -268,9 +269,9 @@ def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | N
 
 
 def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int) -> list[IndexedHit]:
-    """Return the first ``k`` hits of all rankings: score descending, then docid descending, then by the index's name.
+    """Return the first ``k`` hits of all rankings: by score descending, then docid descending, then the index's name.
 
-    An index of weight 0 has no hits in it.
+    An index of weight 0 contributes no hits.
     """
     counted = sorted(name for name in rankings if weights[name])
     hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
@@ -290,9 +291,9 @@ def evidence_of(
     highlight: bool = True,
     after: int = 0,
 ) -> list[Evidence]:
-    """Return what a person reads of the hits of several indexes, in their order; each says its index.
+    """Return the evidence of the hits of several indexes, in their order; each names its index.
 
-    ``after`` is how many hits stand before them.
+    ``after`` is the number of hits before them.
     """
     read = {}
     for name, index in indexes.items():
@@ -306,7 +307,7 @@ def evidence_of(
 
 
 def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], window: int) -> list[IndexedHit]:
-    """Return the first hits in the order of their dates, as the stage ``sort`` does, the others below them."""
+    """Return the first hits sorted by date, as the stage ``sort`` does, and the others after them."""
     first, rest = ranked[:window], ranked[window:]
     days = [last_day(indexes[of.name].document(of.hit.docid).date) for of in first]
     places = sorted(range(len(first)), key=days.__getitem__, reverse=True)
@@ -316,12 +317,12 @@ def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], wi
 
 
 def _admitted(search: Search, field: str) -> Sequence[str]:
-    """Return the values of a field that the filter of a search names."""
+    """Return the values that the filter of a search admits in a field."""
     return dict(search.where.values()).get(field, ()) if search.where else ()
 
 
 def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
-    """Return the counts of a field over all indexes, the most frequent values first, equal ones in their order."""
+    """Return the counts of a field over all indexes, most frequent first, equal counts in alphabetical order."""
     if field == INDEX:
         return FacetCounts(_in_order({name: total.hits for name, total in totals.items()}), 0, 0)
     values: Counter[str] = Counter()
@@ -337,7 +338,7 @@ def _in_order(values: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _cut(facet: FacetCounts, most: int, chosen: Container[str]) -> FacetCounts:
-    """Return counts with the ``most`` most frequent values and those that are ``chosen``; the others are ``more``."""
+    """Return the ``most`` most frequent values and the ``chosen`` ones; ``more`` counts the others."""
     first = [pair for pair in facet.values[:most] if pair[1]]
     named = [pair for pair in facet.values if pair not in first and pair[0] in chosen]
     left_out = sum(count > 0 for _, count in facet.values) - len(first)

@@ -1,10 +1,10 @@
-"""Fusion: several rankings of one query become one.
+"""Fusion: merge several rankings of one query into one.
 
-What a hit is worth is in :mod:`factseek.retrieval.search.score_normalizers`; each ranking has one weight. Fused
-scores are rounded to float32 before they are ordered.
+:mod:`factseek.retrieval.search.score_normalizers` defines the value of a hit; each ranking has one weight. Fused scores
+are rounded to float32 before they are sorted.
 
-The first ``depth`` hits of each ranking are fused, however many hits are asked for; a longer list goes on with what was
-not fused, rank by rank. So a short list is the beginning of a longer one.
+Fusion uses the first ``depth`` hits of each ranking, for any number of hits. A longer list continues with the other
+hits, rank by rank. So a short list is the beginning of a longer one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .score_normalizers import scorer_of
 
 
 class Ranking(NamedTuple):
-    """One retriever's hits for a query, best first, and what its vote weighs."""
+    """One retriever's hits for a query, best first, and the weight of its votes."""
 
     retriever: str
     weight: float
@@ -30,20 +30,20 @@ class Ranking(NamedTuple):
 
 
 _Key = str | tuple[str, int]
-"""The unit that is fused: a document, or one of its passages."""
+"""The unit of fusion: a document, or one of its passages."""
 _Vote = tuple[float, int, Ranking]
-"""A vote for a hit, and where it stands in the ranking that gave it, from 0."""
+"""A vote for a hit, and the hit's position, from 0, in the ranking that gave it."""
 
 
 def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: bool = True) -> list[Hit]:
-    """Fuse rankings into one of at most ``k`` hits in the total order; what makes a fused score is never below 0.
+    """Fuse rankings into one of at most ``k`` hits in the total order; a fused score is never below 0.
 
-    Only the first ``fusion.depth`` hits of each ranking are fused. A hit's passage is that of the retriever that ranked
-    it highest (of equals, the earlier ranking's); its ``parts`` keep each retriever's rank, score and vote. A document
-    that a ranking lacks gets nothing from it. Without ``group``, passages are fused instead of documents.
+    Only the first ``fusion.depth`` hits of each ranking are fused. A hit's passage comes from the retriever that ranked
+    it highest (of equal ranks, the earlier ranking). Its ``parts`` keep each retriever's rank, score and vote. A
+    document that a ranking lacks gets no vote from it. Without ``group``, passages are fused instead of documents.
 
-    If these are fewer than ``k``, the other hits follow with the scores -1, -2, -3 and so on: they got no votes. They
-    come rank by rank; of equal ranks, first that of the earlier ranking.
+    If these are fewer than ``k``, hits without votes follow with the scores -1, -2, -3 and so on. They are sorted by
+    rank; of equal ranks, the earlier ranking's hit comes first.
     """
     key_of: Callable[[Hit], _Key] = attrgetter("docid") if group else attrgetter("docid", "passage")
     scorer = scorer_of(fusion.kind, fusion.rrf_k)
@@ -73,7 +73,7 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
 
 
 def _hit(score: float, votes: Sequence[_Vote]) -> Hit:
-    """Return a fused hit with the passage of the ranking that ranked it highest, of equals the earlier."""
+    """Return a fused hit; its passage comes from the ranking that ranked it highest, or the earlier of equals."""
     _, highest, by = min(votes, key=itemgetter(1))
     parts = tuple([Part(ranking.retriever, at + 1, ranking.hits[at].score, vote) for vote, at, ranking in votes])
     return Hit(by.hits[highest].docid, score, by.hits[highest].passage, parts)
@@ -82,9 +82,9 @@ def _hit(score: float, votes: Sequence[_Vote]) -> Hit:
 def unfused(
     rankings: Sequence[Ranking], depth: int, seen: set[Any], key_of: Callable[[Hit], Any] = attrgetter("docid")
 ) -> Iterator[tuple[str, int, Hit]]:
-    """Yield what follows the first ``depth`` hits of rankings and is not ``seen``, each with its ranking and its rank.
+    """Yield the hits after the first ``depth`` that are not in ``seen``, each with its ranking and its rank.
 
-    A document comes once, at the first of its ranks; what ``key_of`` says of it is added to ``seen``.
+    A document appears once, at its best rank. ``seen`` receives the ``key_of`` of each hit.
     """
     for rank in range(depth, max((len(ranking.hits) for ranking in rankings), default=0)):
         for ranking in rankings:

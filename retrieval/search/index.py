@@ -1,4 +1,4 @@
-"""The index, open: every choice of a search made, and every answer put together, over what its state reads."""
+"""The open index: it resolves searches and composes answers; its state reads the files."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from .staged import StagedSearch
 
 _WORD = re.compile(r"\w")
 _SMALL = 2
-"""Letters of a word that says little."""
+"""A word of at most this many characters says little about a text."""
 _ENOUGH = 8
-"""Words of a long text half of which are enough."""
+"""A hit needs half of a text's words; a longer text counts as this many words."""
 _CLEARLY = 3
-"""Standard deviations of the cosines of made-up queries above the floor, from which on a passage is near."""
+"""A clearly near passage is this many standard deviations of random queries' cosines above the floor."""
 _NEARER = 0.15
-"""The least part of the way from the floor to the same words: few short texts are all far from made-up queries."""
+"""The least such distance, as a part of the way from the floor to 1: a few short texts are all far from noise."""
 
 
 def open_index(
@@ -55,9 +55,9 @@ def open_index(
 ) -> Index:
     """Open the index in ``folder`` for searching; use it as a context manager, or close it.
 
-    ``encoders`` gives the encoders that its manifest names; they stay open when the index is closed. ``opened`` opens
-    what it reads: its files, unless another process reads them.
-    Raises IndexStateError if the index is missing, half-built, damaged, or of another layout.
+    ``encoders`` opens the encoders that its manifest names; they stay open when the index is closed. ``opened`` opens
+    the state of the index; by default it reads the files. Raises IndexStateError if the index is missing, incomplete,
+    damaged, or of another layout.
     """
     return Index(folder, config, encoders=encoders, opened=opened)
 
@@ -65,8 +65,8 @@ def open_index(
 class Index:
     """An index directory, opened for reading.
 
-    It is safe for threads and not to be carried across a ``fork``. It keeps the snapshot that it opened, and its files,
-    until it is closed: segments published later are seen by the next one who opens.
+    It is safe for threads, but do not use it after a ``fork``. It keeps its snapshot and files until it is closed. To
+    search segments that are published later, open the index again.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class Index:
         encoders: IndexEncoders | None = None,
         opened: Opening = open_state,
     ) -> None:
-        """Open the index in ``folder``; ``encoders`` gives the encoders that its manifest names, and they stay open.
+        """Open the index in ``folder``; ``encoders`` opens the encoders that its manifest names, and they stay open.
 
-        Raises what ``opened`` raises, which opens its state.
+        Raises the errors of ``opened``, which opens its state.
         """
         config = config or Config()
         self._own_encoders = SharedEncoders(config.encoder)
-        # An alias may be pointed elsewhere while this is open: what it stands for now is what is read.
+        # An alias may change while this index is open, so resolve it once.
         place = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
         self._state = opened(place, config, encoders or self._own_encoders)
         self._config = retrievers.with_default_weights(config, self._state.manifest)
@@ -96,19 +96,20 @@ class Index:
 
     @property
     def settings(self) -> Config:
-        """The settings that hold where a search says nothing."""
+        """The default settings of a search."""
         return self._config
 
     @property
     def terms(self) -> TermCache:
-        """The analyzer, opened when it is first needed."""
+        """The analyzer, opened on first use."""
         return self._state.terms
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder that made the vectors, opened when it is first needed.
+        """The encoder of the vectors, opened on first use.
 
-        Raises IndexStateError if it is not found as it was, MachineError if it is not on this machine.
+        Raises IndexStateError if the encoder is missing or has changed. Raises MachineError if it is not installed
+        here.
         """
         return self._state.encoder_of(VECTORS)
 
@@ -118,7 +119,7 @@ class Index:
         return self._resolver.re_ranker()
 
     def resolve(self, asked: Search = DEFAULT_SEARCH) -> ResolvedSearch:
-        """Return a search with every choice made."""
+        """Return a search with every option resolved."""
         return self._resolver.resolve(asked)
 
     def search(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
@@ -134,7 +135,7 @@ class Index:
         return [hits[asked.offset :] for hits in ranked] if asked.offset else ranked
 
     def columns(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[ScoredDocids]:
-        """Return the documents of what :meth:`search` returns."""
+        """Return the documents of the hits that :meth:`search` returns, with their scores."""
         resolved = self._resolver.resolve(asked)
         if resolved.settings.search.stages or asked.offset:
             return list(map(best_documents, self.search(queries, asked)))
@@ -142,11 +143,11 @@ class Index:
         return self._resolver.retriever(resolved).columns(texts, k, asked.where, asked.limit)
 
     def count(self, query: str, asked: Search = DEFAULT_SEARCH) -> Total:
-        """Return how many hits a search has in all."""
+        """Return the total number of hits of a search."""
         return self._state.count(self._question(query, asked))
 
     def facets(self, query: str, fields: Mapping[str, int], asked: Search = DEFAULT_SEARCH) -> dict[str, FacetCounts]:
-        """Count the documents of a search by their values."""
+        """Count the documents of a search by the values of each field."""
         check_fields(fields, self.info.filter_fields)
         return self._state.facets(self._question(query, asked), fields)
 
@@ -156,38 +157,38 @@ class Index:
         return CountQuery(text, resolved, asked.where, asked.typed)
 
     def word_weights(self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
-        """Return the words of the query that the passage of each hit holds, with what BM25 counts each as."""
+        """Return, for each hit, the query's words in its passage, each with its share of the BM25 score."""
         resolved = self._resolver.resolve(asked)
         (text,) = self._resolver.texts([query], resolved)
         return word_weights(self._state, text, hits, resolved.settings.bm25)
 
     def like(self, docid: str, asked: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
-        """Return a document as a query, and the search that leaves it out."""
+        """Return a document as a query, and a search that excludes the document itself."""
         copies = bool(asked.collapse) and self.info.published.has_signatures
         query, excluded = like(self._state, docid, copies=copies)
         where = asked.where or Filter()
         return query, asked._replace(where=where._replace(excluded=tuple(sorted(excluded.union(where.excluded)))))
 
     def spellings(self, query: str, asked: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
-        """Return the misspelt words of a query, each with the word of the index that is meant."""
+        """Return the misspelt words of a query, each with its correction from the index."""
         if isinstance(query, DocumentQuery):
             return {}
         return spellings(self._state, self._resolver.resolve(asked).text(query), asked.where)
 
     def footprint(self, retriever: str) -> Footprint:
-        """Return what a retriever needs of the index; the documents are counted for every one."""
+        """Return the disk size and build time of what a retriever reads; every retriever includes the documents."""
         return footprint(self.info.published, self._resolver.views(retriever))
 
     def evidence(
         self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
     ) -> list[Evidence]:
-        """Return what a person reads of the hits of ``query``."""
+        """Return the evidence of the hits of ``query``."""
         return next(self.evidences([(query, hits)], asked, highlight=highlight))
 
     def evidences(
         self, ranked: Sequence[tuple[str, Sequence[Hit]]], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
     ) -> Iterator[list[Evidence]]:
-        """Yield what a person reads of the hits of each query; those reached after the limit have no highlights."""
+        """Yield the evidence of the hits of each query; hits reached after the limit have no highlights."""
         resolved = self._resolver.resolve(asked)
         read = [(resolved.text(query), hits) for query, hits in ranked]
         copies = partial(stages.copies_of, self._resolver.stages(resolved, asked.where))
@@ -196,21 +197,22 @@ class Index:
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
     def with_passages(self, query: str, hits: Sequence[Evidence], asked: Search = DEFAULT_SEARCH) -> list[Evidence]:
-        """Return the hits, each with all passages of its document that hold a word of ``query``, and its best one.
+        """Return the hits, each with its best passage and all other passages that contain a word of ``query``.
 
-        After the limit, which notes that passages are missing, it is the best one alone.
+        After the limit, a hit has its best passage alone, and the limit records the missing passages.
         """
         return self._reader.with_passages(self._resolver.resolve(asked).text(query), hits, asked.limit)
 
     def answer(self, question: Question) -> Answer:
-        """Answer a question whole: its hits as evidence, counts, notes, reasons, as far as it asks for them.
+        """Answer a question with the evidence, counts, notes and explanations that it requests.
 
-        Raises QueryError, naming the field where one is to blame, CutOffError if no ranking was ready in time.
+        Raises QueryError if the question is invalid, naming the field at fault. Raises CutOffError if no ranking was
+        ready in time.
         """
         return answer(self, question)
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
-        """Mark the hits that every ranking which has them found by meaning alone, below the floor of the index."""
+        """Mark the hits that vectors alone found, if every cosine is below the floor of its view."""
         for hit in hits:
             if all(map(self._vectors_alone, hit.retrievers)) and all(
                 part.score < self._floor(self._vectors_alone(name))[0] for name, part in hit.retrievers.items()
@@ -219,10 +221,10 @@ class Index:
         return hits
 
     def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:
-        """Return whether a hit seems to bear on a text, by its score in each ranking and the words that it holds.
+        """Return whether a hit seems related to a text, from its score in each ranking and the words that it contains.
 
-        It does if it is clearly nearer by its meaning than passages come to made-up words, or holds half of the words.
-        Of an index without vectors nobody can tell: each hit does.
+        It is related if its cosine is clearly above that of random queries, or if it contains half of the words. An
+        index without vectors cannot tell: every hit counts as related.
         """
         if not self.resolve().encodes:
             return True
@@ -238,7 +240,7 @@ class Index:
     def _floor(self, view: str) -> tuple[float, float]:
         """Return two cosines of a view of vectors.
 
-        Below the first a passage is no nearer than to made-up words, from the second on it is clearly nearer.
+        Below the first, a passage is no nearer than to random words. From the second on, it is clearly nearer.
         """
         if view not in self._floors:
             by_chance = self._state.noise_similarities(view)
@@ -248,7 +250,7 @@ class Index:
         return self._floors[view]
 
     def _vectors_alone(self, ranking: str) -> str:
-        """Return the view whose vectors are all that a ranking reads, else ``""``; each hit of a search asks."""
+        """Return the view of vectors if a ranking reads nothing else, else ``""``; cached, since every hit needs it."""
         view = self._vectors.get(ranking)
         if view is None:
             views = self._resolver.views(ranking)
@@ -256,38 +258,38 @@ class Index:
         return view
 
     def document(self, docid: str) -> Document:
-        """Return the document of this id."""
+        """Return the document of this docid."""
         return self._state.document(docid)
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
+        """Yield the documents that can be found, or those that pass the filter, ignoring its conditions on words."""
         if where is not None:
             refuse_texts(where)
         return self._state.documents(where)
 
     def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this id, in order."""
+        """Return the passages of the document of this docid, in order."""
         return self._state.passages(docid)
 
     def passage_vectors(self, hits: Sequence[Hit], view: str) -> Vectors:
-        """Return the vectors of the passages of hits in a view of vectors, in their order."""
+        """Return the vectors of the hits' passages in a view of vectors, in the order of the hits."""
         return self._state.passage_vectors([(hit.docid, hit.passage) for hit in hits], view)
 
     def note(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
-        """Return what a reader of the hits of ``query`` should know, else ``""``."""
+        """Return a note for readers of the hits of ``query``, ``""`` if there is none."""
         words = note(query, self._resolver.resolve(asked), self.info, self.terms, self._resolver.views)
         return "; ".join(filter(None, (words, left_out(self.undated(asked)))))
 
     def undated(self, asked: Search = DEFAULT_SEARCH) -> int:
-        """Return how many documents a search leaves out because they have no date, whatever their words."""
+        """Return how many documents a search excludes because they have no date, whatever their words."""
         return self._state.undated(asked.where) if asked.where else 0
 
     def missing_since(self, moment: float) -> Sequence[str]:
-        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
+        """Return the names of the shards that failed to answer since a moment of :func:`time.monotonic`."""
         return self._state.missing_since(moment)
 
     def shards(self) -> Sequence[ShardState]:
-        """Return the shards that other processes answer for; none if this one reads the index itself."""
+        """Return the shards that other processes serve; none if this process reads the index itself."""
         return self._state.shards()
 
     def docids(self) -> Iterator[str]:
@@ -295,7 +297,7 @@ class Index:
         return self._state.docids()
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the files and the encoders that this index opened."""
         self._resolver.close()
         self._state.close()
         self._own_encoders.close()

@@ -1,7 +1,7 @@
-"""The state of an index that a search reads: of one folder, or of shards that answer as one.
+"""The state of an index that a search reads: one folder, or shards that answer together.
 
-:class:`factseek.retrieval.search.index.Index` makes every choice and puts every answer together; what it cannot know
-without reading the index it asks here.
+:class:`factseek.retrieval.search.index.Index` resolves searches and composes answers. It uses this state for everything
+that needs the index files.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .options import ResolvedSearch
 from .retriever import Rankings, Retriever
 
 ReadNote = Callable[[Document, Span], object]
-"""Whoever wants to see each passage as it is read."""
+"""A callback that receives each passage as it is read."""
 
 
 class CountQuery(NamedTuple):
-    """What is counted: a text as its profile left it, with the choices and the filter of its search.
+    """A count request: a text after its profile, with its resolved search and its filter.
 
-    ``typed`` is the part of the filter that the query itself asks for.
+    ``typed`` is the part of the filter that comes from the query itself.
     """
 
     text: str
@@ -41,9 +41,9 @@ class CountQuery(NamedTuple):
 
 
 class IndexState(Protocol):
-    """One published state of an index, held open. Safe for threads; not to be forked.
+    """One published state of an index, held open. It is safe for threads; do not use it after a fork.
 
-    Whatever reads it raises IndexStateError if it turns out to be damaged.
+    Every method that reads it raises IndexStateError if the index is damaged.
     """
 
     @property
@@ -53,7 +53,7 @@ class IndexState(Protocol):
 
     @property
     def manifest(self) -> Manifest:
-        """What was published."""
+        """The manifest of the published state."""
         ...
 
     @property
@@ -62,27 +62,27 @@ class IndexState(Protocol):
         ...
 
     def encoder_of(self, view: str) -> Encoder:
-        """Return the encoder that made the vectors of a view.
+        """Return the encoder of the vectors of a view.
 
-        Raises IndexStateError if there are none, or it is not found as it was, MachineError if it is not on this
-        machine.
+        Raises IndexStateError if there are no vectors, or if the encoder is missing or has changed. Raises MachineError
+        if it is not installed here.
         """
         ...
 
     def noise_similarities(self, view: str) -> list[float]:
-        """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
+        """Return, for each meaningless query, the cosine of the nearest passage in a view of vectors."""
         ...
 
     def ranking(self, name: str, config: Config) -> Retriever:
-        """Return the retriever of a name with these settings."""
+        """Return the retriever of this name with these settings."""
         ...
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
-        """Return the rankings of several names, made together with these settings."""
+        """Return the rankings of these names, made together with these settings."""
         ...
 
     def count(self, question: CountQuery) -> Total:
-        """Return how many documents, or passages where these are ranked, can be found."""
+        """Return how many documents, or passages if passages are ranked, can be found."""
         ...
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
@@ -90,112 +90,112 @@ class IndexState(Protocol):
         ...
 
     def undated(self, where: Filter) -> int:
-        """Return how many documents a date bound leaves out because they have no date, whatever their words."""
+        """Return how many documents a date bound excludes because they have no date, whatever their words."""
         ...
 
     def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
-        """Return passages by document and number, all read at once; each is shown to ``note``.
+        """Return passages by document and number, read together; ``note`` receives each of them.
 
-        Raises NotFoundError if one is not there.
+        Raises NotFoundError if a passage does not exist.
         """
         ...
 
     def document(self, docid: str) -> Document:
-        """Return the document of this id.
+        """Return the document of this docid.
 
-        Raises NotFoundError if there is none.
+        Raises NotFoundError if it does not exist.
         """
         ...
 
     def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this id, in order.
+        """Return the passages of the document of this docid, in order.
 
-        Raises NotFoundError if there is none.
+        Raises NotFoundError if the document does not exist.
         """
         ...
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
+        """Yield the documents that can be found, or those that pass the filter, ignoring its conditions on words."""
         ...
 
     def docids(self) -> Iterator[str]:
-        """Yield the docid of each passage, also of those that are deleted but not yet merged away."""
+        """Yield the docid of each passage, including deleted passages that no merge has removed yet."""
         ...
 
     def field_statistics(self) -> Sequence[FieldStatistics]:
-        """Return the statistics of the fields that words are searched in."""
+        """Return the statistics of the searched text fields."""
         ...
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return in how many passages terms stand, and how often."""
+        """Return, for each term, the number of passages that contain it and the number of its occurrences."""
         ...
 
     def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
-        """Return, of passages, the terms of a text that they hold, each with what it adds to the score.
+        """Return, for each passage, the terms of a text that it contains, each with its part of the score.
 
-        Raises NotFoundError if a passage is not there.
+        Raises NotFoundError if a passage does not exist.
         """
         ...
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
-        """Return those of some words, in lower case, that are nowhere in the index, nor a form of them."""
+        """Return those of the words, in lower case, that the index contains in no form."""
         ...
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
-        """Return the words of the index that are at most so many edits away."""
+        """Return the words of the index within ``edits`` edits of a word."""
         ...
 
     def has_word(self, word: str, where: Filter | None) -> bool:
-        """Return whether a passage under a filter of documents holds a word."""
+        """Return whether a passage of a document that passes the filter contains a word."""
         ...
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
         """Return the signatures of passages, in their order.
 
-        Raises NotFoundError if one is not there.
+        Raises NotFoundError if a passage does not exist.
         """
         ...
 
     def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
-        """Return, of each signature, the documents under a filter that disagree with it in at most ``most`` orders."""
+        """Return, for each signature, the documents under a filter that differ from it in at most ``most`` orders."""
         ...
 
     def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
         """Return the vectors of passages in a view, in their order, shape (places, dimension).
 
-        Raises NotFoundError if one is not there.
+        Raises NotFoundError if a passage does not exist.
         """
         ...
 
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view.
 
-        Raises NotFoundError if there is no such document.
+        Raises NotFoundError if the document does not exist.
         """
         ...
 
     def missing_since(self, moment: float) -> Sequence[str]:
-        """Return the names of the parts that did not answer since a moment of :func:`time.monotonic`."""
+        """Return the names of the parts that failed to answer since a moment of :func:`time.monotonic`."""
         ...
 
     def shards(self) -> Sequence[ShardState]:
-        """Return the shards that other processes answer for; none if this one reads the index itself."""
+        """Return the shards that other processes serve; none if this process reads the index itself."""
         ...
 
     def close(self) -> None:
-        """Close what was opened; calling it again does nothing."""
+        """Close the files; a second call does nothing."""
         ...
 
 
 class ReplicaState(NamedTuple):
-    """A replica of a shard: the node that it is on, ``""`` if nobody knows, and whether it answered when last asked."""
+    """A replica of a shard: its node, ``""`` if unknown, and whether it answered the last request."""
 
     node: str
     state: Literal["answers", "lost", "unasked"]
 
 
 class ShardState(NamedTuple):
-    """A shard: its name, the id of the generation that is read, and its replicas."""
+    """A shard: its name, the id of the generation in use, and its replicas."""
 
     name: str
     generation: str

@@ -1,7 +1,7 @@
-"""How like each hit is to the first hits, and to the hit that is most like it, by the vectors of their passages.
+"""The similarity of each hit to the first hits, and to its nearest other hit, by the vectors of their passages.
 
-Documents that answer the same query are like each other (the cluster hypothesis: van Rijsbergen, Information Retrieval,
-1979, chapter 3).
+Documents that answer the same query are similar (the cluster hypothesis: van Rijsbergen, Information Retrieval, 1979,
+chapter 3).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from ..store.manifest import VECTORS
 
 FIRST = (3, 5, 10)
-"""How many of the first hits a hit is compared with."""
+"""The numbers of first hits to compare a hit with."""
 NAMES = (*(f"like the first {count}" for count in FIRST), "like another")
 _RANKED_BY_VECTORS = "dense"
 
 
 def views_of(rankings: Sequence[str]) -> dict[str, str]:
-    """Return the view of vectors that each ranking reads; those of words are left out."""
+    """Return the view of vectors that each ranking reads; rankings by words are left out."""
     named = ((ranking, *ranking.partition(":")) for ranking in rankings)
     return {
         ranking: f"{VECTORS}{colon}{variant}" for ranking, kind, colon, variant in named if kind == _RANKED_BY_VECTORS
@@ -28,12 +28,12 @@ def views_of(rankings: Sequence[str]) -> dict[str, str]:
 
 
 def features(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the features of hits, best first, shape (hits, NAMES): mean cosines and the highest, itself left out.
+    """Return the features of hits, best first, shape (hits, NAMES): mean cosines and the highest to other hits.
 
-    ``vectors`` are of unit length, shape (hits, dimension). A hit that is compared with none gets 0.
+    ``vectors`` have unit length, shape (hits, dimension). A hit without another hit to compare gets 0.
     """
     exact = np.ascontiguousarray(vectors, dtype=np.float64)
-    # Without BLAS, whose sums depend on the number of threads.
+    # BLAS sums depend on the number of threads, so this does not use BLAS.
     cosines = np.einsum("ij,kj->ik", exact, exact, optimize=False)
     others = ~np.eye(*cosines.shape, dtype=np.bool_)
     means = [_mean(cosines[:, :count], others[:, :count]) for count in FIRST]

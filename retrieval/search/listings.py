@@ -19,9 +19,9 @@ from ..sentences import sentences
 from .evidence import Evidence
 
 JSON = "json"
-"""The format of a search's own answer, which is no listing."""
+"""The format of a search's own answer; it is not a listing."""
 PAPER = "cord19"
-"""The kind of source whose documents are articles of journals."""
+"""The kind of source whose documents are journal articles."""
 RUN_TAG = "factseek"
 HEADER = (
     "rank",
@@ -38,7 +38,7 @@ HEADER = (
     "near_copies",
     "index",
 )
-"""The columns of the formats that are tables."""
+"""The columns of the table formats."""
 _SPACE = re.compile(r"\s+")
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
@@ -53,7 +53,7 @@ _TEX = str.maketrans(
     }
 )
 _TEX_ADDRESS = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "{}\\ "})
-"""Addresses are taken as they are: no sign in them may end the field."""
+"""Addresses are copied unchanged, except for the characters that would end the field."""
 _OF_PAPERS = frozenset({"doi", "journal", "pubmed_id", "pmcid", "authors", "source_x"})
 _SCHEMA_TYPES = {PAPER: "ScholarlyArticle", "webpages": "WebPage"}
 
@@ -73,18 +73,18 @@ class Citation(NamedTuple):
 
 
 def example_hit(hit: Evidence) -> Evidence:
-    """Return a hit of a bundled example as it is cited: no journal, no DOI and no address of its own."""
+    """Return a hit of a bundled example for citation: without a journal, a DOI or an address."""
     metadata = {name: value for name, value in hit.metadata.items() if name not in _OF_PAPERS}
     return msgspec.structs.replace(hit, source="example data of factseek", url="", kind="", metadata=metadata)
 
 
 def _as_cited(hit: Evidence) -> Evidence:
-    """Return a hit, or what it is cited as if it is a bundled example, which was written after a paper."""
+    """Return a hit as it should be cited: a bundled example imitates a paper, but is not one."""
     return example_hit(hit) if hit.metadata.get("source_x") == "Example" else hit
 
 
 def citation(hit: Evidence) -> Citation:
-    """Return the citation of a hit; a document without a title is called by the first sentence of its passage."""
+    """Return the citation of a hit; without a title, the first sentence of its passage is the title."""
     hit = _as_cited(hit)
     passage = _line(hit.passage.text)
     named = str(hit.metadata.get("authors") or "")
@@ -109,7 +109,7 @@ def _line(text: str) -> str:
 
 
 def _cells(hit: Evidence) -> list[str]:
-    """Return the cells of a hit in the order of ``HEADER``; texts are defused, numbers are what they are."""
+    """Return the cells of a hit in the order of ``HEADER``; texts are defused, numbers stay unchanged."""
     texts = (hit.title, hit.passage.text, hit.url, hit.date, hit.source, hit.topic, hit.language, hit.kind)
     copies = str(hit.copies.count) if hit.copies else ""
     return [
@@ -123,20 +123,20 @@ def _cells(hit: Evidence) -> list[str]:
 
 
 def _defused(text: str) -> str:
-    """Return a text with an apostrophe before it if a spreadsheet would take it for a formula, and without NULs."""
+    """Return a text without NULs, with an apostrophe before it if a spreadsheet would read it as a formula."""
     text = text.replace("\0", "\ufffd")
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def _csv(hits: Sequence[Evidence], _: str) -> str:
-    """Return a header and a line a hit (RFC 4180)."""
+    """Return a header and one line per hit (RFC 4180)."""
     text = io.StringIO()
     csv.writer(text).writerows([HEADER, *map(_cells, hits)])
     return text.getvalue()
 
 
 def _tsv(hits: Sequence[Evidence], _: str) -> str:
-    """Return a header and a line a hit: tabs and line breaks within a text are blanks."""
+    """Return a header and one line per hit; tabs and line breaks within a text become spaces."""
     rows = (HEADER, *map(_cells, hits))
     return "".join("\t".join(_BREAKS.sub(" ", cell) for cell in row) + "\n" for row in rows)
 
@@ -146,12 +146,12 @@ def _ndjson(hits: Sequence[Evidence], _: str) -> str:
 
 
 def _trec(hits: Sequence[Evidence], qid: str) -> str:
-    """Return a line a document: ``qid Q0 docid rank score tag``. Raises QueryError if an id cannot be a column."""
+    """Return one line per document: ``qid Q0 docid rank score tag``. Raises QueryError if an id cannot be a column."""
     return run_lines(qid, [Hit(hit.docid, hit.score) for hit in hits], RUN_TAG)
 
 
 def _ris(hits: Sequence[Evidence], _: str) -> str:
-    """Return a record a hit: papers as articles of journals, the rest as pages."""
+    """Return one record per hit: papers as journal articles, the rest as web pages."""
     records = []
     for cited in map(citation, hits):
         fields = [
@@ -171,7 +171,7 @@ def _ris(hits: Sequence[Evidence], _: str) -> str:
 
 
 def _bibtex(hits: Sequence[Evidence], _: str) -> str:
-    """Return an entry a hit, papers as ``@article``, the rest as ``@misc``; equal keys are numbered."""
+    """Return one entry per hit: papers as ``@article``, the rest as ``@misc``; equal keys get numbers."""
     numbers: dict[str, int] = {}
     entries = []
     for hit in hits:
@@ -197,9 +197,9 @@ def _bibtex(hits: Sequence[Evidence], _: str) -> str:
 
 
 def _jsonld(hits: Sequence[Evidence], _: str) -> str:
-    """Return one ``ItemList`` of schema.org, a hit an item; it may stand in the script of a page as it is.
+    """Return one ``ItemList`` of schema.org with one item per hit; it is safe inside a page's script.
 
-    A hit that reviews a claim is a ``ClaimReview``; the others may stand under ``citation`` or ``appearance`` of one.
+    A hit that reviews a claim becomes a ``ClaimReview``. Other items fit under ``citation`` or ``appearance`` of one.
     """
     items = [{"@type": "ListItem", "position": hit.rank, "item": _item(_as_cited(hit))} for hit in hits]
     listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}
@@ -230,7 +230,7 @@ def _item(hit: Evidence) -> dict[str, Any]:
 
 
 class ListingKind(NamedTuple):
-    """A format: its media type, the end of a file's name, and what writes hits, best first, of the query ``qid``."""
+    """A format: its media type, its file suffix, and a function that writes the hits of query ``qid``, best first."""
 
     media: str
     suffix: str
@@ -248,20 +248,19 @@ KINDS = MappingProxyType(
         "tsv": ListingKind("text/tab-separated-values", "tsv", _tsv),
     }
 )
-"""The formats by their names, in alphabetical order."""
+"""The formats by name, in alphabetical order."""
 
 
 def kind(format: str) -> ListingKind:
-    """Return the format of a name. Raises QueryError if there is none."""
+    """Return the format of this name. Raises QueryError if it does not exist."""
     if format not in KINDS:
         raise QueryError(f"unknown format {format[:80]!r}", remedy=f"there are json, {', '.join(KINDS)}")
     return KINDS[format]
 
 
 def list_hits(hits: Sequence[Evidence], format: str, qid: str = "1") -> str:
-    """Return the hits of a search, best first, as ``csv``, ``tsv``, ``ndjson``, ``ris``, ``bibtex`` or ``trec``.
+    """Return the hits of a search, best first, in a format of :data:`KINDS`, such as ``csv`` or ``bibtex``.
 
-    ``qid`` is what a TREC run calls the query. Raises QueryError if there is no such format, or an id cannot stand in
-    it.
+    ``qid`` is the query's id in a TREC run. Raises QueryError if the format does not exist, or if it cannot hold an id.
     """
     return kind(format).write(hits, qid)

@@ -1,4 +1,4 @@
-"""Opening the state of an index: that of its folder or, if a file there says so, what another package makes of it."""
+"""Open the state of an index: from its folder or, if a file there says so, through another package."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .index_state import IndexState
 from .snapshot import IndexEncoders, Snapshot
 
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]
-"""From the folder of an index, settings and what opens its encoders to its state."""
+"""Open the state of an index from its folder, the settings, and a function that opens its encoders."""
 FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
-"""Files that describe an index of another form, each with the module whose functions of the same names read it."""
+"""Files that describe another form of index, each with the module whose functions of the same names read it."""
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
-    """Open the state that was last published of the index in ``folder``.
+    """Open the last published state of the index in ``folder``.
 
-    Raises IndexStateError if it is missing, half-built, damaged, or of another layout.
+    Raises IndexStateError if the index is missing, incomplete, damaged, or of another layout.
     """
     form = _form(folder)
     try:
@@ -35,26 +35,26 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
     except IndexStateError:
         if _form(folder) == form:
             raise
-        return _opening(_form(folder))(folder, config, encoders)  # it changed its form while it was read
+        return _opening(_form(folder))(folder, config, encoders)  # the form changed during the read
 
 
 def published(folder: Path) -> Manifest:
     """Return the published state of the index in ``folder``, described by one manifest.
 
-    Raises IndexStateError if there is no index that this version can read.
+    Raises IndexStateError if this version can read no index there.
     """
     form = _form(folder)
     return _module(form).published(folder) if form else manifests.read(folder)
 
 
 def published_file(folder: Path) -> Path:
-    """Return the file whose replacement publishes a state of the index in ``folder``."""
+    """Return the file that is replaced to publish a state of the index in ``folder``."""
     return folder / next((name for name in FORMS if isfile(folder / name)), manifests.NAME)
 
 
 @contextmanager
 def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
-    """Hold the published segments of the index in ``folder``: its folder and manifest, or those of its parts.
+    """Hold the published segments of the index in ``folder``: yield its folder and manifest, or those of its parts.
 
     Raises IndexStateError as :func:`published` does, or if a part is missing.
     """

@@ -1,4 +1,4 @@
-"""What is asked of an open index, and what describes it: the options of a search, and the index as it was published."""
+"""The options of a search, a search with every option resolved, and the description of an open index."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 class Search(NamedTuple):
     """The options of a search; ``None`` selects the configured value.
 
-    ``stages`` reorder or thin the ranking, in their order; ``collapse="near"`` then folds near-duplicates, and
-    ``sort="date"`` puts the newest of the first hits first.
-    ``limit`` is the time that this one search has, and notes what was cut off. ``offset`` leaves out the first hits:
-    the ``k`` hits after them are those of a longer list. ``typed`` is the part of ``where`` that the query itself asks
-    for: no facet is counted without it.
+    ``stages`` reorder or thin the ranking, in this order. ``collapse="near"`` then groups near-duplicates, and
+    ``sort="date"`` sorts the first hits by date, newest first. ``limit`` is the time limit of this search; it records
+    what was cut off. ``offset`` leaves out the first hits and returns the ``k`` hits after them. ``typed`` is the part
+    of ``where`` that comes from the query itself: it applies to every facet.
     """
 
     k: int | None = None
@@ -46,16 +45,16 @@ class Search(NamedTuple):
 
 DEFAULT_SEARCH = Search()
 MOST_SOURCES = 10
-"""Of the sources of a segment, so many are named in a description."""
+"""The most sources of a segment that a description names."""
 
 
 class ResolvedSearch(NamedTuple):
-    """A search as one index understands it: every choice that was left open is made.
+    """A search as one index understands it: every open option is resolved.
 
-    ``retriever`` is the one that answers, ``rankings`` what its hits come from (those that are fused, or the one),
-    ``views`` what it reads of the index. ``settings`` are the index's, with what the search varies. ``approximate``
-    says that an approximate index of vectors is asked: a few of the nearest passages may be missing, other segments or
-    shards may miss others, and each score is exact all the same.
+    ``retriever`` answers it. ``rankings`` are the rankings of its hits (those to fuse, or one). ``views`` are the views
+    that it reads. ``settings`` are the index's, changed by the search. ``approximate`` says that the search uses an
+    approximate vector index. It may miss a few of the nearest passages, and other segments or shards may miss others.
+    Scores are always exact.
     """
 
     retriever: str
@@ -66,25 +65,25 @@ class ResolvedSearch(NamedTuple):
 
     @property
     def fuses(self) -> bool:
-        """Whether hits come from several rankings, or from another than the retriever."""
+        """Whether hits come from several rankings, or from a ranking other than the retriever's."""
         return self.rankings != (self.retriever,)
 
     @property
     def encodes(self) -> bool:
-        """Whether queries are encoded."""
+        """Whether the search encodes queries."""
         return reads_vectors(self.views)
 
     def text(self, query: str) -> str:
-        """Return what is searched for: ``query`` as the profile leaves it, the words of a document as they are."""
+        """Return the text to search for: ``query`` after the profile, or the words of a document unchanged."""
         return str(query) if isinstance(query, DocumentQuery) else PROFILES[self.settings.search.profile](query)
 
     def has_words(self, query: str) -> bool:
-        """Return whether a query holds anything to search for; a search refuses one that does not."""
+        """Return whether a query contains anything to search for; a search refuses an empty one."""
         return has_words(self.text(query))
 
 
 def reads_vectors(views: Iterable[str]) -> bool:
-    """Return whether one of these views holds vectors: whoever reads it encodes queries."""
+    """Return whether one of these views holds vectors; a retriever that reads one encodes queries."""
     return any(view.startswith(VECTORS) for view in views)
 
 
@@ -97,7 +96,7 @@ class IndexInfo:
     retrievers: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Describe the index in a line for each thing, as ``factseek info`` does, with its retrievers."""
+        """Describe the index, one line per property, as ``factseek info`` does, with its retrievers."""
         lines = [*description(self.place, self.published), ("retrievers", ", ".join(self.retrievers))]
         return "\n".join(f"{name:15} {value}" for name, value in (*lines, *segments(self.published)))
 
@@ -108,7 +107,7 @@ class IndexInfo:
 
     @property
     def id(self) -> str:
-        """The id of the manifest that it answers from."""
+        """The id of its manifest."""
         return self.published.id
 
     @property
@@ -128,22 +127,22 @@ class IndexInfo:
 
     @property
     def encoder(self) -> EncoderInfo | None:
-        """The encoder of its vectors, None if it has none."""
+        """The encoder of its vectors, None if it has no vectors."""
         return self.published.encoder
 
     @property
     def filter_fields(self) -> tuple[str, ...]:
-        """The fields of the documents' metadata that can be filtered and counted."""
+        """The metadata fields that can be filtered and counted."""
         return self.published.filter_fields
 
     @property
     def encoders(self) -> dict[str, EncoderInfo]:
-        """The encoders of its vectors, by the name of their view."""
+        """The encoders of its vectors, by view."""
         return self.published.encoders
 
     @property
     def weighs_titles(self) -> bool:
-        """Whether a match in the title may weigh other than one in the text."""
+        """Whether the weight of a title match may differ from that of a text match."""
         return self.published.fields == "title_text"
 
     @property
@@ -153,7 +152,7 @@ class IndexInfo:
 
 
 def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
-    """Return what is said of an index as a whole: names and values."""
+    """Return the description of an index as a whole: names and values."""
     encoder = manifest.encoder
     bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
     vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
@@ -168,7 +167,7 @@ def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
 
 
 def segments(manifest: Manifest) -> list[tuple[str, str]]:
-    """Return what is said of each segment of an index: its name and what it holds."""
+    """Return the description of each segment of an index: its name and its contents."""
     return [(f"segment {segment.name}", _described(segment)) for segment in manifest.segments]
 
 
@@ -181,16 +180,16 @@ def _described(segment: SegmentInfo) -> str:
 
 
 class Footprint(NamedTuple):
-    """The size of what a retriever reads: bytes on disk, documents included, and the seconds of building it."""
+    """The size of what a retriever reads: bytes on disk, documents included, and the seconds to build it."""
 
     bytes: int
     seconds: float
 
 
 def check_whole(index: Index, since: float) -> None:
-    """Raise PartMissingError if a shard did not answer since a moment of :func:`time.monotonic`.
+    """Raise PartMissingError if a shard failed to answer since a moment of :func:`time.monotonic`.
 
-    It is for answers that have no place for a coverage.
+    Use it for answers that cannot report their coverage.
     """
     missing = index.missing_since(since)
     if missing:

@@ -1,7 +1,7 @@
-"""The one total order of hits, and the cut after ``k`` that respects it.
+"""The total order of hits, and the cut after ``k`` hits that respects it.
 
-Score as float32 descending, then docid descending by code point: trec_eval's own order. Passages of one document with
-equal scores follow their number. The order holds everywhere: after retrieval, fusion, re-ranking and merging.
+Hits are sorted by float32 score descending, then by docid descending by code point, as trec_eval sorts them. Passages
+of one document with equal scores are sorted by number. Retrieval, fusion, re-ranking and merging all use this order.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Rows(NamedTuple):
 
 
 Fetch = Callable[[int], tuple[list[float], list[int]]]
-"""Fetch scores and rows of the best ``n`` passages, score descending; fewer than ``n`` means that there are no more."""
+"""Fetch scores and rows of the best ``n`` passages, score descending; fewer than ``n`` if there are no more."""
 
 
 def float32(values: Iterable[float]) -> list[float]:
-    """Return scores rounded to the value of the nearest float32."""
+    """Return the scores rounded to the nearest float32."""
     rounded: list[float] = np.asarray(list(values), dtype=np.float32).astype(np.float64).tolist()
     return rounded
 
 
 def ordered(hits: Iterable[Hit]) -> list[Hit]:
-    """Return hits in the total order."""
+    """Return the hits in the total order."""
     by_number = sorted(hits, key=attrgetter("passage"))
     by_docid = sorted(by_number, key=attrgetter("docid"), reverse=True)
     return sorted(by_docid, key=attrgetter("score"), reverse=True)
@@ -45,8 +45,8 @@ def ordered(hits: Iterable[Hit]) -> list[Hit]:
 def scores_below(floor: float, count: int) -> list[float]:
     """Return ``count`` float32 scores, each lower than the one before, and the first lower than ``floor``.
 
-    They are ``floor`` minus 1, 2, 3 and so on where float32 tells these apart, and say nothing but a place: so that a
-    ranking that goes on after a better founded one stays in the total order. More of them begin with the same ones.
+    They are ``floor`` minus 1, 2, 3 and so on, if float32 can tell these apart. They only keep later hits of a ranking
+    in the total order. A larger ``count`` returns the same first scores.
     """
     descending = (floor - np.arange(count + 1)).astype(np.float32)
     if np.all(descending[1:] < descending[:-1]):
@@ -60,10 +60,10 @@ def scores_below(floor: float, count: int) -> list[float]:
 
 
 def top_k(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
-    """Return the ``k`` first hits of the total order, whatever order ``fetch`` gives equal scores in.
+    """Return the first ``k`` hits of the total order; ``fetch`` may return equal scores in any order.
 
-    Fetches a few more than ``k``, and doubles while the last score fetched could still tie with the k-th. With
-    ``group``, a document is represented by its best passage.
+    It fetches a few more than ``k``, and twice as many while the last score could tie with the k-th. With ``group``,
+    the best passage of a document represents it.
     """
     grouped = group and rows.split
     n = first_fetch(k, rows, group=group)
@@ -87,8 +87,8 @@ def hits_of(scores: Sequence[float], row_numbers: Sequence[int], rows: Rows) -> 
 
 
 def first_fetch(k: int, rows: Rows, *, group: bool) -> int:
-    """Return how many passages :func:`best` fetches first."""
-    # A few more than asked settle nearly every tie at the cut, and cost less than asking again.
+    """Return the number of passages that :func:`top_k` fetches first."""
+    # A few extra passages settle nearly every tie at the cut, and cost less than a second fetch.
     return (3 * k if group and rows.split else k) + k // 32 + 1
 
 
@@ -104,7 +104,7 @@ def _settled(scores: list[float], row_numbers: list[int], k: int, docids: Sequen
 
 
 def order_ties(scores: list[float], row_numbers: list[int], rows: Rows) -> None:
-    """Bring rows of equal score, which stand together, into the total order, in place."""
+    """Sort rows of equal score, which are adjacent, into the total order, in place."""
     docids, end = rows.docids, 0
     for start in compress(count(), map(eq, scores, islice(scores, 1, None))):
         if start < end:
@@ -113,7 +113,7 @@ def order_ties(scores: list[float], row_numbers: list[int], rows: Rows) -> None:
         while end < len(scores) and scores[end] == scores[start]:
             end += 1
         if end - start == 2 and docids[row_numbers[start]] > docids[row_numbers[start + 1]]:
-            continue  # most ties are of two, and half of them stand in order
+            continue  # most ties are pairs, and half of these are already in order
         tied = row_numbers[start:end]
         if rows.split:
             tied.sort(key=rows.numbers.__getitem__)

@@ -1,4 +1,4 @@
-"""Answers beside the hits: a document as a query, notes, spellings, the weights of words, the size of a retriever."""
+"""Additions to the hits: a document as a query, notes, spelling corrections, word weights, a retriever's size."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from .index_state import IndexState
 from .options import Footprint, IndexInfo, ResolvedSearch
 
 QUERY_WORDS = 25
-"""Words that a document is searched for by: what Lucene and those who build on it take."""
+"""The number of words of a document query; Lucene uses the same number."""
 READ_CHARS = 100_000
-"""Characters of a document that its words are chosen from."""
+"""The number of characters of a document that its query words come from."""
 READ_TERMS = 5_000
-"""Terms of them that are looked at: Lucene's number."""
+"""The number of terms in these characters to examine; Lucene uses the same number."""
 
 
 def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery, set[str]]:
-    """Return a document as a query, and the documents to leave out: itself, with ``copies`` its near-duplicates too.
+    """Return a document as a query, and the documents to exclude: itself and, with ``copies``, its near-duplicates.
 
-    Raises NotFoundError if there is no such document.
+    Raises NotFoundError if the document does not exist.
     """
     document = state.document(docid)
     text = flat_text(document.title, document.text)[:READ_CHARS]
@@ -44,15 +44,15 @@ def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery,
 
 
 def near_copies(state: IndexState, docid: str) -> set[str]:
-    """Return the documents with a passage that is a near-duplicate of one of a document's, that one among them."""
+    """Return every document with a near-duplicate of a passage of this document, including the document itself."""
     signatures = state.signatures([(docid, passage.number) for passage in state.passages(docid)])
     return set().union(*state.near_copies(signatures, most_disagreements(NEAR), None))
 
 
 def interesting_terms(state: IndexState, text: str) -> list[str]:
-    """Return the heaviest terms of a text that two passages or more have, the heaviest first.
+    """Return the heaviest terms of a text that at least two passages contain, heaviest first.
 
-    Equally heavy terms stand in alphabetical order; a term of one passage alone finds nothing else.
+    Equally heavy terms are in alphabetical order. A term of a single passage cannot find another passage.
     """
     field = state.field_statistics()[0]
     often = Counter(state.terms.tokens(text)[:READ_TERMS])
@@ -66,10 +66,10 @@ def interesting_terms(state: IndexState, text: str) -> list[str]:
 
 
 def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
-    """Return for each term a word of the text that the analyzer makes it of, or the term if it stands for itself.
+    """Return, for each term, a word of the text that has only this term, or the term itself if it is its own term.
 
-    In a script without blanks a word of the text may be a whole sentence, of many terms; there terms stand for
-    themselves.
+    In a script without spaces, a word of the text may be a whole sentence with many terms. There, a term is its own
+    word.
     """
     of_term: dict[str, str] = {}
     for word, made in sorted(vocabulary.matcher(frozenset(terms))(text).items()):
@@ -84,9 +84,9 @@ def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
 def note(
     query: str, resolved: ResolvedSearch, info: IndexInfo, terms: TermCache, views: Callable[[str], Sequence[str]]
 ) -> str:
-    """Return the note on a query, else ``""``; ``views`` names those that a retriever of the index reads.
+    """Return the note on a query, else ``""``; ``views`` returns the views that a retriever reads.
 
-    In stop words nothing can be looked for word by word, and an encoder does not know every language.
+    A note appears if the query has stop words only, or if the encoder does not know its language.
     """
     if set(resolved.views) == {LUCENE}:
         if any(terms(word) for chunk in query.split() for word in words_of(chunk)):
@@ -107,7 +107,7 @@ def _unknowing(encoder: EncoderInfo, known: Sequence[str], language: str) -> str
 
 
 def _advice(view: str, info: IndexInfo, views: Callable[[str], Sequence[str]]) -> str:
-    """Return what to do where the encoder of a view does not know the language of a query."""
+    """Return advice for a query in a language that the encoder of a view does not know."""
     doubtful = sorted(name for name in info.retrievers if view in views(name))
     others = sorted(set(info.retrievers).difference(doubtful))
     trusted = f"trust {listed(others)} more than {listed(doubtful, 'or')}, or " if others else ""
@@ -115,7 +115,7 @@ def _advice(view: str, info: IndexInfo, views: Callable[[str], Sequence[str]]) -
 
 
 def left_out(undated: int) -> str:
-    """Return the note on documents that a date bound leaves out because they have no date, else ``""``."""
+    """Return the note on documents that a date bound excludes because they have no date, else ``""``."""
     if not undated:
         return ""
     documents = "1 document has no date and is" if undated == 1 else f"{undated:,} documents have no date and are"
@@ -123,13 +123,13 @@ def left_out(undated: int) -> str:
 
 
 _MOST = 8
-"""Misspelt words of a query that are looked into: a text of more is not of this index's language."""
+"""The most misspelt words of a query to correct: a text with more is in another language than the index."""
 
 
 def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str, str]:
-    """Return the misspelt words of a text, each with the word that is meant, where a passage under the filter has that.
+    """Return the misspelt words of a text, each with its correction, if a passage under the filter contains that.
 
-    So the text matches more with it. An index without the view ``words`` knows no words.
+    So the corrected text matches more passages. An index without the view ``words`` corrects nothing.
     """
     if WORDS not in state.manifest.views:
         return {}
@@ -147,14 +147,14 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
         for word in unknown
     }
     meant = {word: spelling for word, spelling in near.items() if spelling and state.has_word(spelling, where)}
-    # To tell the language takes long, and of a few unknown words nothing is mostly to be suggested anyway.
+    # Language detection is slow, and most queries with a few unknown words have no corrections.
     return {} if meant and is_foreign() else meant
 
 
 def word_weights(state: IndexState, text: str, hits: Sequence[Hit], settings: BM25Settings) -> list[dict[str, float]]:
-    """Return of each hit the words of ``text`` that its passage holds, each with its weight.
+    """Return, for each hit, the words of ``text`` in its passage, each with its weight.
 
-    Of several words with the same term the first stands for all; a term of no word stands for itself.
+    If several words share a term, the first represents them. A term without a word represents itself.
     """
     weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
     places = [(hit.docid, hit.passage) for hit in hits]
@@ -174,7 +174,7 @@ def _by_word(terms: dict[str, float], words: dict[str, str]) -> dict[str, float]
 
 
 def footprint(manifest: Manifest, names: Sequence[str]) -> Footprint:
-    """Return the bytes and the seconds of the documents and of the views of these names."""
+    """Return the disk size and build time of the documents and of the named views."""
     read = [view(name, manifest) for name in names]
     files = [(name, file.bytes) for segment in manifest.segments for name, file in segment.files.items()]
     seconds = sum(segment.text_seconds for segment in manifest.segments)

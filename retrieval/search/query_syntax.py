@@ -1,8 +1,8 @@
-"""The query language: what a person types who wants more than words.
+"""The query language, for queries with conditions.
 
 ``"exact words"``, ``-word``, ``-"words"``, ``title:word``, ``source:name``, ``topic:name``, ``before:date`` and
-``after:date``; a backslash takes the meaning from a quote, a minus or a colon. What cannot be a condition is text: a
-field without a value, a negative number, ``before:`` with a word. It is read only where a request says so: in a plain
+``after:date``; a backslash makes a quote, a minus or a colon plain text. What cannot be a condition is text: a field
+without a value, a negative number, ``before:`` with a word. Only a request with ``syntax: query`` uses it: in a plain
 query, a tweet's for example, quotes and colons are text.
 """
 
@@ -27,28 +27,29 @@ _HIDDEN = {'"': "\ue010", "-": "\ue011", ":": "\ue012", "\\": "\ue013"}
 _SHOWN = str.maketrans({hidden: mark for mark, hidden in _HIDDEN.items()})
 _ESCAPES = str.maketrans({hidden: f"\\{mark}" for mark, hidden in _HIDDEN.items()})
 _LOOSE = re.compile(r"(?<!\S)-|:")
-"""A mark in a phrase that would mean something without its quotes."""
+"""A mark in a phrase that would have a meaning without the quotes."""
 _QUOTES = dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\u300c\u300d\u300e\u300f", '"')
 _MARKS = str.maketrans({**_QUOTES, "\uff0d": "-", "\uff1a": ":"})
 _MINUS, _FIELD = r"[-\u2212\u2013]?", "|".join(_FIELDS)
 _AFTER = ",;.!?)]}…،؛؟、。，；！？）］｝"
-"""What a sentence puts behind a word."""
+"""The punctuation that may follow a word."""
 _APART = "،؛؟、。，；！？"
-"""What ends a word without a blank."""
+"""The punctuation that ends a word without a space."""
 _PART = re.compile(
     rf'(?:(?<!\S)|(?<=[(\[{{¿¡（［｛])|(?<=[,;|/{_APART}])(?={_MINUS}(?:(?:{_FIELD}):)?"))({_MINUS})(?:({_FIELD}):)?'
     rf'(?:"([^"]*)"|([^\s"(\[{{¿¡（［｛{_APART}][^\s"{_APART}]*)(?=[\s{_APART}]|\Z))',
     re.IGNORECASE,
 )
-"""A part of a query: a minus or a longer dash, a field, and words in quotes or one word.
+"""A part of a query: a minus or a longer dash, a field, and quoted words or one word.
 
-Quotes end it, whatever follows. An opening bracket may stand before it, and a comma or a slash before quotes."""
+A closing quote always ends it. It may follow an opening bracket; a quoted part may also follow a comma or a slash.
+"""
 
 
 class ParsedQuery(NamedTuple):
-    """A query as it was understood: the text that is ranked by, and what else a passage must have.
+    """A parsed query: the text to rank by, and the other conditions on a passage.
 
-    ``search`` is the search with that in its filter; ``before`` and ``after`` are the dates as they were typed.
+    ``search`` is the search with these conditions in its filter. ``before`` and ``after`` are the dates as typed.
     """
 
     text: str
@@ -62,17 +63,17 @@ class ParsedQuery(NamedTuple):
     search: Search
 
     def as_json(self) -> dict[str, str | tuple[str, ...]]:
-        """Return what was understood, for a client to see."""
+        """Return the parsed query for a client."""
         return {name: value for name, value in self._asdict().items() if name != "search"}
 
 
 def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = False) -> ParsedQuery:
-    """Read a query in the query language, to be searched for as ``parsed.text`` with ``parsed.search``.
+    """Parse a query in the query language; search for ``parsed.text`` with ``parsed.search``.
 
-    With ``undated``, or where the filter of ``search`` says so, ``before:`` and ``after:`` keep what has no date.
+    If ``undated`` or the filter of ``search`` says so, ``before:`` and ``after:`` keep undated documents.
 
-    Raises QueryError if something other than words is to be left out, a date is none or given twice, or the filter of
-    ``search`` and that of the query admit nothing together.
+    Raises QueryError if the query excludes something other than words, if a date is invalid or appears twice, or if the
+    filters of ``search`` and the query together admit nothing.
     """
     parts: dict[str, list[str]] = {name: [] for name in ("phrases", "without", *_FIELDS)}
     hidden, texts, end = _hidden(query), list[str](), 0
@@ -89,7 +90,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
         texts += [before, value] if kind == "phrases" else [before.rstrip("([{¿¡（［｛")]
         end = match.end()
         while kind != "phrases" and hidden[end : end + 1] in tuple(_AFTER):
-            end += 1  # it belonged to what is no longer there
+            end += 1  # this punctuation belonged to the condition
     texts.append(hidden[end:])
     for name in ("before", "after"):
         if len(parts[name]) > 1:
@@ -113,7 +114,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
 
 
 class QueryPart(NamedTuple):
-    """A condition that a query sets, and the ``rest``: the query without it, in which the words of a phrase are left.
+    """A condition of a query, and the ``rest``: the query without it, but with the words of a phrase.
 
     ``kind`` is a field, ``phrases`` or ``without``.
     """
@@ -124,9 +125,9 @@ class QueryPart(NamedTuple):
 
 
 def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
-    """Return the conditions that a query sets, in their order, whether or not they make sense together.
+    """Return the conditions of a query, in their order, even if they contradict each other.
 
-    They are the first ``most``, or all: each holds the rest of the query.
+    Return the first ``most``, or all. Each holds the rest of the query.
     """
     hidden = " ".join(_hidden(query).split())
     matches = list(_PART.finditer(hidden))
@@ -141,7 +142,7 @@ def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
 def _rest(query: str, match: re.Match[str], words: str, marked: Collection[int]) -> str:
     """Return a query, whose escaped marks are hidden, with ``words`` in place of one of its conditions.
 
-    What was glued to that is text, and stays so; ``marked`` are the places that were read as parts.
+    Characters attached to the condition remain text; ``marked`` are the positions of all parts.
     """
     first, last = query.rfind(" ", 0, match.start()) + 1, query.find(" ", match.end())
     glued = set(range(first, len(query) if last < 0 else last)).difference(marked)
@@ -151,7 +152,7 @@ def _rest(query: str, match: re.Match[str], words: str, marked: Collection[int])
 
 
 def _condition(match: re.Match[str]) -> tuple[str, str] | None:
-    """Return the kind and the value of a condition that was matched; None if it is text."""
+    """Return the kind and the value of a matched condition; None if it is text."""
     minus, field, quoted, bare = match.groups()
     value = " ".join((quoted if quoted is not None else bare).translate(_SHOWN).split())
     if not any(map(str.isalnum, value)):
@@ -167,12 +168,12 @@ def _condition(match: re.Match[str]) -> tuple[str, str] | None:
 
 
 def _hidden(query: str) -> str:
-    """Return a query in which other signs stand for the escaped marks."""
+    """Return a query with private characters in place of the escaped marks."""
     return _ESCAPED.sub(lambda escaped: _HIDDEN[escaped[1]], query.translate(_MARKS))
 
 
 def _where(parts: dict[str, list[str]]) -> Filter:
-    """Return the filter that the parts of a query ask for; the days of ``before`` and ``after`` are not admitted."""
+    """Return the filter of a query's parts; it excludes the days of ``before`` and ``after`` themselves."""
     before, after = "".join(parts["before"]), "".join(parts["after"])
     as_of = since = ""
     if before:

@@ -1,4 +1,4 @@
-"""The resolver of searches: what a request leaves open is taken from the configuration and from the index."""
+"""The resolver of searches: it takes missing options from the configuration and the index."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ from .options import ResolvedSearch, Search, reads_vectors
 from .retriever import ReRanker, Retriever
 
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
-"""Options of a :class:`Search` that stand in ``config.search`` under the same name."""
+"""The options of a :class:`Search` with the same name in ``config.search``."""
 _CHOICES = (*_SHARED, "collapse", "sort", "bm25")
-"""Options of a :class:`Search` that its choices depend on; its filter and its limit choose nothing."""
+"""The options of a :class:`Search` that decide how it is resolved; its filter and its limit do not."""
 
 REMEMBERED = 64
-"""Searches whose choices are remembered: nearly all that one index is asked differ in query and filter alone."""
+"""The number of resolved searches in memory: nearly all searches of an index differ in query and filter alone."""
 
 
 class Resolver:
-    """Makes, for one state of an index, the choices that a search leaves open."""
+    """Resolves the open options of searches, for one state of an index."""
 
     def __init__(self, state: IndexState, config: Config) -> None:
         self._state = state
         self._config = config
-        # Of the state, not of this object: a circle would keep what a closed index held until it is collected.
+        # It refers to the state, not to this object: a cycle would keep a closed index in memory until garbage
+        # collection.
         self._resolved = lru_cache(maxsize=REMEMBERED)(partial(_resolved, state.manifest, state.folder, config))
         self._retrievers: dict[int, tuple[ResolvedSearch, Retriever]] = {}
         self._context = StageContext(config, state.manifest, lambda: state.terms)
 
     def resolve(self, asked: Search) -> ResolvedSearch:
-        """Return a search with every choice made.
+        """Return a search with every option resolved.
 
-        Raises QueryError if there is no such profile or retriever, or the index lacks what the retriever or the filter
-        needs; TypeError if its stages, or a field of its filter, are one text.
+        Raises QueryError if the profile or the retriever does not exist, or if the index lacks what the retriever or
+        the filter needs. Raises TypeError if its stages, or a field of its filter, are a single string.
         """
         if asked.where is not None:
             refuse_texts(asked.where)
@@ -58,9 +59,9 @@ class Resolver:
         return self._resolved(*shared, asked.collapse, asked.sort, asked.bm25)
 
     def depth(self, asked: Search, resolved: ResolvedSearch) -> int:
-        """Return how many hits are to be found: those that are asked for, and those that are left out before them.
+        """Return the number of hits to find: ``k`` plus the offset.
 
-        Raises QueryError if that is out of range.
+        Raises QueryError if it is out of range.
         """
         settings = resolved.settings.search
         if not 1 <= settings.k <= settings.max_k:
@@ -71,15 +72,16 @@ class Resolver:
         return asked.offset + settings.k
 
     def texts(self, queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:
-        """Return what is searched for.
+        """Return the texts to search for.
 
-        Raises QueryError if a query is too long or holds no words, TypeError if they are one text.
+        Raises QueryError if a query is too long or contains no words. Raises TypeError if ``queries`` is a single
+        string.
         """
         refuse_text("queries", queries)
         return [_worded(query, resolved) for query in queries]
 
     def retriever(self, resolved: ResolvedSearch) -> Retriever:
-        """Return the retriever of a search, opened if that is not remembered."""
+        """Return the retriever of a search; open it if it is not in memory."""
         known = self._retrievers.get(id(resolved))
         if known is None or known[0] is not resolved:
             while len(self._retrievers) >= REMEMBERED:
@@ -93,7 +95,7 @@ class Resolver:
     def stages(self, resolved: ResolvedSearch, where: Filter | None) -> list[Named]:
         """Open the stages of a search under a filter.
 
-        Raises QueryError if there is none of a name, one is named twice, or it cannot be opened.
+        Raises QueryError if a stage does not exist, appears twice, or cannot be opened.
         """
         if not resolved.settings.search.stages:
             return []
@@ -102,12 +104,12 @@ class Resolver:
     def re_ranker(self) -> ReRanker:
         """Return the model of the stage ``rerank``.
 
-        Raises QueryError if none is configured, MachineError if it is not on this machine.
+        Raises QueryError if no model is configured. Raises MachineError if it is not installed here.
         """
         return self._context.re_ranker()
 
     def close(self) -> None:
-        """Let go of what was opened."""
+        """Release the retrievers and the stages."""
         self._retrievers.clear()
         self._context.close()
 
@@ -130,7 +132,7 @@ class Resolver:
 
 
 def _resolved(manifest: Manifest, folder: Path, configured: Config, *chosen: Any) -> ResolvedSearch:
-    """Return a search with every choice made; ``chosen`` are the values of :data:`_CHOICES`."""
+    """Return a search with every option resolved; ``chosen`` are the values of :data:`_CHOICES`."""
     asked = Search(**dict(zip(_CHOICES, chosen, strict=True)))
     config = retrievers.with_default_weights(_effective(configured, asked), manifest)
     profile = config.search.profile
@@ -152,7 +154,7 @@ def _check_words(where: Filter, manifest: Manifest) -> None:
 
 
 def _effective(config: Config, asked: Search) -> Config:
-    """Return the settings of a search: the configuration's, with what the search varies."""
+    """Return the configuration changed by the options of the search."""
     varied = {name: getattr(asked, name) for name in _SHARED if getattr(asked, name) is not None}
     last = [f"{name}={value}" for name, value in (("collapse", asked.collapse), ("sort", asked.sort)) if value]
     if last:
@@ -163,9 +165,9 @@ def _effective(config: Config, asked: Search) -> Config:
 
 
 def _worded(query: str, resolved: ResolvedSearch) -> str:
-    """Return what is searched for, if anything can be."""
+    """Return the text to search for; raise QueryError if it is too long or has no words."""
     if isinstance(query, DocumentQuery):
-        return query  # its words were chosen, and it may be found by its vectors alone
+        return query  # its words are already chosen, and vectors alone may find it
     longest = resolved.settings.search.max_query_chars
     if len(query) > longest:
         raise QueryError(

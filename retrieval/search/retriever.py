@@ -1,4 +1,4 @@
-"""The interfaces of what ranks the passages of an index: one ranking, or several that are made together."""
+"""The interfaces for ranking the passages of an index: one ranking, or several made together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..domain import Filter, Hit, ScoredDocids
 from ..records.runs import best_documents
 
 Ranked = dict[str, list[list[Hit]]]
-"""The hits of each query by the name of the ranking."""
+"""The hits of each query, by the name of the ranking."""
 
 
 class Retriever(Protocol):
@@ -20,7 +20,7 @@ class Retriever(Protocol):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query, in the total order of :mod:`factseek.retrieval.search.order`.
+        """Return at most ``k`` hits per query, in the total order of :mod:`factseek.retrieval.search.order`.
 
         Raises CutOffError if nothing is ready within the limit.
         """
@@ -29,38 +29,38 @@ class Retriever(Protocol):
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[ScoredDocids]:
-        """Return the documents of what :meth:`search` returns; override it where they can be had without hits."""
+        """Return the documents of the hits of :meth:`search`; override it if they are available without hits."""
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
     def matching(self, query: str) -> Mask | None:
-        """Return the passages, of all rows, that can be found for a query without a filter; None: all of them.
+        """Return a mask of all rows: the passages that a query can find without a filter; None means all.
 
-        Override it where not every passage is ranked.
+        Override it if the retriever does not rank every passage.
         """
         return None
 
 
 class Rankings(Protocol):
-    """Several rankings by their names, wherever these are made."""
+    """Several rankings by name, made in this process or elsewhere."""
 
     names: Sequence[str]
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> Ranked:
-        """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
+        """Return at most ``k`` hits per query for each ranking, in the total order, without rankings that were cut off.
 
-        Raises CutOffError if none is ready within the limit.
+        Raises CutOffError if no ranking is ready within the limit.
         """
         ...
 
     def matching(self, query: str) -> Mask | None:
-        """Return the passages that any of the rankings can find; None: all of them."""
+        """Return the passages that at least one of the rankings can find; None means all."""
         ...
 
 
 class ReRanker(Protocol):
-    """Scores pairs of a query and a passage; the score of a pair depends on the pair alone. It is safe for threads."""
+    """Scores pairs of a query and a passage; a score depends on its pair alone. It is safe for threads."""
 
     @property
     def name(self) -> str:
@@ -76,5 +76,5 @@ class ReRanker(Protocol):
         ...
 
     def count_tokens(self, query: str, passage: str) -> int:
-        """Return how many tokens of the pair the model reads, its own marks included."""
+        """Return the number of tokens of the pair that the model reads, including special tokens."""
         ...

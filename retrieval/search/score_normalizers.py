@@ -1,7 +1,7 @@
-"""The kinds of fusion: what a hit of a ranking is worth, by its rank or by its score.
+"""The kinds of fusion: the value of a hit, by its rank or by its score.
 
-Reciprocal rank fusion is Cormack, Clarke and Büttcher's (SIGIR 2009); the normalised sums follow Fox and Shaw's
-CombSUM (TREC-2).
+Reciprocal rank fusion is Cormack, Clarke and Büttcher's (SIGIR 2009). The normalised sums follow Fox and Shaw's CombSUM
+(TREC-2).
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 Scorer = Callable[[Sequence[float]], list[float]]
-"""From the scores of a ranking, best first, to what each hit is worth."""
+"""Return the value of each hit from the scores of a ranking, best first."""
 
 
 class FusionRule(NamedTuple):
-    """A kind of fusion: how ``rrf_k`` makes its scorer, and whether the scorer depends on ``rrf_k`` at all."""
+    """A kind of fusion: a function from ``rrf_k`` to its scorer, and whether the scorer depends on ``rrf_k``."""
 
     scorer: Callable[[int], Scorer]
     by_rank: bool
 
 
 def scorer_of(kind: str, rrf_k: int) -> Scorer:
-    """Return what turns a ranking's scores, best first, into what each hit is worth."""
+    """Return the function from a ranking's scores, best first, to the values of its hits."""
     return RULES[kind].scorer(rrf_k)
 
 
@@ -31,7 +31,7 @@ def _reciprocal(rrf_k: int) -> Scorer:
 
 
 def _minmax(scores: Sequence[float]) -> list[float]:
-    """Stretch scores to 0..1 within the ranking; equal scores are all worth 1."""
+    """Scale scores to 0..1 within the ranking; equal scores all become 1."""
     if not scores:
         return []
     low, high = min(scores), max(scores)
@@ -39,9 +39,10 @@ def _minmax(scores: Sequence[float]) -> list[float]:
 
 
 def _zscore(scores: Sequence[float]) -> list[float]:
-    """Count each score in standard deviations above the ranking's mean, shifted so that the last is worth 0.
+    """Return each score in standard deviations above the ranking's mean, shifted so that the lowest is 0.
 
-    Without the shift a document that a ranking ranks below its mean would be worth less than one that it lacks.
+    Without the shift, a document below the mean of a ranking would be worth less than a document that the ranking
+    lacks.
     """
     if not scores:
         return []
@@ -51,9 +52,9 @@ def _zscore(scores: Sequence[float]) -> list[float]:
 
 
 def mixed(before: Sequence[float], after: Sequence[float], weight: float) -> list[float]:
-    """Return scores of which ``after`` makes the share ``weight`` and ``before`` the rest, each stretched to 0..1.
+    """Return the weighted sum of two lists of scores, each scaled to 0..1; ``weight`` is the share of ``after``.
 
-    With a weight of 1 they are ``after`` as it is.
+    With a weight of 1, return ``after`` unchanged.
     """
     if weight >= 1:
         return list(after)
@@ -69,11 +70,11 @@ RULES = {
 """The kinds of fusion by name."""
 
 AUTO = "auto"
-"""The kind that depends on the language of the query: ``minmax`` in that of the index, ``zscore`` in another."""
+"""The kind that depends on the query's language: ``minmax`` in the language of the index, ``zscore`` in another."""
 FUSION_KINDS = (AUTO, *RULES)
 
 if TYPE_CHECKING:
     FusionKind = str
 else:
     FusionKind = Literal[FUSION_KINDS]
-    """The name of a kind of fusion, as settings and requests are checked."""
+    """The name of a kind of fusion, for the validation of settings and requests."""

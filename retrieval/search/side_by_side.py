@@ -15,7 +15,7 @@ class SideBySide:
     """The :class:`factseek.retrieval.search.retriever.Rankings` of open retrievers."""
 
     def __init__(self, parts: Mapping[str, Retriever], beside: Collection[str]) -> None:
-        """Rank by open retrievers, by their names; those ``beside`` cannot be interrupted."""
+        """Rank with open retrievers, by name; a search cannot interrupt those in ``beside``."""
         self._parts = parts
         self._beside = beside
         self.names: Sequence[str] = tuple(parts)
@@ -23,10 +23,10 @@ class SideBySide:
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> Ranked:
-        """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
+        """Return at most ``k`` hits per query for each ranking, in the total order, without rankings that were cut off.
 
-        Without a limit one works after the other, with one all work at the same time. Raises CutOffError if none is
-        ready within it.
+        Without a limit, the rankings run one after another; with a limit, they run in parallel. Raises CutOffError if
+        none is ready within the limit.
         """
         if limit is None:
             return {name: part.search(queries, k, where) for name, part in self._parts.items()}
@@ -38,7 +38,7 @@ class SideBySide:
         ranked: Ranked = {}
         late: list[CutOffError] = []
         try:
-            # What can be interrupted works in this thread while the rest works beside it.
+            # Retrievers that can be interrupted run in this thread while the others run in parallel.
             for name in sorted(self._parts, key=lambda name: name in pending):
                 begun, part = pending.get(name), self._parts[name]
                 try:
@@ -53,7 +53,7 @@ class SideBySide:
         return ranked
 
     def matching(self, query: str) -> Mask | None:
-        """Return the passages that any of the rankings can find; None: all of them."""
+        """Return the passages that at least one of the rankings can find; None means all."""
         united: Mask | None = None
         for part in self._parts.values():
             matching = part.matching(query)

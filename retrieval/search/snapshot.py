@@ -1,6 +1,6 @@
-"""One published state of an index, held open: its live segments, what each row stands for, and its views.
+"""One published state of an index, held open: its live segments, its rows and its views.
 
-It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index that lies in one folder.
+It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index in one folder.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from .order import Rows
 from .retriever import Rankings, Retriever
 
 IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
-"""From an encoder, as a manifest names it, and the folder of the index to the encoder, open."""
+"""Open an encoder, from its description in a manifest and the folder of the index."""
 MASKS = 8
-"""Filters whose rows are remembered, a byte each: to find them takes longer than a search."""
+"""The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
 REMEMBERED = 20_000
-"""Words of queries of which it is remembered whether they are written anywhere."""
+"""The number of query words for which memory holds whether the index contains them."""
 REMEMBERED_NEAR = 1_000
-"""Misspelt words of queries of which it is remembered what is written like them: some hundred bytes each."""
+"""The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
 
 
 class Segment(NamedTuple):
-    """A live segment: what the manifest says of it, its documents, and its first row among all rows."""
+    """A live segment: its manifest entry, its documents, and the number of its first row among all rows."""
 
     info: SegmentInfo
     documents: SegmentDocuments
@@ -61,19 +61,19 @@ def _ignore(*_: object) -> None:
 
 
 class Snapshot:
-    """A state of an index, the one that was last published when it was opened. Safe for threads; not to be forked.
+    """The last published state of an index when it was opened. It is safe for threads; do not use it after a fork.
 
-    It keeps the files of its segments until it is closed. What is large is opened when it is first needed.
+    It keeps the files of its segments until it is closed. It opens large parts on first use.
     """
 
     def __init__(
         self, folder: Path, config: Config, encoders: IndexEncoders, *, manifest: Manifest | None = None
     ) -> None:
-        """Open the index in ``folder``; ``encoders`` opens those that its manifest names.
+        """Open the index in ``folder``; ``encoders`` opens the encoders that its manifest names.
 
-        With a ``manifest``, the state that it describes is opened instead of the one that was last published.
-        Raises IndexStateError if it is missing, half-built, damaged, or of another layout; with ``index.verify`` also
-        if a file is not what its checksum says.
+        With a ``manifest``, it opens the state that the manifest describes instead of the last published one. Raises
+        IndexStateError if it is missing, incomplete, damaged, or of another layout; with ``index.verify``, also if a
+        file does not match its checksum.
         """
         self.folder = folder
         self.config = config
@@ -88,23 +88,23 @@ class Snapshot:
         self._undated = remembered(MASKS, self._undated_documents)
         self._opened = OpenedOnce()
         self._counter = HitCounter(self)
-        # A name that is in the news and not in the index comes with many queries.
+        # A name in the news that is not in the index appears in many queries.
         self._unwritten = lru_cache(maxsize=REMEMBERED)(self._is_unwritten)
         self._is_held = lru_cache(maxsize=REMEMBERED)(self._holds)
         self._near = lru_cache(maxsize=REMEMBERED_NEAR)(self._words_near)
 
     def encoder_of(self, view: str) -> Encoder:
-        """Return the encoder that made the vectors of a view.
+        """Return the encoder of the vectors of a view.
 
-        Raises IndexStateError if the index has no such vectors, or its encoder is not found as it was, MachineError
-        if that is not on this machine.
+        Raises IndexStateError if the index has no such vectors, or if the encoder is missing or has changed. Raises
+        MachineError if it is not installed here.
         """
         return self._opened.get(f"encoder {view}", partial(self._fitting_encoder, view))
 
     def view(self, name: str) -> Any:
         """Return the view of this name, opened over all segments.
 
-        Raises IndexStateError if the index has none of this name, or it cannot be read.
+        Raises IndexStateError if the index has no such view, or if it cannot be read.
         """
         return self._opened.get(f"view {name}", partial(self._opened_view, name))
 
@@ -121,7 +121,7 @@ class Snapshot:
     def row_of(self, docid: str, number: int) -> int:
         """Return the row of a passage of a document that a search found.
 
-        Raises NotFoundError if there is none.
+        Raises NotFoundError if it does not exist.
         """
         for row in reversed(self.rows_of(docid)):
             if self.rows.numbers[row] == number:
@@ -129,9 +129,9 @@ class Snapshot:
         raise self._missing(docid, number)
 
     def rows_of(self, docid: str) -> range:
-        """Return the rows of the passages of a document, which stand side by side; none if it is not there."""
+        """Return the rows of a document's passages, which are adjacent; an empty range if it does not exist."""
         last, docids = self._opened.get("last rows", self._last_rows).get(docid, -1), self.rows.docids
-        # The segment before may end with what this document was before it was replaced.
+        # The segment before may end with an older version of this document.
         base = max((segment.base for segment in self.segments if segment.base <= last), default=0)
         first = last
         while first >= base and docids[first] == docid:
@@ -140,11 +140,11 @@ class Snapshot:
 
     @property
     def columns(self) -> DocumentColumns:
-        """The values of all documents in the fields that can be counted, read when something is first counted."""
+        """The values of all documents in the countable fields, read for the first count."""
         return self._opened.get("columns", self._read_columns)
 
     def mask(self, where: Filter | None) -> Mask | None:
-        """Return a mask of the rows that pass the filter and are not deleted; None if all are."""
+        """Return a mask of the rows that pass the filter and are not deleted; None if all do."""
         if where is None:
             return self._opened.get("live", self._live)
         if where.excluded:
@@ -152,9 +152,9 @@ class Snapshot:
         return self._filtered(where)
 
     def document(self, docid: str) -> Document:
-        """Return the document of this id.
+        """Return the document of this docid.
 
-        Raises NotFoundError if there is none.
+        Raises NotFoundError if it does not exist.
         """
         return self._found(docid)[1]
 
@@ -166,9 +166,9 @@ class Snapshot:
         raise _no_document(docid)
 
     def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this id, in order.
+        """Return the passages of the document of this docid, in order.
 
-        Raises NotFoundError if there is none.
+        Raises NotFoundError if the document does not exist.
         """
         segment, document = self._found(docid)
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
@@ -176,9 +176,9 @@ class Snapshot:
     def stored(
         self, places: Iterable[Place], note: Callable[[Document, Span], object] = _ignore
     ) -> dict[Place, Stored]:
-        """Return passages by document and number, all of a segment read at once; each is shown to ``note``.
+        """Return passages by document and number, those of a segment read together; ``note`` receives each of them.
 
-        Raises NotFoundError if one is not there, IndexStateError if a row says that it is.
+        Raises NotFoundError if a passage does not exist, IndexStateError if it has a row but is missing.
         """
         read: dict[Place, Stored] = {}
         missing = list(places)
@@ -194,17 +194,17 @@ class Snapshot:
         return read
 
     def _missing(self, docid: str, passage: int) -> NotFoundError | IndexStateError:
-        """Return the error for a passage that is not there: damage if it was found in a row of this very index."""
+        """Return the error for a missing passage: it is damage if a row of this index names the passage."""
         what = f"there is no passage {passage} of a document {docid!r} in this index"
         if (docid, passage) in zip(self.rows.docids, self.rows.numbers, strict=True):
             return IndexStateError(f"{what}, although it has a row", place=self.folder, remedy=REMEDY)
         return NotFoundError(what)
 
     def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found; those that pass a filter, whatever it asks of words.
+        """Yield the documents that can be found, or those that pass the filter, ignoring its conditions on words.
 
-        With ``after`` they begin behind the document of this id, without those before it being read. Raises
-        NotFoundError if there is none.
+        With ``after`` they begin after the document of this docid, without reading those before it. Raises
+        NotFoundError if that document does not exist.
         """
         begin, first = (0, 0) if after is None else self._behind(after)
         for number, segment in enumerate(self.segments[begin:]):
@@ -215,7 +215,7 @@ class Snapshot:
                 yield from segment.documents.passing(where, row)
 
     def _behind(self, docid: str) -> tuple[int, int]:
-        """Return where the documents behind one begin: the number of its segment, and the row after its own."""
+        """Return where the documents after one begin: the number of its segment, and the row after its own."""
         for number, segment in enumerate(self.segments):
             row = segment.documents.row(docid)
             if row is not None:
@@ -223,15 +223,15 @@ class Snapshot:
         raise _no_document(docid)
 
     def ranking(self, name: str, config: Config) -> Retriever:
-        """Return the retriever of a name with these settings."""
+        """Return the retriever of this name with these settings."""
         return retrievers.kind(name).open(name, self, config, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
-        """Return the rankings of several names, made together with these settings."""
+        """Return the rankings of these names, made together with these settings."""
         return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
 
     def count(self, question: CountQuery) -> Total:
-        """Return how many documents, or passages where these are ranked, can be found."""
+        """Return how many documents, or passages if passages are ranked, can be found."""
         return self._counter.count(question)
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
@@ -243,27 +243,27 @@ class Snapshot:
         return iter(self.rows.docids)
 
     def field_statistics(self) -> Sequence[FieldStatistics]:
-        """Return the statistics of the fields that words are searched in."""
+        """Return the statistics of the searched text fields."""
         return self._lucene.field_statistics()
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return in how many passages terms stand, and how often."""
+        """Return, for each term, the number of passages that contain it and the number of its occurrences."""
         return self._lucene.term_counts(terms)
 
     def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
-        """Return, of passages, the terms of a text that they hold, each with what it adds to the score."""
+        """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
         return self._lucene.term_weights(text, self._rows_at(places), weights)
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
-        """Return those of some words that are nowhere in the index, nor a form of them."""
+        """Return those of the words that the index contains in no form."""
         return list(filter(self._unwritten, words))
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
-        """Return the words of the index that are at most so many edits away."""
+        """Return the words of the index within ``edits`` edits of a word."""
         return self._near(word, edits)
 
     def has_word(self, word: str, where: Filter | None) -> bool:
-        """Return whether a passage under a filter of documents holds a word."""
+        """Return whether a passage of a document that passes the filter contains a word."""
         keep = self.mask(where.of_documents if where else None)
         if keep is None:
             return self._is_held(word)
@@ -275,7 +275,7 @@ class Snapshot:
         return signatures
 
     def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
-        """Return, of each signature, the documents under a filter that disagree with it in few orders."""
+        """Return, for each signature, the documents under a filter that differ from it in at most ``most`` orders."""
         keep, docids = self.mask(where), self.rows.docids
         near = self.view(SIGNATURES).near
         return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
@@ -291,7 +291,7 @@ class Snapshot:
         return mean_direction(self.view(view).of_rows(self.rows_of(docid)))
 
     def missing_since(self, moment: float) -> Sequence[str]:
-        """Return nothing: a folder answers as a whole or not at all."""
+        """Return nothing: a folder answers completely or not at all."""
         return ()
 
     def shards(self) -> Sequence[ShardState]:
@@ -307,7 +307,7 @@ class Snapshot:
         return [self.row_of(*place) for place in places]
 
     def _is_unwritten(self, word: str) -> bool:
-        """Return whether a word is nowhere in the index, nor a form of it, though it is a word to the analyzer."""
+        """Return whether the index contains no form of a word, although the analyzer makes a term of it."""
         words: WordIndex = self.view(WORDS)
         return not words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
 
@@ -319,9 +319,9 @@ class Snapshot:
         return tuple(words.near(word, edits))
 
     def close(self) -> None:
-        """Close what was opened and let go of it; calling it again does nothing."""
+        """Close the opened files; a second call does nothing."""
         for name, opened in self._opened.let_go().items():
-            if not str(name).startswith("encoder ") and hasattr(opened, "close"):  # others use the encoders too
+            if not str(name).startswith("encoder ") and hasattr(opened, "close"):  # other indexes share the encoders
                 opened.close()
         for remembering in (self._filtered, self._undated, self._unwritten, self._is_held, self._near):
             remembering.cache_clear()
@@ -360,7 +360,7 @@ class Snapshot:
         return Rows(docids, numbers, split)
 
     def undated(self, where: Filter) -> int:
-        """Return how many documents a date bound leaves out because they have no date, whatever their words."""
+        """Return how many documents a date bound excludes because they have no date, whatever their words."""
         if where.undated or not (where.as_of or where.since):
             return 0
         return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
@@ -370,11 +370,11 @@ class Snapshot:
         return sum(segment.documents.undated(where) for segment in kinds)
 
     def noise_similarities(self, view: str) -> list[float]:
-        """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
+        """Return, for each meaningless query, the cosine of the nearest passage in a view of vectors."""
         return self._opened.get(f"chance {view}", partial(self._noise_similarities, view))
 
     def _noise_similarities(self, view: str) -> list[float]:
-        """Return what the segments keep; an index that was built before they did is looked through."""
+        """Return the values stored in the segments; compute them for an index of a version that did not store them."""
         name = VectorFiles.named(view.partition(":")[2]).chance
         segments = [segment.info for segment in self.segments if segment.info.passages]
         vectors: VectorIndex = self.view(view)
@@ -384,7 +384,7 @@ class Snapshot:
         return noise_similarities(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
 
     def _without(self, mask: Mask | None, docids: Sequence[str]) -> Mask:
-        """Return a mask without the rows of some documents."""
+        """Return a mask without the rows of these documents."""
         keep = np.ones(len(self.rows.docids), dtype=np.bool_) if mask is None else mask.copy()
         for docid in docids:
             keep[self.rows_of(docid)] = False
@@ -400,7 +400,7 @@ class Snapshot:
         return keep
 
     def _last_rows(self) -> dict[str, int]:
-        """Return the last row of each document; of one that was replaced, in the segment that has it now."""
+        """Return the last row of each document; a replaced document's row is in the segment that has it now."""
         return dict(zip(self.rows.docids, range(len(self.rows.docids)), strict=True))
 
     def _read_columns(self) -> DocumentColumns:
@@ -417,7 +417,7 @@ class Snapshot:
         return DocumentColumns(parts, self.manifest.filter_fields)
 
     def _live(self) -> Mask | None:
-        """Return a mask of the rows that are not deleted, made once for all unfiltered searches; None if none is."""
+        """Return a mask of the rows that are not deleted, for all unfiltered searches; None if none is deleted."""
         if not any(segment.info.deleted for segment in self.segments):
             return None
         keep = np.ones(len(self.rows.docids), dtype=np.bool_)
@@ -435,9 +435,9 @@ def _no_document(docid: str) -> NotFoundError:
 
 
 def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, folder: Path) -> Encoder:
-    """Return the encoder that made the vectors of a view of the index in ``folder``.
+    """Return the encoder of the vectors of a view of the index in ``folder``.
 
-    Raises IndexStateError if it has no such vectors, and what ``encoders`` raises.
+    Raises IndexStateError if the index has no such vectors, and any error of ``encoders``.
     """
     made_by = manifest.encoder_of(view) if view in manifest.views else None
     if made_by is None:
@@ -446,7 +446,7 @@ def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, fold
 
 
 def without_exclusions(where: Filter) -> Filter | None:
-    """Return a filter that leaves out no document by its id; None if it then admits everything."""
+    """Return a filter without its excluded docids; None if it then admits everything."""
     wider = where._replace(excluded=())
     return wider if wider._replace(undated=False) != Filter() else None
 

@@ -1,4 +1,4 @@
-"""The search with stages: what a retriever finds, reordered or thinned, as deep as it takes to leave ``k`` hits."""
+"""The search with stages: reorder or thin a retriever's hits, and search deeper until ``k`` hits remain."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .options import ResolvedSearch, Search
 from .retriever import Retriever
 
 Reading = Callable[..., list[Stored]]
-"""Read the passages of hits; the memory of each document is taken by what is given as ``spend``."""
+"""Read the passages of hits; the argument ``spend`` receives the size of each document."""
 
 
 class StagedSearch:
-    """Searches with a retriever, and hands its hits through stages."""
+    """Searches with a retriever, and passes its hits through stages."""
 
     def __init__(
         self, retriever: Retriever, staged: Sequence[Named], resolved: ResolvedSearch, reading: Reading
@@ -45,14 +45,14 @@ class StagedSearch:
         return [applied.hits[:k] for applied in left]
 
     def _deeper(self, query: str, hits: list[Hit], left: Applied, k: int, asked: Search) -> Applied:
-        """Return the hits that the stages leave of a query, asked again and deeper until they are ``k`` or all."""
+        """Return the hits of a query after the stages; search deeper until they are ``k`` or there are no more."""
         depth = min(stages.depth_of(self._stages, k), self._most)
         while (len(left.hits) < k or left.short) and len(hits) == depth < self._most:
             depth = min(2 * depth, self._most)
             try:
                 (hits,) = self._retriever.search([query], depth, asked.where, asked.limit)
             except CutOffError:
-                break  # what is left is an answer; the limit notes what is missing
+                break  # the hits so far are an answer; the limit records what is missing
             (left,) = self._after_stages([query], [hits], asked)
         return left
 
@@ -66,19 +66,19 @@ class StagedSearch:
 
 
 class _Spent:
-    """The memory that stages take for texts, which are gone when the stages are done."""
+    """The memory that stages use for texts, returned when the stages finish."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._size = 0
 
     def spend(self, size: int) -> None:
-        """Take so many bytes."""
+        """Reserve ``size`` bytes."""
         self._memory.spend(size)
         self._size += size
 
     def give_back(self) -> None:
-        """Give back all that was taken."""
+        """Return all reserved bytes."""
         self._memory.give_back(self._size)
 
 

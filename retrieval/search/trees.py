@@ -1,4 +1,4 @@
-"""Decision trees as arrays, run by numpy."""
+"""Decision trees as arrays, evaluated with numpy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..records.model_file import State, array
 
 
 class Trees(NamedTuple):
-    """Many trees, whose nodes stand in one list.
+    """Many trees, with all their nodes in one list.
 
-    Of each node: its feature, or -1 of a leaf; its threshold, up to which a row goes to the first of its ``children``,
-    and beyond it to the second; the value of a leaf. ``roots`` are where the trees start.
+    Each node has a feature, or -1 for a leaf. A row goes to the first of its ``children`` up to the threshold, and to
+    the second above it. ``values`` are those of leaves. ``roots`` are the first nodes of the trees.
     """
 
     features: NDArray[np.int16]
@@ -24,7 +24,7 @@ class Trees(NamedTuple):
     roots: NDArray[np.int32]
 
     def leaves(self, rows: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the value of the leaf that each row comes to in each tree, shape (rows, trees)."""
+        """Return the value of the leaf that each row reaches in each tree, shape (rows, trees)."""
         at = np.tile(self.roots, (len(rows), 1))
         while True:
             asked = self.features[at]
@@ -43,7 +43,7 @@ class Trees(NamedTuple):
 def restore(state: State, width: int) -> Trees:
     """Return the trees of a state.
 
-    Raises ValueError if its arrays do not fit each other, or a node does not precede its children.
+    Raises ValueError if the arrays do not fit together, or if a node does not precede its children.
     """
     features = array(state, "features", np.int16, None)
     nodes = len(features)
@@ -52,7 +52,7 @@ def restore(state: State, width: int) -> Trees:
     inner = np.flatnonzero(features >= 0)
     if features.min() < -1 or features.max() >= width:
         raise ValueError("a node asks for a feature that there is not")
-    # A tree is walked from a node to a later one, and so to an end.
+    # Each step leads to a later node, so every walk ends.
     if (children[inner] <= inner[:, None]).any() or (children[inner] >= nodes).any():
         raise ValueError("a node does not precede its children")
     if roots.min() < 0 or roots.max() >= nodes:
