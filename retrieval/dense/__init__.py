@@ -1,1 +1,1 @@
-"""Vectors, and the models that make them."""
+"""Vectors, and the interfaces of the models that make them."""

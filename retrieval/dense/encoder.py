@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Origin(NamedTuple):
-    """The settings that an encoder was found by, enough to find it again."""
+    """The settings that located an encoder, enough to locate it again."""
 
     model: str = ""
     max_tokens: int = 0
@@ -19,7 +19,7 @@ class Origin(NamedTuple):
 
 
 class Encoder(Protocol):
-    """Turn texts into vectors of unit length, float32, shape (n, dimension), in the order of the texts."""
+    """Turn texts into unit vectors, float32, shape (n, dimension), in the order of the texts."""
 
     name: str
     revision: str
@@ -30,19 +30,20 @@ class Encoder(Protocol):
     origin: Origin
 
     def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of queries."""
+        """Return the vectors of queries, shape (n, dimension)."""
         ...
 
     def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of passages."""
+        """Return the vectors of passages, shape (n, dimension)."""
         ...
 
     def encode_documents_stream(self, texts: Iterable[str], size: int) -> Iterator[NDArray[np.float32]]:
-        """Encode documents as they come; yield their vectors in order, ``size`` at a time, the last fewer."""
+        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer in the last block.
+        """
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> int:
-        """Return how many tokens of the texts are read, all together, without prompts."""
+        """Return the total number of tokens of the texts that the model reads, without prompts."""
         ...
 
     def close(self) -> None:
@@ -52,7 +53,7 @@ class Encoder(Protocol):
 
 ENTAILS, CONTRADICTS, NEUTRAL = "entailment", "contradiction", "neutral"
 LABELS = (ENTAILS, CONTRADICTS, NEUTRAL)
-"""The labels in the order of a judgement's probabilities."""
+"""The labels, in the order of a judgement's probabilities."""
 _NAMES = {
     ENTAILS: ("entailment", "entails", "supports", "support", "supported", "true"),
     CONTRADICTS: ("contradiction", "contradicts", "refutes", "refute", "refuted", "contradict", "false"),
@@ -61,7 +62,7 @@ _NAMES = {
 
 
 class Entailment(NamedTuple):
-    """The probabilities that a text entails a claim, contradicts it, and leaves it open."""
+    """The probabilities that a text entails a claim, contradicts it, or is neutral."""
 
     entails: float
     contradicts: float
@@ -69,7 +70,7 @@ class Entailment(NamedTuple):
 
 
 class EntailmentModel(Protocol):
-    """Judges pairs of a text and a claim; what it says of a pair depends on the pair alone. It is safe for threads."""
+    """Judges pairs of a text and a claim; a judgement depends on its pair alone. It is safe for threads."""
 
     @property
     def name(self) -> str:
@@ -77,7 +78,7 @@ class EntailmentModel(Protocol):
         ...
 
     def judge(self, text: str, claim: str) -> Entailment:
-        """Return what a text says of a claim."""
+        """Return the probabilities that a text entails or contradicts a claim, or is neutral."""
         ...
 
 

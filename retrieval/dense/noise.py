@@ -1,10 +1,10 @@
-"""The floor of an index: how near its passages come to queries that mean nothing.
+"""The floor of an index: the cosines of its passages with meaningless queries.
 
-Dense retrieval always finds something. What it finds for made-up words says how near a passage lies by chance; a hit
-that is no nearer than that, and that shares no word with its query, says little.
+Dense retrieval always finds something. The hits of random words show how near a passage lies by chance. A hit that is
+no nearer than that, and shares no word with its query, is weak.
 
-A segment keeps how near its passages come, so that opening an index costs nothing: the nearest of an index is the
-nearest of its segments. Deleted passages count until their segment is written anew.
+Each segment stores the cosines of its nearest passages, so that opening an index costs nothing: the nearest passage of
+an index is the nearest of its segments. Deleted passages count until their segment is rewritten.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
 QUERIES = 32
 WORDS = 4
 SHARE = 0.9
-"""Of the made-up queries, so many come no nearer to any passage than the floor."""
+"""The share of random queries that come no nearer to any passage than the floor."""
 _ENCODED: WeakKeyDictionary[Encoder, Vectors] = WeakKeyDictionary()
-"""The vectors of the made-up queries by each encoder that is open: a writer makes segment after segment."""
+"""The vectors of the random queries, by open encoder: a writer needs them for each segment."""
 _ONSETS = "bdfgklmnprstvz"
 _VOWELS = "aeiou"
 
 
 def made_up_queries() -> list[str]:
-    """Return queries of words that mean nothing, the same for ever."""
+    """Return queries of meaningless words, always the same."""
     return [" ".join(_word(query, word) for word in range(WORDS)) for query in range(QUERIES)]
 
 
 def made_up_vectors(encoder: Encoder) -> Vectors:
-    """Return the vectors of the made-up queries, which are encoded once for as long as the encoder is open."""
+    """Return the vectors of the random queries; they are encoded once per open encoder."""
     queries = _ENCODED.get(encoder)
     if queries is None:
         queries = _ENCODED[encoder] = encoder.encode_query(made_up_queries())
@@ -48,15 +48,15 @@ def made_up_vectors(encoder: Encoder) -> Vectors:
 
 
 def noise_similarities(queries: Vectors, vectors: VectorIndex, keep: Mask | None = None) -> list[float]:
-    """Return the cosine of the nearest passage to each made-up query; none if there are no passages."""
+    """Return the cosine of the nearest passage to each random query; none if there are no passages."""
     nearest = vectors.search(queries, 1, keep)
     return [float(of_query.scores[0]) for of_query in nearest if len(of_query.scores)]
 
 
 class Chance(NamedTuple):
-    """The vectors of the made-up queries, and the cosine of the nearest passage of a segment to each.
+    """The vectors of the random queries, and the cosine of a segment's nearest passage to each.
 
-    The vectors are kept so that a segment can be merged where the encoder is not.
+    It includes the vectors so that segments can be merged without the encoder.
     """
 
     queries: Vectors
@@ -64,7 +64,7 @@ class Chance(NamedTuple):
 
 
 def write_chance(path: Path, queries: Vectors, cosines: Sequence[float]) -> None:
-    """Write the chance of a segment: a row a query, its vector and its cosine.
+    """Write the chance of a segment: one row per query, its vector and its cosine.
 
     Raises MachineError if the file cannot be written.
     """
@@ -76,9 +76,9 @@ def write_chance(path: Path, queries: Vectors, cosines: Sequence[float]) -> None
 
 
 def read_chance(path: Path, dimension: int) -> Chance | None:
-    """Return the chance of a segment; None if it keeps none.
+    """Return the chance of a segment; None if it stores none.
 
-    Raises IndexStateError, naming the file, if it is not what was written.
+    Raises IndexStateError, naming the file, if its content is damaged.
     """
     try:
         content = read_regular(path)
@@ -97,9 +97,9 @@ def read_chance(path: Path, dimension: int) -> Chance | None:
 
 
 def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | None:
-    """Return the cosines of the nearest passages of segments together; None if one keeps none.
+    """Return the cosines of the nearest passages over all segments; None if a segment stores none.
 
-    Raises what :func:`read_chance` raises.
+    Raises the errors of :func:`read_chance`.
     """
     of_segments = []
     for path in paths:
@@ -112,7 +112,8 @@ def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | 
 
 
 def noise_threshold(cosines: Iterable[float]) -> float:
-    """Return the cosine that nine in ten made-up queries stay below or at, of :func:`chance_cosines`."""
+    """Return the cosine that nine in ten random queries do not exceed, from the values of :func:`noise_similarities`.
+    """
     best = sorted(cosines)
     return best[int(SHARE * (len(best) - 1))] if best else 1.0
 

@@ -1,8 +1,8 @@
-"""The vectors of an index and the search in them: the one module that touches FAISS.
+"""The vectors of an index and the search in them: the only module that uses FAISS.
 
-FAISS finds candidates; every score that leaves this module was computed anew from the stored float32 vectors, in
-float64, and rounded to float32. So a row has the same score, to the last bit, whichever path found it: a flat scan, a
-filtered one, compressed codes, for any number of queries, threads and segments.
+FAISS finds candidates. Every score that leaves this module is recomputed from the stored float32 vectors, in float64,
+and rounded to float32. So a row has the same score, to the last bit, on every path: flat, filtered or compressed, for
+any number of queries, threads and segments.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 MARGIN = 16
-"""Candidates beyond ``k`` that are fetched at first."""
+"""The number of candidates beyond ``k`` of the first fetch."""
 DEPTH = 4
-"""Multiple of ``k`` that an approximate index is asked for, since its own order is not exact."""
+"""The multiple of ``k`` to fetch from an approximate index, whose own order is not exact."""
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
-"""Below this number FAISS scans row by row, and does it more than twice as fast when it is given a selector."""
+"""Below this number of queries FAISS scans row by row, and a selector makes that more than twice as fast."""
 UNIT_TOLERANCE = 1e-3
-"""Distance of a length from 1 that rounding may cause."""
+"""How far rounding may move a length from 1."""
 SCATTERED = 4_096
-"""Rows up to which single ones are read from the file; more are looked at where it is mapped."""
+"""The most rows to read one by one from the file; more rows are read through the memory map."""
 SAMPLED = 2_048
-"""Vectors of a segment whose length is looked at when it is opened: evenly spaced, or all if there are no more."""
+"""The number of vectors of a segment whose length is checked on opening: evenly spaced, or all if there are no more."""
 POINTS_PER_LIST = 39
-"""FAISS's own least number of training vectors for each list."""
+"""FAISS's own minimum of training vectors per list."""
 FEWEST_SCANNED = 16
-"""Vectors below which there is no fast-scan index: its codes stand for so many points each."""
+"""The fewest vectors for a fast-scan index: each codebook needs this many points."""
 
 
 class VectorFiles(NamedTuple):
-    """The names of the files of a segment that hold the vectors of one encoder, and what is made from them.
+    """The names of a segment's files for one encoder.
 
-    ``ann`` is their approximate index, ``chance`` how near they come to queries that mean nothing.
+    ``vectors`` holds the vectors, ``ann`` their approximate index, ``chance`` their cosines with meaningless queries.
     """
 
     vectors: str = VECTORS
@@ -61,7 +61,7 @@ class VectorFiles(NamedTuple):
 
     @classmethod
     def named(cls, variant: str = "") -> VectorFiles:
-        """Return the files of a further encoder; those of the first have no ``variant``."""
+        """Return the file names of a further encoder; the first encoder has no ``variant``."""
         return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss", f"chance-{variant}.f32") if variant else cls()
 
 
@@ -77,9 +77,9 @@ def mean_direction(vectors: Vectors) -> Vectors:
 
 
 def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
-    """Return the vector of a query that brings it along, at unit length.
+    """Return the vector of a query that carries its own, at unit length.
 
-    Raises QueryError if it is of another dimension, or has no direction.
+    Raises QueryError if the dimension differs, or if the vector has no direction.
     """
     if len(numbers) != dimension:
         raise QueryError(f"the vector has {len(numbers)} numbers, those of this index have {dimension}")
@@ -99,7 +99,8 @@ class Nearest(NamedTuple):
 
 
 def whole_rows(path: Path, dimension: int) -> int:
-    """Return how many whole vectors a file holds that may have been cut while it was written; 0 if there is none."""
+    """Return the number of complete vectors in a file whose writing may have been interrupted; 0 if it does not exist.
+    """
     try:
         return path.stat().st_size // (4 * dimension)
     except FileNotFoundError:
@@ -107,10 +108,10 @@ def whole_rows(path: Path, dimension: int) -> int:
 
 
 def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, after: int = 0) -> int:
-    """Write vectors as they come, each of shape (n, ``dimension``) and unit length; return how many there were.
+    """Write vectors as they arrive, each of shape (n, ``dimension``) and unit length; return their number.
 
-    The first ``after`` vectors that the file holds already stay before them.
-    Raises ValueError if a vector is of another length, MachineError if the file cannot be written.
+    The first ``after`` vectors in the file stay before them. Raises ValueError if a vector is not of unit length,
+    MachineError if the file cannot be written.
     """
     count = 0
     with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
@@ -127,7 +128,7 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
 def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
     """Map a file of vectors into memory, shape (``rows``, ``dimension``), without reading it.
 
-    Raises IndexStateError, naming the file, if it is missing or not of the size of so many vectors.
+    Raises IndexStateError, naming the file, if it is missing or if its size does not match.
     """
     expected = rows * dimension * 4
     try:
@@ -150,11 +151,11 @@ def sample_vectors(vectors: Vectors, size: int) -> Vectors:
 
 
 def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: str = ANN) -> bool:
-    """Write the approximate index of a segment if its settings and size ask for one; return whether they did.
+    """Write the approximate index of a segment if the settings and its size require one; return whether they do.
 
-    It is learned from the segment itself: up to ``lists`` clusters, and codes of 4 bits for two dimensions each, or for
-    more where the dimension is odd. The same vectors give the same file: the index is built on one thread.
-    Raises MachineError if the index cannot be written.
+    The segment itself trains it: up to ``lists`` clusters, and codes of 4 bits for two dimensions each, or for more if
+    the dimension is odd. One thread builds it, so the same vectors give the same file. Raises MachineError if the index
+    cannot be written.
     """
     if not is_approximate(settings, len(vectors)):
         return False
@@ -180,14 +181,14 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
 
 
 def is_approximate(settings: DenseSettings, rows: int) -> bool:
-    """Return whether a new segment of so many vectors is to have an approximate index."""
+    """Return whether a new segment of ``rows`` vectors gets an approximate index."""
     return settings.type == "auto" and rows >= max(settings.auto_flat_below, FEWEST_SCANNED)
 
 
 def read_ann(path: Path, rows: int, dimension: int) -> Any:
-    """Open the approximate index of a segment, mapped.
+    """Open the approximate index of a segment, memory-mapped.
 
-    Raises IndexStateError if it cannot be read, is of another kind, or not of so many vectors.
+    Raises IndexStateError if it cannot be read, is of another kind, or does not have ``rows`` vectors.
     """
     faiss = _faiss()
     try:
@@ -206,9 +207,9 @@ def read_ann(path: Path, rows: int, dimension: int) -> Any:
 
 
 class VectorIndex:
-    """The vectors of an index's segments as one: row numbers go on from segment to segment.
+    """The vectors of all segments of an index; row numbers continue from segment to segment.
 
-    Any number of threads may search at once. The vectors are mapped, not read: processes share them.
+    Any number of threads may search at once. The vectors are memory-mapped, so processes share them.
     """
 
     def __init__(
@@ -218,7 +219,7 @@ class VectorIndex:
         settings: DenseSettings,
         files: VectorFiles = FIRST_FILES,
     ) -> None:
-        """Open segments, each a folder and its number of rows; ``files`` says which vectors of theirs.
+        """Open segments, each a folder and its number of rows; ``files`` names the files of one encoder.
 
         Raises IndexStateError, naming the file, if one is missing, damaged or of another size or dimension.
         """
@@ -231,11 +232,11 @@ class VectorIndex:
         return self._bounds[-1]
 
     def search(self, queries: Vectors, k: int, keep: Mask | None = None) -> list[Nearest]:
-        """Find, for each query of shape (n, dimension), every row that scores no less than the ``k``-th best.
+        """Find, for each query of shape (n, dimension), every row that scores at least as high as the ``k``-th best.
 
-        So there are more than ``k`` when scores are equal at the cut, and fewer only when fewer rows are kept.
-        ``keep``, shape (rows,), says which rows may be found. The score is the inner product.
-        Raises ValueError if ``k`` is less than 1 or the shape of ``queries`` or ``keep`` does not fit.
+        It returns more than ``k`` rows if scores tie at the cut, and fewer only if ``keep`` admits fewer. ``keep``,
+        shape (rows,), marks the rows that may be found. The score is the inner product. Raises ValueError if ``k`` is
+        less than 1 or the shape of ``queries`` or ``keep`` does not fit.
         """
         self._check(queries, k, keep)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
@@ -245,13 +246,13 @@ class VectorIndex:
         return results
 
     def of_rows(self, rows: range) -> Vectors:
-        """Return the vectors of neighbouring rows of one segment, of shape (rows, dimension)."""
+        """Return the vectors of adjacent rows of one segment, shape (rows, dimension)."""
         segment = bisect_right(self._bounds, rows.start) - 1
         start = self._bounds[segment]
         return self._segments[segment].vectors(rows.start - start, rows.stop - start)
 
     def of_places(self, rows: Sequence[int]) -> Vectors:
-        """Return the vectors of any rows, in their order, of shape (rows, dimension)."""
+        """Return the vectors of any rows, in their order, shape (rows, dimension)."""
         vectors = [self.of_rows(range(row, row + 1)) for row in rows]
         return np.concatenate(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
 
@@ -272,7 +273,7 @@ class VectorIndex:
 
 
 class _Segment:
-    """The vectors of one segment and, when it has one, their approximate index."""
+    """The vectors of one segment and, if it has one, their approximate index."""
 
     def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings, files: VectorFiles) -> None:
         ann = folder / files.ann
@@ -284,7 +285,7 @@ class _Segment:
         self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
-        """Return, for each query, the kept rows that score no less than the ``k``-th best of them."""
+        """Return, for each query, the kept rows that score at least as high as the ``k``-th best."""
         kept = len(self._vectors) if keep is None else int(np.count_nonzero(keep))
         if kept == 0:
             return [_NONE] * len(queries)
@@ -300,7 +301,7 @@ class _Segment:
         return [result for result in results if result is not None]
 
     def vectors(self, start: int, end: int) -> Vectors:
-        """Return the vectors of rows.
+        """Return the vectors of rows ``start`` to ``end``.
 
         Raises IndexStateError if one is not of unit length.
         """
@@ -308,10 +309,10 @@ class _Segment:
         return np.array(self._vectors[start:end])
 
     def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
-        """Return the best of the rows kept, by a scan of all.
+        """Return the best of the kept rows, from a scan of all of them.
 
-        FAISS's float32 sums depend on how it was asked, but are well within ``slack`` of the exact value. So a row
-        that was not fetched scores less than the k-th once the last one fetched lies farther than that below it.
+        FAISS's float32 sums depend on the kind of call, but stay well within ``slack`` of the exact value. If the last
+        fetched row lies farther than that below the k-th, every other row scores less than the k-th.
         """
         slack = 4 * (self._vectors.shape[1] + 2) * 2.0**-24 * np.linalg.norm(queries, axis=1)
         results: dict[int, Nearest] = {}
@@ -329,7 +330,7 @@ class _Segment:
         return [results[number] for number in range(len(queries))]
 
     def _scan(self, queries: Vectors, n: int, keep: Mask | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Fetch scores and rows of the ``n`` best for each query, best first, from the mapped vectors in place."""
+        """Fetch scores and rows of the ``n`` best for each query, best first, directly from the mapped vectors."""
         faiss = _faiss()
         scores = np.empty((len(queries), n), dtype=np.float32)
         rows = np.empty((len(queries), n), dtype=np.int64)
@@ -340,12 +341,14 @@ class _Segment:
         if selector is None and len(queries) < FEW_QUERIES:
             selector = faiss.IDSelectorAll()
         faiss.knn_inner_product(*pointers[:2], *sizes, *pointers[2:], selector)
-        if (rows < 0).any():  # no score is worse than that of a vector that is not of numbers
+        if (rows < 0).any():  # a row of -1 means that a vector is not a number
             self._check_unit(np.arange(total))
         return scores, rows
 
     def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest | None]:
-        """Return the rows that the approximate index finds; None where they are too few, or equal up to the last."""
+        """Return the rows that the approximate index finds; None if they are too few, or if the ties reach the last
+        one.
+        """
         if self._ann is None:
             return [None] * len(queries)
         n = max(DEPTH * k, DEPTH_LEAST)
@@ -355,13 +358,13 @@ class _Segment:
         rows = self._ann.search(queries, n, params=parameters)[1]
         results: list[Nearest | None] = []
         for query, candidates in zip(queries, rows, strict=True):
-            rescored = self._rescored(query, candidates[candidates >= 0])  # -1 stands for none
+            rescored = self._rescored(query, candidates[candidates >= 0])  # -1 means no row
             best = _cut(rescored, k)
             results.append(best if len(best.rows) >= k and len(best.rows) < len(rescored.rows) else None)
         return results
 
     def _rescored(self, query: Vectors, rows: NDArray[np.int64]) -> Nearest:
-        """Return rows with exact scores: products of float32 are exact in float64, and each row is summed by itself."""
+        """Return rows with exact scores: float32 products are exact in float64, and each row has its own sum."""
         exact = query.astype(np.float64)
         scores = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), BLOCK_ROWS):
@@ -371,27 +374,30 @@ class _Segment:
         return Nearest(scores, rows)
 
     def _check_unit(self, rows: NDArray[np.int64]) -> None:
-        """Raise IndexStateError if a vector is not of unit length, as all are written: the file is damaged."""
+        """Raise IndexStateError if a vector is not of unit length: the writer normalises all, so the file is damaged.
+        """
         for wrong in not_unit(self._of_rows(rows)):
             what = f"vector {rows[wrong]} is not of unit length: the file is damaged"
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of some rows: of an approximate index from the file, for the mapped ones would stay."""
+        """Return the vectors of some rows; with an approximate index from the file, because mapped pages stay in
+        memory.
+        """
         if self._scattered is not None and len(rows) <= SCATTERED:
             return self._scattered(rows)
         return self._vectors[rows]
 
 
 class _ScatteredRows:
-    """Reads scattered rows of a file of vectors without mapping it. Safe for threads.
+    """Reads scattered rows of a file of vectors without mapping it. It is safe for threads.
 
-    Whoever touches a byte of a mapped file is given the pages around it as well, sixteen of them on Linux: a few
-    hundred rows a query would soon hold the whole file in the memory of the process.
+    One byte of a mapped file brings in the pages around it, sixteen of them on Linux. A few hundred rows per query
+    would soon load the whole file into the memory of the process.
     """
 
     def __init__(self, path: Path, dimension: int) -> None:
-        """Open the file, for as long as this object is kept.
+        """Open the file; it stays open as long as this object exists.
 
         Raises IndexStateError if it cannot be opened.
         """
@@ -404,9 +410,9 @@ class _ScatteredRows:
         finalize(self, os.close, self._file)
 
     def __call__(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of ``rows``, of shape (rows, dimension), in that order.
+        """Return the vectors of ``rows``, shape (rows, dimension), in that order.
 
-        Raises IndexStateError if the file has become shorter.
+        Raises IndexStateError if the file is too short.
         """
         vectors = np.empty((len(rows), self._dimension), dtype="<f4")
         size = 4 * self._dimension
@@ -420,7 +426,7 @@ _NONE = Nearest(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
 
 
 def _faiss() -> Any:
-    """Return the module FAISS, imported when first used; typed Any, for its stubs lack half of it."""
+    """Return the module FAISS, imported on first use; its type is Any because its stubs are incomplete."""
     import faiss
 
     return faiss
@@ -446,7 +452,7 @@ def _merged(parts: Sequence[Nearest], k: int) -> Nearest:
 
 
 def not_unit(vectors: Vectors) -> Iterator[int]:
-    """Yield the rows whose vector is not of unit length, or not of numbers."""
+    """Yield the rows whose vector is not of unit length, or contains a value that is not a number."""
     for start in range(0, len(vectors), BLOCK_ROWS):
         lengths = np.linalg.norm(vectors[start : start + BLOCK_ROWS], axis=1)
         yield from (start + int(row) for row in np.flatnonzero(~(np.abs(lengths - 1) < UNIT_TOLERANCE)))
@@ -465,7 +471,7 @@ def _selector(keep: Mask | None) -> Any:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let FAISS work on one thread: what it builds then does not depend on the machine's cores."""
+    """Run FAISS on one thread, so that its result does not depend on the machine's cores."""
     faiss = _faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)

@@ -1,8 +1,7 @@
-"""The rankings that a search may ask for: one file each, found by its name (``bm25`` is ``bm25.py``).
+"""The retrievers: one file each, found by its name (``bm25`` is ``bm25.py``).
 
-A module offers what :class:`RetrieverKind` says; a name may carry a variant behind a colon, ``dense:multilingual``,
-which is the module's own to understand. Configuration, command line, HTTP, the page, ``bench`` and ``tune`` take the
-list from here.
+Each module implements :class:`RetrieverKind`. A name may carry a variant after a colon, ``dense:multilingual``; the
+module interprets it. Configuration, command line, HTTP, the page, ``bench`` and ``tune`` use the list of this package.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class MissingComponent(NamedTuple):
-    """The part of an index that a retriever needs and the index lacks, and how to mend that."""
+    """A part that a retriever needs and the index lacks, and the remedy."""
 
     what: str
     remedy: str
@@ -38,28 +37,28 @@ class RetrieverKind(Protocol):
     """
 
     LABEL: str
-    """Its name for people, a word."""
+    """Its name for people, in one word."""
     HELP: str
     """Half a line on what it ranks by."""
     FUSES: bool
-    """Whether it ranks by fusing other rankings."""
+    """Whether it fuses other rankings."""
     WEIGHS_WORDS: bool
-    """Whether it ranks by words, weighed as the settings ``bm25`` say."""
+    """Whether it ranks by words, with the settings ``bm25``."""
     DEFAULT_WEIGHT: float
-    """Its weight in a fusion for which no weights are set, divided among its variants; 0: it does not vote there."""
+    """Its weight in a fusion without configured weights, divided among its variants; 0 excludes it from that fusion."""
     PRIORITY: int
-    """Of the retrievers that an index answers, ``auto`` is the one of the highest preference."""
+    """``auto`` selects the available retriever with the highest priority."""
     BLOCKING: bool
-    """Whether it cannot be interrupted: under a time limit it then works in a thread of its own."""
+    """Whether it cannot be interrupted; with a time limit it runs in its own thread."""
     BATCHES: bool
-    """Whether queries that are searched together take less time each."""
+    """Whether a batch of queries takes less time per query."""
 
     def names(self, manifest: Manifest) -> Sequence[str]:
-        """Return its name, and those of its variants, that an index of this manifest may be asked for."""
+        """Return its name, and the names of its variants, for an index of this manifest."""
         ...
 
     def lacks(self, name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-        """Return the part that the index lacks for this retriever; None if it can answer."""
+        """Return the part that the index lacks for this retriever; None if nothing is missing."""
         ...
 
     def views(self, name: str, manifest: Manifest, config: Config) -> Sequence[str]:
@@ -67,11 +66,11 @@ class RetrieverKind(Protocol):
         ...
 
     def rankings(self, name: str, config: Config) -> Sequence[str]:
-        """Return the names of the rankings that its hits come from: those that it fuses, or itself."""
+        """Return the names of the rankings of its hits: those that it fuses, or itself."""
         ...
 
     def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Retriever:
-        """Return the retriever over a snapshot; with ``group``, a document is ranked by its best passage."""
+        """Return the retriever over a snapshot; with ``group``, a document has the rank of its best passage."""
         ...
 
 
@@ -79,11 +78,11 @@ class FusingKind(RetrieverKind, Protocol):
     """The interface of a module that fuses other rankings."""
 
     def fused(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> Retriever:
-        """Return the fusion of rankings, wherever these are made, of an index in a language."""
+        """Return the fusion of rankings, made in this process or elsewhere, for an index in ``language``."""
         ...
 
     def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
-        """Return the settings by which the rankings of one query are fused in an index in a language."""
+        """Return the fusion settings for one query in an index in ``language``."""
         ...
 
 
@@ -96,9 +95,9 @@ def names() -> list[str]:
 
 
 def kind(name: str) -> RetrieverKind:
-    """Return the kind of a retriever, whose name may carry a variant.
+    """Return the kind of a retriever; its name may carry a variant.
 
-    Raises QueryError if there is none of that name.
+    Raises QueryError if it does not exist.
     """
     return KINDS.load(name.partition(":")[0])
 
@@ -106,19 +105,20 @@ def kind(name: str) -> RetrieverKind:
 def fusing(name: str) -> FusingKind | None:
     """Return the kind of a retriever if it fuses others, else None.
 
-    Raises QueryError if there is none of that name.
+    Raises QueryError if it does not exist.
     """
     named = kind(name)
     return cast(FusingKind, named) if named.FUSES else None
 
 
 def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
-    """Return open retrievers, by their names, as rankings that are made together in this process."""
+    """Return open retrievers, by name, as rankings made together in this process."""
     return SideBySide(parts, [name for name in parts if kind(name).BLOCKING])
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of the retrievers that an index answers: that of ``auto`` first, then in alphabetical order."""
+    """Return the names of the retrievers available in an index: the one of ``auto`` first, then in alphabetical order.
+    """
     able = [
         (name, of_kind)
         for of_kind in map(kind, names())
@@ -130,9 +130,9 @@ def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
 
 
 def with_default_weights(config: Config, manifest: Manifest) -> Config:
-    """Return settings whose fusion has weights: those that are set, else what the retrievers of an index say.
+    """Return the settings with fusion weights: the configured ones, else the defaults of the index's retrievers.
 
-    The vote of a kind is divided among its variants, so that a second encoder takes no weight from the words.
+    The variants of a kind share its weight, so a second encoder takes no weight from the words.
     """
     if config.search.fusion.weights:
         return config
@@ -142,12 +142,12 @@ def with_default_weights(config: Config, manifest: Manifest) -> Config:
 
 
 def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:
-    """Return the retriever that ``name`` stands for in an index.
+    """Return the retriever that ``name`` selects in an index.
 
-    Raises QueryError if there is none of that name, or the index, which is at ``place``, lacks what it needs.
+    Raises QueryError if it does not exist, or if the index, at ``place``, lacks what it needs.
     """
     if name == AUTO:
-        for each in names():  # a configuration that makes no sense is said, not passed over
+        for each in names():  # report an invalid configuration, rather than ignore it
             kind(each).lacks(each, manifest, config)
         answered = offered(manifest, config)
         if not answered:
@@ -163,7 +163,7 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
 
 
 def _answers(of_kind: RetrieverKind, name: str, manifest: Manifest, config: Config) -> bool:
-    """Return whether an index answers a retriever; one that is configured wrongly answers nobody."""
+    """Return whether an index can use a retriever; an invalid configuration makes it unavailable."""
     try:
         return of_kind.lacks(name, manifest, config) is None
     except QueryError:

@@ -28,17 +28,17 @@ BATCHES = False
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
-    """Return the retriever's name: there are no variants."""
+    """Return the retriever's name; it has no variants."""
     return ("bm25",)
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    """Return None: every index can be searched for words."""
+    """Return None: every index supports a search for words."""
     return None
 
 
 def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the name of the view that is searched."""
+    """Return the name of the searched view."""
     return (LUCENE,)
 
 
@@ -55,7 +55,7 @@ def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> BM25R
 
 
 class BM25Retriever:
-    """Ranks by BM25; with ``group``, a document by its best passage. Safe for threads."""
+    """Ranks by BM25; with ``group``, a document by its best passage. It is safe for threads."""
 
     def __init__(self, searcher: PassageSearcher, rows: Rows, weights: Weights, *, group: bool = True) -> None:
         self._searcher = searcher
@@ -66,7 +66,7 @@ class BM25Retriever:
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query in the total order; a query without terms has none.
+        """Return at most ``k`` hits per query in the total order; a query without terms has no hits.
 
         Raises CutOffError if Lucene takes longer than the limit.
         """
@@ -76,7 +76,7 @@ class BM25Retriever:
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[ScoredDocids]:
-        """Return the documents of what :meth:`search` returns."""
+        """Return the documents of the hits that :meth:`search` returns, with their scores."""
         found = (self._best(query, k, where, limit) for query in queries)
         docids = self._rows.docids
         if self._rows.split and not self._group:
@@ -84,7 +84,7 @@ class BM25Retriever:
         return [ScoredDocids(list(map(docids.__getitem__, places)), scores) for scores, places in found]
 
     def matching(self, query: str) -> Mask:
-        """Return the passages that hold a word of the query."""
+        """Return the passages that contain a word of the query."""
         return self._searcher.having_words(query)
 
     def _best(self, query: str, k: int, where: Filter | None, limit: Deadline | None) -> Ranked:

@@ -33,12 +33,12 @@ BATCHES = True
 
 
 class DocumentRows(NamedTuple):
-    """The rows of an index: all of them, those of a document, and those that may be found under a filter."""
+    """The rows of an index: all rows, the rows of a document, and a mask of the rows that pass a filter."""
 
     everything: Rows
     of_document: Callable[[str], range]
     mask: Callable[[Filter | None], Mask | None]
-    """None is all of them."""
+    """A mask of None means all rows."""
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def names(manifest: Manifest) -> tuple[str, ...]:
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    """Return that the index was built without the vectors, if it was."""
+    """Return the missing vectors, if the index has none for this retriever."""
     if VECTORS not in manifest.views:
         return MissingComponent("was built without vectors", "rebuild it without --no-dense")
     if _view(name) not in manifest.views:
@@ -57,7 +57,7 @@ def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | N
 
 
 def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the name of the view that is searched."""
+    """Return the name of the searched view."""
     return (_view(name),)
 
 
@@ -74,13 +74,14 @@ def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Dense
 
 
 def _view(name: str) -> str:
-    """Return the view that a retriever reads: ``vectors:NAME`` is that of ``dense:NAME``."""
+    """Return the view that a retriever reads: ``dense:NAME`` reads ``vectors:NAME``."""
     _, colon, variant = name.partition(":")
     return f"{VECTORS}{colon}{variant}"
 
 
 class DenseRetriever(Retriever):
-    """Ranks by the cosine of query and passage; with ``group``, a document by its best passage. Safe for threads."""
+    """Ranks by the cosine of query and passage; with ``group``, a document by its best passage. It is safe for threads.
+    """
 
     def __init__(
         self,
@@ -103,9 +104,9 @@ class DenseRetriever(Retriever):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query in the total order.
+        """Return at most ``k`` hits per query in the total order.
 
-        Raises CutOffError if that takes longer than the limit, QueryError if a vector that is given is none of these.
+        Raises CutOffError if it takes longer than the limit, QueryError if a query's vector is invalid.
         """
         if limit is not None:
             return limit.begin(self._name, partial(self.search, queries, k, where)).result()
@@ -113,12 +114,12 @@ class DenseRetriever(Retriever):
             return []
         keep = self._mask(where)
         vectors = self._vectors_of(queries)
-        # One scan for all queries costs half as much a query as a scan for each.
+        # One scan for all queries costs half as much per query as one scan for each.
         first = self._vectors.search(vectors, first_fetch(k, self._rows, group=self._group), keep)
         return [self._ranked(*pair, k, keep) for pair in zip(vectors, first, strict=True)]
 
     def _vectors_of(self, queries: Sequence[str]) -> Vectors:
-        """Return the vectors of queries: those of texts are encoded, those of documents are looked up."""
+        """Return the vectors of queries: encode texts, look up documents."""
         texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery | VectorQuery)]
         if len(texts) == len(queries):
             return self._encoder().encode_query(texts)
@@ -126,7 +127,7 @@ class DenseRetriever(Retriever):
         return np.stack([self._known_vector(query, encoded) for query in queries])
 
     def _known_vector(self, query: str, encoded: Iterator[Vectors]) -> Vectors:
-        """Return the vector of a query: the one that it brings along, that of a document, or the next one encoded."""
+        """Return the vector of a query: its own, its document's, or the next encoded one."""
         if isinstance(query, CollectionQuery):
             return query.vectors[self._view]
         if isinstance(query, DocumentQuery):

@@ -1,4 +1,4 @@
-"""Hybrid retrieval: any number of rankings of one query, fused."""
+"""Hybrid retrieval: a fusion of any number of rankings of one query."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ PRIORITY = 20
 BLOCKING = True
 BATCHES = True
 FOREIGN_WORDS, FOREIGN_VECTORS = 0.8, 1.2
-"""The factors of the weights where a query is in another language than the index; docs/figures.md has the figures."""
+"""The factors of the weights if the query is in another language than the index; docs/figures.md has the measurements.
+"""
 _PLACE = "search.fusion.weights"
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
-    """Return the retriever's name: there are no variants."""
+    """Return the retriever's name; it has no variants."""
     return ("hybrid",)
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    """Return the part that the index lacks for one of the rankings; None if it can answer."""
+    """Return the part that the index lacks for one of the rankings; None if nothing is missing."""
     for part in rankings(name, config):
         lack = kind(part).lacks(part, manifest, config)
         if lack is None and part not in kind(part).names(manifest):
@@ -58,9 +59,9 @@ def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
 
 
 def rankings(name: str, config: Config) -> tuple[str, ...]:
-    """Return the names of the rankings that are fused, in alphabetical order, however they were written.
+    """Return the names of the rankings to fuse, in alphabetical order.
 
-    Raises QueryError if hybrid is to be fused with itself, a name is unknown, or no ranking would count.
+    Raises QueryError if hybrid would fuse itself, if a name is unknown, or if all weights are 0.
     """
     weights = config.search.fusion.weights
     if not weights or name in weights:
@@ -76,21 +77,21 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
-    """Open the rankings that are fused over a snapshot."""
+    """Open the rankings to fuse, over a snapshot."""
     parts = {part: kind(part).open(part, snapshot, config, group=group) for part in rankings(name, config)}
     return fused(side_by_side(parts), config, snapshot.manifest.language, group=group)
 
 
 def fused(ranked: Rankings, config: Config, language: str, *, group: bool) -> HybridRetriever:
-    """Return the fusion of rankings, wherever these are made, of an index in a language."""
+    """Return the fusion of rankings, made in this process or elsewhere, for an index in ``language``."""
     return HybridRetriever(ranked, config.search.fusion, language, group=group)
 
 
 def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettings:
-    """Return the settings by which the rankings of a query are fused in an index in a language.
+    """Return the fusion settings for a query in an index in ``language``.
 
-    The kind ``auto`` stands for ``minmax`` where the query is in that language. In another, ``zscore`` tells better
-    how far a ranking's first hits stand out, and the words count less than the vectors.
+    ``auto`` means ``minmax`` if the query is in that language. For another language it means ``zscore``, which shows
+    better how far a ranking's first hits stand out; words then count less than vectors.
     """
     if fusion.kind != AUTO:
         return fusion
@@ -104,7 +105,7 @@ def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettin
 
 
 class HybridRetriever(Retriever):
-    """Fuses the first ``depth`` hits of several rankings; a list of more hits than these goes on with the others."""
+    """Fuses the first ``depth`` hits of several rankings; a longer list continues with their other hits."""
 
     def __init__(self, ranked: Rankings, fusion: FusionSettings, language: str, *, group: bool = True) -> None:
         self._rankings = ranked
@@ -115,20 +116,20 @@ class HybridRetriever(Retriever):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query in the total order; each has the rank and score of every ranking.
+        """Return at most ``k`` hits per query in the total order; each has the rank and score of every ranking.
 
-        Those that come within the limit are enough. Raises CutOffError if none does.
+        It fuses the rankings that are ready within the limit. Raises CutOffError if none is.
         """
         ranked = self._rankings.search(queries, max(k, self._fusion.depth), where, limit)
         return [self._fused(ranked, at, query, k) for at, query in enumerate(queries)]
 
     def matching(self, query: str) -> Mask | None:
-        """Return the passages that any of the rankings can find."""
+        """Return the passages that at least one of the rankings can find."""
         return self._rankings.matching(query)
 
     def _fused(self, ranked: Ranked, at: int, query: str, k: int) -> list[Hit]:
         fusion = fusion_of(query, self._fusion, self._language)
-        # In the order of the names, whichever was ready first.
+        # Use the order of the names, not the order in which the rankings were ready.
         names = [name for name in self._rankings.names if name in ranked]
         named = [Ranking(name, fusion.weights[name], ranked[name][at]) for name in names]
         return fuse(named, fusion, k, group=self._group)

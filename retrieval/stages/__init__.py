@@ -1,6 +1,6 @@
-"""Stages, which reorder or thin a ranking after retrieval: one file each, loaded by its name.
+"""Stages, which reorder or thin a ranking after retrieval: one file each, loaded by name.
 
-``search.stages`` and requests name stages in the order in which they work, each as ``NAME`` or ``NAME=VALUE``.
+``search.stages`` and requests name stages in the order of their use, each as ``NAME`` or ``NAME=VALUE``.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from ..store.documents import Stored
 from ..store.manifest import Manifest
 
 Texts = Callable[[Sequence[Hit]], list[Stored]]
-"""Read the passages of hits with their documents, in one go, in the order of the hits."""
+"""Read the passages of hits with their documents, all together, in the order of the hits."""
 
 
 Kept = TypeVar("Kept")
 
 
 class StageContext:
-    """What a stage may use of its index: settings, manifest, the analyzer's terms, and what it keeps there.
+    """What a stage may use of its index: settings, manifest, the analyzer's terms, and objects that it keeps.
 
-    What is kept (a model, say) is opened once for all searches of the index and closed with it.
+    A kept object (a model, for example) is opened once for all searches of the index and closed with it.
     """
 
     def __init__(self, settings: Config, manifest: Manifest, terms: Callable[[], TermCache]) -> None:
@@ -46,13 +46,14 @@ class StageContext:
         self._kept = OpenedOnce()
 
     def keep(self, name: str, opened: Callable[[], Kept]) -> Kept:
-        """Return what is kept under a name, and open it first if nothing is."""
+        """Return the object kept under a name; open it on first use."""
         return self._kept.get(name, opened)
 
     def re_ranker(self) -> ReRanker:
-        """Return the configured model that reads query and passage together; it is opened once.
+        """Return the configured model that reads query and passage together, opened once.
 
-        Raises QueryError if none is configured, MachineError if it is not on this machine or cannot be exported.
+        Raises QueryError if no model is configured. Raises MachineError if it is not installed here or cannot be
+        exported.
         """
         self.check_re_ranker()
         return self.keep("re-ranker", partial(open_cross_encoder, self.settings.rerank))
@@ -66,12 +67,12 @@ class StageContext:
             )
 
     def close(self) -> None:
-        """Let go of what was kept."""
+        """Close the kept objects."""
         self._kept.let_go()
 
 
 class Stage(Protocol):
-    """One step after retrieval. The first hits that it leaves are the same however many are asked for."""
+    """One step after retrieval. Its first hits are the same for any number of requested hits."""
 
     @property
     def window(self) -> int | None:
@@ -82,13 +83,13 @@ class Stage(Protocol):
         ...
 
     def depth(self, k: int) -> int:
-        """Return how many hits the stage wants to be handed, so that ``k`` are left."""
+        """Return the number of hits that the stage needs so that ``k`` remain."""
         ...
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return the hits of each query in their new order, each with a part of the stage's own (:func:`with_part`)."""
+        """Return the hits of each query in their new order; each gets a part of the stage (:func:`with_part`)."""
         ...
 
 
@@ -99,42 +100,42 @@ class OverIndex(Protocol):
     def over(self, state: IndexState, where: Filter | None) -> Stage:
         """Return the stage over an index, under the filter of the search.
 
-        Raises IndexStateError if what it reads cannot be read.
+        Raises IndexStateError if the parts that it needs cannot be read.
         """
         ...
 
 
 @runtime_checkable
 class TellsCopies(Protocol):
-    """A stage that folds hits under others."""
+    """A stage that groups hits under others."""
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
-        """Return of each hit that stayed what is folded under it."""
+        """Return, for each remaining hit, the near-duplicates grouped under it."""
         ...
 
 
 class StageKind(Protocol):
     """The interface of a module of this package.
 
-    One that reads views of an index names them in ``VIEWS``, each with what to say where an index has it not. One that
-    ranks anew, by evidence that the retrievers did not have, says ``RANKS = True``; ``tune`` tries it.
+    A stage that reads views of an index names them in ``VIEWS``, each with a message for an index without it. A stage
+    that ranks by evidence of its own has ``RANKS = True``; ``tune`` tries it.
     """
 
     LABEL: str
-    """Its name for people, a word or two."""
+    """Its name for people, in a word or two."""
     HELP: str
     """Half a line on what it does."""
 
     def open(self, value: str, context: StageContext) -> Stage:
-        """Return the stage that ``NAME=VALUE`` asks for; ``""`` is its default. A model is opened by the first search.
+        """Return the stage of ``NAME=VALUE``; ``""`` is the default value. The first search opens its model.
 
-        Raises QueryError if the value makes no sense, or the settings lack what the stage needs.
+        Raises QueryError if the value is invalid, or if the settings lack what the stage needs.
         """
         ...
 
 
 class Named(NamedTuple):
-    """A stage with the name that its parts of hits carry."""
+    """A stage and its name, which its parts of hits carry."""
 
     name: str
     stage: Stage
@@ -149,15 +150,15 @@ def names() -> list[str]:
 
 
 def ranking() -> list[str]:
-    """Return the names of the stages that rank anew, in alphabetical order."""
+    """Return the names of the stages that rank by evidence of their own, in alphabetical order."""
     return [name for name in names() if getattr(KINDS.load(name), "RANKS", False)]
 
 
 def opened(asked: Sequence[str], context: StageContext) -> list[Named]:
-    """Return the stages that are asked for, in their order.
+    """Return the stages that ``asked`` names, in this order.
 
-    Raises QueryError if there is none of a name, one is named twice, it cannot be opened with its value, or the index
-    lacks a view that it reads.
+    Raises QueryError if a stage does not exist or appears twice, if its value is invalid, or if the index lacks a view
+    that it reads.
     """
     stages: dict[str, Named] = {}
     for text in asked:
@@ -173,9 +174,9 @@ def opened(asked: Sequence[str], context: StageContext) -> list[Named]:
 
 
 def opened_over(asked: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
-    """Return the stages that are asked for, in their order, each over an index and under the filter of a search.
+    """Return the stages that ``asked`` names, in this order, over an index and under the filter of a search.
 
-    Raises what :func:`opened` raises, and IndexStateError if a view cannot be read.
+    Raises the errors of :func:`opened`, and IndexStateError if a view cannot be read.
     """
     return [
         Named(name, stage.over(state, where) if isinstance(stage, OverIndex) else stage)
@@ -184,20 +185,20 @@ def opened_over(asked: Sequence[str], state: IndexState, where: Filter | None, c
 
 
 def copies_of(stages: Sequence[Named], hits: Sequence[Hit]) -> list[Copies] | None:
-    """Return what is folded under each hit; None if no stage folds."""
+    """Return the near-duplicates grouped under each hit; None if no stage groups hits."""
     folding = (stage for _, stage in stages if isinstance(stage, TellsCopies))
     return next((stage.copies(hits) for stage in folding), None)
 
 
 def with_part(hit: Hit, stage: str, rank: int, score: float) -> Hit:
-    """Return a hit with a part of a stage: the rank, from 1, and the score with which it came to that stage."""
+    """Return a hit with a part of a stage: its rank, from 1, and its score before that stage."""
     return msgspec.structs.replace(hit, parts=(*hit.parts, Part(stage, rank, score)))
 
 
 def rescored(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
-    """Return hits in the total order of the new scores of the first of them; each says from where to where it went.
+    """Return hits in the total order of new scores; each hit's part records its old rank and its old and new scores.
 
-    Hits past the scores keep their places below, with scores that say nothing but that.
+    Hits beyond the scores keep their order after the others, with lower scores that only express this order.
     """
     scored = [
         msgspec.structs.replace(_moved(hit, stage, rank, score), score=score)
@@ -216,14 +217,14 @@ def _moved(hit: Hit, stage: str, rank: int, score: float) -> Hit:
 
 
 class Applied(NamedTuple):
-    """The hits of a query after all stages; ``short`` says that a stage saw fewer of them than its window."""
+    """The hits of a query after all stages; ``short`` says that a stage received fewer hits than its window."""
 
     hits: list[Hit]
     short: bool = False
 
 
 def depth_of(stages: Sequence[Named], k: int) -> int:
-    """Return how many hits stages together want to begin with, to leave ``k``."""
+    """Return the number of hits that the stages together need so that ``k`` remain."""
     for _, stage in reversed(stages):
         k = max(stage.depth(k), stage.window or 0)
     return k
@@ -234,7 +235,7 @@ def applied(
 ) -> list[Applied]:
     """Return the hits of each query after all stages.
 
-    What follows the window of a stage follows what the stage left, in its order and with lower scores.
+    Hits beyond the window of a stage follow its result, in their order and with lower scores.
     """
     ranked = [Applied(list(of_query)) for of_query in hits]
     for name, stage in stages:
@@ -245,7 +246,7 @@ def applied(
 
 
 def _joined(changed: list[Hit], before: Applied, stage: str, window: int | None) -> Applied:
-    """Return what a stage left of its window, and what followed the window."""
+    """Return the result of a stage on its window, followed by the hits beyond the window."""
     if window is None:
         return Applied(changed, before.short)
     rest = before.hits[window:]

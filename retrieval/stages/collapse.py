@@ -1,7 +1,7 @@
-"""Near-duplicates grouped under their best hit: the same snippet in many pages, syndicated articles, retweets.
+"""Group near-duplicates under their best hit: the same snippet in many pages, syndicated articles, retweets.
 
-A hit is left out if its passage is a near-duplicate of that of a better hit that stays. Which hits stay depends on
-better ones only, so a shorter list is the beginning of a longer one.
+A hit is left out if its passage is a near-duplicate of the passage of a better hit that stays. Whether a hit stays
+depends on better hits only, so a shorter list is the beginning of a longer one.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from . import Stage, StageContext, Texts, with_part
 LABEL = "Collapse"
 HELP = "groups near-duplicates under their best hit: collapse=near"
 VIEWS = {SIGNATURES: "it has no signatures; add them with factseek compact --add signatures"}
-"""The views of an index that the stage reads, each with what to say if an index has it not."""
+"""The views that the stage reads, each with a message for an index without it."""
 NEAR = 0.58
-"""Share of common words from which two passages are near-duplicates.
+"""The share of common words from which two passages are near-duplicates.
 
-Half of the words changed at random leave .33 of them, a quarter .6."""
+After random changes to half of the words the share is .33, after changes to a quarter .6.
+"""
 MOST_NAMED = 100
-"""Docids of near-duplicates that are named; all are counted."""
+"""The number of near-duplicates' docids to list; the count covers all of them."""
 
 
 def open(value: str, context: StageContext) -> Collapse:
-    """Return the stage, which is told over which index it works by :meth:`Collapse.over`.
+    """Return the stage; :meth:`Collapse.over` gives it an index.
 
-    Raises QueryError if the value is other than ``near``.
+    Raises QueryError if the value is not ``near``.
     """
     if value not in ("", "near"):
         raise QueryError(f"collapse={value[:20]}: near is the only value", remedy="use collapse=near")
@@ -42,30 +43,31 @@ def open(value: str, context: StageContext) -> Collapse:
 
 
 class Collapse:
-    """Folds nothing, for it knows no index yet."""
+    """Groups nothing, because it has no index yet."""
 
     window = None
 
     def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage that folds near-duplicates in an index; ``where`` says which documents count as copies.
+        """Return the stage that groups near-duplicates in an index; ``where`` filters the documents that count as
+        copies.
 
         Raises IndexStateError if the signatures cannot be read.
         """
         return CollapseOver(state, where)
 
     def depth(self, k: int) -> int:
-        """Return twice as many hits; whoever needs more asks again."""
+        """Return twice ``k``; a search that needs more hits asks again."""
         return 2 * k
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return the hits as they are."""
+        """Return the hits unchanged."""
         return list(map(list, hits))
 
 
 class CollapseOver(Collapse):
-    """Folds the near-duplicates in one index, and names them."""
+    """Groups the near-duplicates in one index, and names them."""
 
     def __init__(self, state: IndexState, where: Filter | None) -> None:
         self._state = state
@@ -75,13 +77,13 @@ class CollapseOver(Collapse):
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits in their order without near-duplicates of better ones."""
+        """Return each query's hits in their order, without near-duplicates of better ones."""
         return [list(self._kept(ranked)) for ranked in hits]
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
-        """Return of each hit the documents with a passage that is a near-duplicate of its own, itself left out.
+        """Return, for each hit, the documents with a near-duplicate of its passage, without the hit's own document.
 
-        They are counted over the whole index under the filter of the search, whatever the ranking found.
+        The count covers the whole index under the filter of the search, not only the ranked hits.
         """
         counted = []
         for hit, near in zip(hits, self._state.near_copies(self._of(hits), self._most, self._where), strict=True):

@@ -1,4 +1,4 @@
-"""A learned combination: hits in the order of what their rankings and their words say together."""
+"""Rank hits by a learned combination of the evidence of their rankings and their words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RANKS = True
 def open(value: str, context: StageContext) -> Combine:
     """Return the stage that runs the configured combination.
 
-    Raises QueryError if a value is given, or none is configured.
+    Raises QueryError if there is a value, or if no combination is configured.
     """
     if value:
         raise QueryError(f"combine={value[:20]}: combine takes no value", remedy="set combine.model")
@@ -35,28 +35,28 @@ def open(value: str, context: StageContext) -> Combine:
 
 
 class Combine:
-    """Orders nothing, for it knows no index yet."""
+    """Reorders nothing, because it has no index yet."""
 
     def __init__(self, context: StageContext) -> None:
         self._context = context
 
     @property
     def window(self) -> int:
-        """As many hits as the combination learned to order."""
+        """The number of hits that the combination was trained to order."""
         return self._combiner().manifest.depth
 
     def depth(self, k: int) -> int:
-        """Return ``k``: the combination leaves as many hits as it is handed."""
+        """Return ``k``: the combination removes no hits."""
         return k
 
     def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage that orders the hits of an index."""
+        """Return the stage that reorders the hits of an index."""
         return CombineOver(self._context, state)
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return the hits as they are."""
+        """Return the hits unchanged."""
         return list(map(list, hits))
 
     def _combiner(self) -> Combiner:
@@ -64,7 +64,7 @@ class Combine:
 
 
 class CombineOver(Combine):
-    """Scores the first hits by a learned combination; what comes after them stays in its order below."""
+    """Scores the first hits by a learned combination; later hits keep their order after them."""
 
     def __init__(self, context: StageContext, state: IndexState) -> None:
         super().__init__(context)
@@ -91,7 +91,7 @@ class CombineOver(Combine):
         return ranked_anew
 
     def _vectors(self, hits: Sequence[Hit], rankings: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of the passages of hits, by the view of each ranking that the index has."""
+        """Return the vectors of the hits' passages, for the view of each ranking that the index has."""
         places = [(hit.docid, hit.passage) for hit in hits]
         there = self._context.manifest.views
         return {

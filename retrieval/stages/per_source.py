@@ -1,4 +1,4 @@
-"""At most so many hits a source, so that one site does not fill the page."""
+"""Limit the hits of one source, so that one site does not fill the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_DIGITS = 6
 def open(value: str, context: StageContext) -> PerSource:
     """Return the stage that keeps ``value`` hits of each source.
 
-    Raises QueryError if that is no number from 1.
+    Raises QueryError if the value is not a number from 1.
     """
     if not value:
         return PerSource(DEFAULT)
@@ -29,7 +29,7 @@ def open(value: str, context: StageContext) -> PerSource:
 
 
 class PerSource:
-    """Keeps the first hits of each source; documents that name no source are all kept."""
+    """Keeps the first hits of each source, and all documents without a source."""
 
     window = None
 
@@ -37,13 +37,13 @@ class PerSource:
         self._most = most
 
     def depth(self, k: int) -> int:
-        """Return ``2 * k``: usually enough to leave ``k``; where it is not, the search is asked again, deeper."""
+        """Return ``2 * k``, which usually leaves ``k``; otherwise the search asks again, deeper."""
         return 2 * k
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits in their order without those that come too late for their source."""
+        """Return each query's hits in their order, without those beyond the limit of their source."""
         sources = iter(stored.document.source for stored in texts([hit for ranked in hits for hit in ranked]))
         return [list(self._kept(ranked, [next(sources) for _ in ranked])) for ranked in hits]
 

@@ -18,13 +18,13 @@ HELP = "re-ranks hits with a model that reads query and passage together: rerank
 RANKS = True
 _NAME = "rerank"
 _MOST = 1_000
-"""Hits that one search may have re-ranked."""
+"""The most hits that one search may re-rank."""
 
 
 def open(value: str, context: StageContext) -> Rerank:
-    """Return the stage that re-ranks by the configured model, so many hits as ``value`` says or the settings do.
+    """Return the stage that re-ranks by the configured model, for ``value`` hits, or as many as the settings say.
 
-    Raises QueryError if the value is no number from 1 to 1,000, or no model is configured.
+    Raises QueryError if the value is not a number from 1 to 1,000, or if no model is configured.
     """
     settings = context.settings.rerank
     if value and not (value.isascii() and value.isdigit() and len(value) <= 4 and 1 <= int(value) <= _MOST):
@@ -34,11 +34,11 @@ def open(value: str, context: StageContext) -> Rerank:
 
 
 class Rerank:
-    """Scores the first hits one after the other; what comes after them stays in its order below.
+    """Scores the first hits one after another; later hits keep their order after them.
 
-    Under a time limit those that were scored in time are ordered, the others stay below them in their order, and the
-    limit notes it. Where the model has a share of the new score, the rest is the score with which a hit came; both are
-    stretched to 0..1 over the hits that were scored.
+    With a time limit, it sorts the hits that it scored in time. The others keep their order after them, and the limit
+    records that. If the model has only a share of the new score, the hit's old score is the rest. Both are scaled to
+    0..1 over the scored hits.
     """
 
     def __init__(self, context: StageContext, depth: int) -> None:
@@ -47,11 +47,11 @@ class Rerank:
 
     @property
     def window(self) -> int:
-        """As many hits as are re-ranked."""
+        """The number of hits to re-rank."""
         return self._depth
 
     def depth(self, k: int) -> int:
-        """Return ``k``: re-ranking leaves as many hits as it is handed."""
+        """Return ``k``: re-ranking removes no hits."""
         return k
 
     def apply(
@@ -70,7 +70,7 @@ class Rerank:
         return ranked_anew
 
     def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Deadline | None) -> list[float]:
-        """Return the scores of the first passages: of all, if the time is enough."""
+        """Return the scores of the first passages, of all of them if time allows."""
         own = limit.shorter(self._context.settings.rerank.seconds) if limit else None
         scores: list[float] = []
         for passage in passages:

@@ -1,4 +1,4 @@
-"""The first hits in the order of their dates, the newest first."""
+"""Sort the first hits by date, newest first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = "sort"
 def open(value: str, context: StageContext) -> Sort:
     """Return the stage that sorts as many hits as hybrid fuses of each ranking.
 
-    Raises QueryError if the value is other than ``date``.
+    Raises QueryError if the value is not ``date``.
     """
     if value not in ("", "date"):
         raise QueryError(f"sort={value[:20]}: date is the only value", remedy="use sort=date")
@@ -28,23 +28,23 @@ def open(value: str, context: StageContext) -> Sort:
 
 
 class Sort:
-    """Sorts the first hits by date; what comes after them stays in its order below.
+    """Sorts the first hits by date; later hits keep their order after them.
 
-    All that matches by date would be whatever is newest, for ``dense`` any document at all. A partial date counts as
-    its last day. Hits of one day stay in their order, those without a date come last.
+    A sort of all hits would show the newest documents, relevant or not; for ``dense``, any document. A partial date
+    counts as its last day. Hits of one day keep their order. Hits without a date come last.
     """
 
     def __init__(self, window: int) -> None:
         self.window = window
 
     def depth(self, k: int) -> int:
-        """Return ``k``: sorting leaves as many hits as it is handed."""
+        """Return ``k``: sorting removes no hits."""
         return k
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits, newest first, scored by their places counted from the last."""
+        """Return each query's hits, newest first; the score is the place counted from the last."""
         days = iter(last_day(stored.document.date) for stored in texts([hit for ranked in hits for hit in ranked]))
         return [_newest_first(ranked, [next(days) for _ in ranked]) for ranked in hits]
 
