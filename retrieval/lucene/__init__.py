@@ -1,1 +1,1 @@
-"""BM25 over Lucene: the Java virtual machine, our own few classes in it, analysis, highlights and spelling."""
+"""BM25 over Lucene: the Java virtual machine, a few Java classes of our own, analysis, highlights and spelling."""

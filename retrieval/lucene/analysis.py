@@ -1,4 +1,4 @@
-"""Analysis: Lucene's analyzers by name, the words of a text with their terms, and where a query's words stand in it."""
+"""Analysis: Lucene's analyzers by name, the words of a text with their terms, and the positions of a query's words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ANALYZERS: dict[str, str] = {
     "thai": "factseek.ClusterAnalyzer",
     "whitespace": f"{_LUCENE}.core.WhitespaceAnalyzer",
 }
-"""Java class of each analyzer; ``english`` is Anserini's, whose scores are the published ones, ``thai`` is ours."""
+"""The Java class of each analyzer; ``english`` is Anserini's, which gives the published scores; ``thai`` is our own."""
 
 LANGUAGES: dict[str, str] = {
     **{"cs": "czech", "en": "english", "ko": "cjk", "zh": "cjk", "nb": "norwegian", "nn": "norwegian"},
@@ -44,9 +44,9 @@ LANGUAGES: dict[str, str] = {
 
 
 def language_code(written: str) -> str:
-    """Return the ISO 639 code of a language tag such as ``en``, ``en-US`` or ``eng``: of two letters if it has one.
+    """Return the ISO 639 code, of two letters if it has one, of a language tag such as ``en``, ``en-US`` or ``eng``.
 
-    Raises ConfigError if it is none.
+    Raises ConfigError if the tag has no such code.
     """
     code = languages.language_code(written)
     if code and re.fullmatch(r"\s*[A-Za-z]{2,3}\s*([-_].*)?", written, re.DOTALL):
@@ -56,7 +56,7 @@ def language_code(written: str) -> str:
 
 
 def analyzer_name(language: str, analyzer: str = "") -> str:
-    """Return the analyzer's name: ``analyzer``'s, a name or a code, else the language's, else ``standard``.
+    """Return the analyzer's name: ``analyzer``'s (a name or a code), else the language's, else ``standard``.
 
     Raises ConfigError if ``analyzer`` is unknown.
     """
@@ -71,35 +71,35 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
 
 
 MOST_REMEMBERED = 400_000
-"""Chunks, words and terms together; then what was remembered is dropped, and remembered anew as it comes."""
-LONGEST_REMEMBERED = 100  # characters: in a script without blanks a word may be a whole text
+"""The most chunks, words and terms in memory; beyond this the cache starts again from empty."""
+LONGEST_REMEMBERED = 100  # characters: in a script without spaces a word may be a whole text
 PIECE = 50_000
-"""Characters of a long text that are highlighted at once: new words are analysed in a few tenths of a second."""
-_FEW_CHUNKS = 32  # that are looked for one by one: for more, the text is read once
+"""The number of characters to highlight at once: analysing new words takes a few tenths of a second."""
+_FEW_CHUNKS = 32  # the most chunks to find one by one; for more, one pass over the text is faster
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
 _READ_JOINERS = ("persian", "sorani")
-"""The analyzers to which a joiner of no width means something."""
+"""The analyzers for which a zero-width joiner has a meaning."""
 _JOINT = re.compile(r"[:._,'](?:(?<=\w[:._])(?=\w)|(?<=\d[,'])(?=\d\d\d))")
 _JOINED = re.compile(r"\w+(?:[:.]\w+)*")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}([',.])\d{3}(?:\1\d{3})*(?:[.,]\d+)?(?![.,]?\w)")
 _PART = re.compile(r"[^\W_]+")
 LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
-"""A letter of a script that puts no blanks between words, or whose letters may be words, as those of Korean."""
+"""A letter of a script without spaces between words, or of one whose letters may be words, such as Korean."""
 
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]
-"""From words to the terms of each."""
+"""Return the terms of each word."""
 Terms = dict[str, tuple[str, ...]]
 """Words, each with its terms."""
 Stretch = tuple[int, int]
-"""The beginning and the end of a stretch of a text, in characters."""
+"""The start and the end of a slice of a text, in characters."""
 Highlighter = Callable[[str], list[Stretch]]
-"""From a text to the stretches of it that match a query, in order."""
+"""Return the slices of a text that match a query, in order."""
 
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Return the pattern of a word in any script, whose vowels may be marks, or parted by a joiner of no width."""
+    """Return the pattern of a word in any script; its vowels may be marks, and it may contain a zero-width joiner."""
     letters = rf"[^\W_](?:[^\W_]|[{marks()}\u200c])*"
     return re.compile(rf"{letters}(?:['.]{letters})*")
 
@@ -110,10 +110,10 @@ def words_of(text: str) -> list[str]:
 
 
 def parts_of(text: str) -> str:
-    """Return the words that stand in a folded text inside what Lucene takes for one word, with blanks between them.
+    """Return the words inside what Lucene takes for one word of a folded text, separated by spaces.
 
-    These are ``Measles`` in ``BREAKING:Measles``, ``polio`` and ``vaccine`` in ``polio_vaccine``; of a number such as
-    ``657,461`` it is the number without what parts its thousands.
+    Examples are ``Measles`` in ``BREAKING:Measles``, and ``polio`` and ``vaccine`` in ``polio_vaccine``. For a number
+    such as ``657,461`` it is the number without its thousands separators.
     """
     parts, last = list[str](), 0
     for joint in _JOINT.finditer(text):
@@ -129,7 +129,7 @@ def parts_of(text: str) -> str:
 
 
 def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
-    """Return the words of a folded text with their places, then what may be meant by parts of words and by numbers."""
+    """Return the words of a folded text with their places, then the parts of words, and numbers without separators."""
     words = [(*match.span(), match[0]) for match in (_ASCII_WORD if form.isascii() else _word()).finditer(form)]
     named = [(start, word) for start, _, word in words if "." in word and any(map(str.isalpha, word))]
     dotted = [(start, part) for start, word in named for part in _PART.finditer(word)]
@@ -140,26 +140,26 @@ def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
 
 @cache
 def open_analyzer(name: str) -> int:
-    """Return the number by which Java knows the analyzer of a name in :data:`ANALYZERS`; it stays open."""
+    """Return Java's handle of an analyzer of :data:`ANALYZERS`; it stays open."""
     opened: int = java("Analysis").open(ANALYZERS[name])
     return opened
 
 
 def analysable(analyzer: str, text: str) -> str:
-    """Return a text in the form in which an analyzer reads it, whether of a document or of a query."""
+    """Return a document or a query in the form that an analyzer reads."""
     form = folded(text)
     return form if analyzer in _READ_JOINERS else form.replace("\u200c", "")
 
 
 def terms_of(analyzer: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the terms of each text as they stand in it, in one crossing."""
+    """Return the terms of each text in their order, in one call to Java."""
     forms = [analysable(analyzer, text) for text in texts]
     made = unpack(java("Analysis").terms(open_analyzer(analyzer), pack(forms)))
     return [tuple(terms.split("\0")) if terms else () for terms in made]
 
 
 class _Memory:
-    """The terms of words, the known chunks, and the chunks in which each term stands."""
+    """The terms of words, the known chunks, and the chunks that contain each term."""
 
     def __init__(self) -> None:
         self.terms: Terms = {}
@@ -169,15 +169,14 @@ class _Memory:
 
 
 class TermCache:
-    """The terms of words, and the words of a text that have certain terms. Safe for threads.
+    """A cache of the terms of words, and of the words that have certain terms. It is safe for threads.
 
-    To analyse a word takes a thousand times as long as to look it up, and to find the words of a text several times as
-    long as to cut it at its blanks. So words are remembered with their terms, and so are chunks, which is what stands
-    between two blanks.
+    Analysing a word takes a thousand times as long as looking it up. Finding the words of a text takes several times as
+    long as splitting it at spaces. So the cache holds words with their terms, and chunks: the text between two spaces.
     """
 
     def __init__(self, analyze: Analyze, most: int = MOST_REMEMBERED) -> None:
-        """Remember at most ``most`` chunks, words and terms; ``analyze`` makes the terms of words."""
+        """Cache at most ``most`` chunks, words and terms; ``analyze`` makes the terms of words."""
         self._analyze = analyze
         self._most = most
         self._adding = threading.Lock()
@@ -189,7 +188,7 @@ class TermCache:
         return self._learned({word: [word]})[word] if known is None else known
 
     def matcher(self, wanted: frozenset[str]) -> Callable[[str], Terms]:
-        """Return a function from a text to its words that have a term among ``wanted``, each with all its terms."""
+        """Return a function from a text to its words with a term in ``wanted``, each with all its terms."""
 
         holding = self._holding(wanted)
 
@@ -200,9 +199,9 @@ class TermCache:
         return matching
 
     def finder(self, wanted: frozenset[str]) -> Highlighter:
-        """Return a function from a text to where words stand that have a term among ``wanted``, in order.
+        """Return a function from a text to the positions of its words with a term in ``wanted``, in order.
 
-        Where a script has no blanks, a word of many terms matches where those that are wanted stand in it.
+        In a script without spaces, a word of many terms matches only where the wanted terms are.
         """
         holding = self._holding(wanted)
         marks_of: dict[str, list[Stretch]] = {}
@@ -235,7 +234,7 @@ class TermCache:
         return stretches
 
     def _holding(self, wanted: frozenset[str]) -> Callable[[str], set[str]]:
-        """Return a function from a text to those of its chunks that hold a wanted term, or are too long to be known."""
+        """Return a function from a text to its chunks that contain a wanted term or are too long for the cache."""
         known: set[str] = set()
         of: tuple[_Memory, int] | None = None
         letters = list(filter(LETTER.search, wanted))
@@ -262,7 +261,7 @@ class TermCache:
         return holding
 
     def _learned(self, chunks: dict[str, list[str]]) -> Terms:
-        """Return the words of chunks with their terms, all new ones analysed at once; remember what is short."""
+        """Return the words of chunks with their terms; analyse all new words at once, and cache the short ones."""
         memory = self._memory
         words = {word for words in chunks.values() for word in words}
         terms = {word: made for word in words if (made := memory.terms.get(word)) is not None}
@@ -287,12 +286,12 @@ class TermCache:
                     for term in held:
                         memory.chunks_of.setdefault(term, set()).add(chunk)
                     memory.size += 1 + len(held)
-                    memory.chunks.add(chunk)  # last: a thread that finds a chunk known finds it by each of its terms
+                    memory.chunks.add(chunk)  # last: a thread that finds a chunk known also finds its terms
         return terms
 
 
 def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[Stretch]:
-    """Return what matches within a word: all of it, or, where a script has no blanks, the terms found in it."""
+    """Return the matches within a word: all of it or, in a script without spaces, the wanted terms in it."""
     matching = wanted.intersection(terms)
     if matching and len(terms) == 1:
         return [(0, len(word))]
@@ -305,7 +304,7 @@ def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[S
 
 
 def _places(chunk: str, text: str) -> Iterator[int]:
-    """Yield where a chunk stands in a text, between blanks."""
+    """Yield the positions of a chunk in a text, between spaces."""
     start = text.find(chunk)
     while start >= 0:
         end = start + len(chunk)
@@ -315,7 +314,7 @@ def _places(chunk: str, text: str) -> Iterator[int]:
 
 
 class Analyzer(TermCache):
-    """An analyzer of Lucene, by its name in :data:`ANALYZERS`, and the terms that it made."""
+    """An analyzer of Lucene, by its name in :data:`ANALYZERS`, with a cache of its terms."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -323,17 +322,17 @@ class Analyzer(TermCache):
         super().__init__(partial(terms_of, name))
 
     def tokens(self, text: str) -> list[str]:
-        """Return the terms of a text as they stand in it."""
+        """Return the terms of a text in their order."""
         return list(terms_of(self._name, [text])[0])
 
 
 def highlights(query: str, text: str, terms: TermCache) -> list[Stretch]:
-    """Return the stretches ``(start, end)`` of ``text`` that match a term of ``query``, in order, not overlapping."""
+    """Return the slices ``(start, end)`` of ``text`` that match a term of ``query``, in order, not overlapping."""
     return highlighter(query, terms)(text)
 
 
 def highlighter(query: str, terms: TermCache) -> Highlighter:
-    """Return a function from a text to its stretches that match a term of ``query``: for many texts of one query."""
+    """Return a function from a text to its slices that match a term of ``query``, for many texts of one query."""
     wanted = query_terms(query, terms)
     return terms.finder(wanted) if wanted else lambda _: []
 
@@ -344,13 +343,13 @@ def query_terms(query: str, terms: Callable[[str], tuple[str, ...]]) -> frozense
 
 
 def in_time(marked: Highlighter, is_over: Callable[[], bool]) -> Highlighter:
-    """Return ``marked`` as long as there is time: a long text is read in pieces, and what was found of it stays."""
+    """Return ``marked`` with a time limit: it reads a long text in pieces, and keeps the matches found in time."""
 
     def stretches(text: str) -> list[Stretch]:
         marks: list[Stretch] = []
         start = 0
         while start < len(text) and not is_over():
-            blank = _BLANK.search(text, start + PIECE)  # a piece ends at a blank, where no word goes on
+            blank = _BLANK.search(text, start + PIECE)  # a piece ends at a space, so it splits no word
             end = blank.start() if blank else len(text)
             marks.extend((start + first, start + last) for first, last in marked(text[start:end]))
             start = end

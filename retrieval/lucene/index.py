@@ -1,7 +1,7 @@
-"""Lucene's indexes: writing that of one segment, and searching several as one.
+"""Lucene's indexes: write the index of one segment, and search several as one.
 
-Crossing from Python into Java is what costs: some hundred passages are added with one call, and a search is one call
-that is answered with one string, whatever the number of hits.
+A call from Python into Java is expensive. So one call adds some hundred passages, and a search is one call that returns
+one string for any number of hits.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Fields = Literal["flat", "title_text"]
 Ranked = tuple[list[float], list[int]]
 """Scores and rows, best first."""
 FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filters"
-_PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # that are handed to Java to be added
-_TOKENS_AT_ONCE = 100_000  # that are read to be verified
+_PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # per call that adds passages to Java
+_TOKENS_AT_ONCE = 100_000  # per read, when verifying
 _MANY_TIES = "\1"
 _UNREADABLE = "cannot be read ({})", REMEDY
 _Returned = TypeVar("_Returned")
 
 
 class Weights(NamedTuple):
-    """The parameters of BM25 that are chosen at the time of a search."""
+    """The BM25 parameters of a search."""
 
     k1: float = 0.9
     b: float = 0.4
@@ -55,9 +55,9 @@ def flat_text(title: str, text: str) -> str:
 
 
 class PassageWriter:
-    """Writes the Lucene index of one segment: passages in the order in which they are added, in one leaf.
+    """Writes the Lucene index of one segment: passages in the order of their addition, in one leaf.
 
-    They are gathered, and added some hundred at a time by threads of Java beside the one that reads.
+    It collects passages and adds some hundred at a time; Java threads add them while Python goes on reading.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class PassageWriter:
         phrases: bool = False,
         parts: bool = False,
     ) -> None:
-        """Open the index to be written; ``phrases`` adds the places of words, ``parts`` the words inside them."""
+        """Open the index for writing; ``phrases`` adds the positions of words, ``parts`` the words inside words."""
         self._folder = folder
         self._is_flat = fields == "flat"
         self._analyzer = analyzer
@@ -84,9 +84,9 @@ class PassageWriter:
         self._ended = False
 
     def add(self, title: str, text: str, filters: str) -> None:
-        """Add the next passage; ``filters`` is :func:`factseek.retrieval.filters.tokens`'s string.
+        """Add the next passage; ``filters`` is the string of :func:`factseek.retrieval.filters.tokens`.
 
-        Raises MachineError if the disk is full, which may be noticed some passages later.
+        Raises MachineError if the disk is full, possibly some passages later.
         """
         whole = analysable(self._analyzer, flat_text(title, text))
         fields = (whole,) if self._is_flat else (analysable(self._analyzer, title), analysable(self._analyzer, text))
@@ -96,7 +96,7 @@ class PassageWriter:
             self._hand_over()
 
     def end(self) -> None:
-        """Begin, beside, to merge what was added to one leaf, to make it durable and to close.
+        """Start to merge the passages into one leaf, to make it durable and to close, in the background.
 
         Raises MachineError if the disk is full.
         """
@@ -106,7 +106,7 @@ class PassageWriter:
             self._ended = True
 
     def finish(self) -> int:
-        """Wait until what :meth:`end` begins is done; return the number of passages.
+        """Wait until the work that :meth:`end` started is done; return the number of passages.
 
         Raises MachineError if the disk is full.
         """
@@ -115,12 +115,12 @@ class PassageWriter:
         return count
 
     def abandon(self) -> None:
-        """Close without keeping anything; a writer that has failed is closed already."""
+        """Close without keeping anything; a writer that has failed is already closed."""
         with suppress(MachineError):
             self._guarded(partial(java("PassageWriter").abandon, self._writer))
 
     def _hand_over(self) -> None:
-        """Have what was gathered added beside, once that has been added which was handed over before."""
+        """Add the collected passages in the background, after the previous batch."""
         if self._gathered:
             passages, self._gathered, self._size = pack(self._gathered), [], 0
             self._guarded(lambda: java("PassageWriter").add(self._writer, passages))
@@ -132,17 +132,17 @@ class PassageWriter:
 class PassageSearcher:
     """Searches the Lucene indexes of several segments as one, with global statistics.
 
-    Rows number the passages of all segments in order. Safe for threads, which search side by side.
+    Rows number the passages of all segments in order. It is safe for threads, which search in parallel.
     """
 
     def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields, dead: Sequence[str] = ()) -> None:
-        """Open the indexes in ``folders``; ``dead`` names the documents that are deleted as ``segment:docid``.
+        """Open the indexes in ``folders``; ``dead`` names the deleted documents as ``segment:docid``.
 
         Raises IndexStateError if one cannot be read.
         """
         self._place = os.path.commonpath(folders) if folders else ""
         self._fields = _names(fields)
-        # The id of a document in Lucene carries the name of its segment, whose folder ours lies in.
+        # A document's id in Lucene includes its segment's name, which is the name of the parent folder.
         self._segments = tuple(folder.parent.name for folder in folders)
         self._readers: list[int] = []
         try:
@@ -197,9 +197,9 @@ class PassageSearcher:
     ) -> Ranked | None:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
-        Scores are float32 values. With ``rows``, which says what the rows stand for, equal scores come in the total
-        order of :mod:`factseek.retrieval.search.order`, also at the cut. None: it took longer than ``seconds``.
-        Raises IndexStateError if the index turns out to be damaged.
+        Scores are float32 values. With ``rows``, which maps rows to docids, equal scores are in the total order of
+        :mod:`factseek.retrieval.search.order`, also at the cut. Return None if it takes longer than ``seconds``. Raises
+        IndexStateError if the index is damaged.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
         clauses, (text, parts), statistics = self._clauses(where), self._java_texts(query), _statistics(query)
@@ -226,7 +226,7 @@ class PassageSearcher:
         return scores[:n], places[:n]
 
     def _rank(self, rows: Rows) -> None:
-        """Tell Java the order of equal scores, once there are many: to sort a million docids takes a second or two."""
+        """Send Java the order of equal scores, if there are many: sorting a million docids takes a second or two."""
         with self._ranking:
             if not self._ranked:
                 docids = pack(rows.docids, "surrogatepass")
@@ -235,22 +235,22 @@ class PassageSearcher:
                 self._ranked = True
 
     def matching(self, where: Filter) -> NDArray[np.bool_]:
-        """Return a mask of the passages that pass a filter, also those of deleted documents.
+        """Return a mask of the passages that pass a filter, including those of deleted documents.
 
-        Raises QueryError if a phrase holds no words, IndexStateError if the index turns out to be damaged.
+        Raises QueryError if a phrase contains no words, IndexStateError if the index is damaged.
         """
         clauses = self._clauses(where)
         return self._mask(lambda: self._java.passing(self._searcher, clauses))
 
     def having_words(self, query: str) -> NDArray[np.bool_]:
-        """Return a mask of the passages that hold a word of the query: those that a search may find, and deleted ones.
+        """Return a mask of the passages that contain a word of the query, including deleted ones.
 
-        Raises IndexStateError if the index turns out to be damaged.
+        Raises IndexStateError if the index is damaged.
         """
         return self._mask(lambda: self._java.holding(self._searcher, *self._java_texts(query)))
 
     def _java_texts(self, query: str) -> tuple[str, str]:
-        """Return a query as Java analyses it, and the parts of its words."""
+        """Return a query in the form that Java analyses, and the parts of its words."""
         text = java_text(analysable(self._analyzer, query))
         return text, parts_of(text)
 
@@ -259,17 +259,17 @@ class PassageSearcher:
         return np.unpackbits(bits, count=self.rows, bitorder="little").view(np.bool_)
 
     def holds(self, word: str) -> bool:
-        """Return whether a passage, or a deleted one, holds a term of a word.
+        """Return whether a passage, deleted or not, contains a term of a word.
 
-        Raises IndexStateError if the index turns out to be damaged.
+        Raises IndexStateError if the index is damaged.
         """
         terms = sorted(set(terms_of(self._analyzer, [word])[0]))
         return any(count.passages for count in self.term_counts([(field, t) for field in self._fields for t in terms]))
 
     def term_weights(self, query: str, rows: Sequence[int], weights: Weights = EQUAL_WEIGHTS) -> list[dict[str, float]]:
-        """Return, for each of these passages, the terms of the query that it holds, with what each adds to the score.
+        """Return, for each of these passages, the query terms that it contains, each with its part of the score.
 
-        Raises IndexStateError if the index turns out to be damaged.
+        Raises IndexStateError if the index is damaged.
         """
         texts, statistics, wanted = self._java_texts(query), _statistics(query), np.asarray(rows, dtype="<i4").tobytes()
         explained = unpack(
@@ -278,14 +278,14 @@ class PassageSearcher:
         of_rows: list[dict[str, float]] = [{} for _ in rows]
         for at, term, weight in zip(
             *[iter(explained)] * 3, strict=True
-        ):  # a term of several fields comes several times
+        ):  # a term in several fields appears several times
             of_rows[int(at)][term] = of_rows[int(at)].get(term, 0.0) + float(weight)
         return of_rows
 
     def field_statistics(self) -> list[FieldStatistics]:
-        """Return the statistics of the fields that words are searched in; a field that no passage has is of zeros.
+        """Return the statistics of the searched text fields; a field that no passage has is all zeros.
 
-        Raises IndexStateError if the index turns out to be damaged.
+        Raises IndexStateError if the index is damaged.
         """
         numbers = _numbers(self._guarded(lambda: self._java.fieldStatistics(self._searcher)), 3)
         of_fields = {
@@ -294,16 +294,16 @@ class PassageSearcher:
         return [of_fields[name] for name in sorted(of_fields)]
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return in how many passages terms stand, and how often; those that are nowhere are of zeros.
+        """Return, for each term, the number of passages that contain it and the number of its occurrences; 0 if absent.
 
-        Raises IndexStateError if the index turns out to be damaged.
+        Raises IndexStateError if the index is damaged.
         """
         pairs = pack([text for term in terms for text in term])
         counts = _numbers(self._guarded(lambda: self._java.termCounts(self._searcher, pairs)), 2)
         return [TermCount(*of) for of in counts]
 
     def close(self) -> None:
-        """Close the readers; searches must have ended."""
+        """Close the readers; all searches must have ended."""
         java("Handles").close(self._searcher)
         self._close_readers()
 
@@ -313,7 +313,7 @@ class PassageSearcher:
         self._readers.clear()
 
     def _packed_clauses(self, where: Filter | None) -> bytes:
-        """Return the clauses that a passage must pass, as Java's ``restricted`` reads them."""
+        """Return the clauses that a passage must pass, in the format of Java's ``restricted``."""
         if where is None:
             return b""
         clauses: list[str] = []
@@ -378,9 +378,9 @@ def _open_reader(folder: Path) -> int:
 
 
 def _java_path(folder: Path) -> str:
-    """Return a folder as Java finds it, which goes on from where it was started, wherever Python has gone since.
+    """Return the absolute path of a folder: Java keeps its initial working folder, even if Python changes its own.
 
-    Raises MachineError if its name is not text: Java could not name it.
+    Raises MachineError if the name is not text, because Java could not name it.
     """
     if os.fsencode(folder).decode("utf-8", "replace") != str(folder):
         raise MachineError("a name in this path is not UTF-8 text", place=folder, remedy="rename it")
@@ -388,7 +388,7 @@ def _java_path(folder: Path) -> str:
 
 
 def _statistics(query: str) -> bytes:
-    """Return the statistics that a query brings along as Java's ``CollectionSearcher`` reads them, if there are any."""
+    """Return the statistics that a query carries, if any, in the format of Java's ``CollectionSearcher``."""
     statistics = query.statistics if isinstance(query, CollectionQuery) else None
     if statistics is None:
         return b""

