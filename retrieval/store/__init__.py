@@ -1,1 +1,1 @@
-"""An index on disk: its manifest, its folder, its documents and what is made of them."""
+"""An index on disk: its manifest, its folder, its documents and the data derived from them."""

@@ -1,7 +1,7 @@
 """Columns: the values of each document in a few fields, as numbers, over all live segments.
 
-They are derived from the documents when something is first counted, and kept as long as the snapshot: to count is then
-to look at one number a document, whatever the number of values.
+The first count derives them from the documents; the snapshot keeps them. A count then reads one number per document,
+for any number of values.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from ..domain import FacetCounts, Filter
 from ..filters import FIELDS, metadata_values
 
 Documents = NDArray[np.bool_]
-"""A mask of documents: one value each, over all segments."""
+"""A mask of documents: one value per document, over all segments."""
 Rows = NDArray[np.bool_]
 """A mask of passages."""
 YEAR, DAY = "year", "last_day"
 COUNTED = (*FIELDS, YEAR)
-"""The fields that every index can count, beside those that it was declared with."""
+"""The fields that every index can count, in addition to its declared metadata fields."""
 NO_VALUE = 0
 
 
 class ValueColumn(NamedTuple):
-    """The values of a field: ``values[code]`` of document ``documents[i]`` for each ``code`` in ``codes``.
+    """The values of a field: document ``documents[i]`` has the value ``values[codes[i]]``.
 
-    Code 0 is that there is none. ``documents`` is None where code ``i`` is the one of document ``i``; else ``having``
-    are the documents that have a value, each once.
+    Code 0 means no value. If ``documents`` is None, ``codes[i]`` is the code of document ``i``. Otherwise ``having``
+    are the documents with a value, each once.
     """
 
     values: tuple[str, ...]
@@ -38,7 +38,7 @@ class ValueColumn(NamedTuple):
     having: NDArray[np.int32] | None = None
 
     def admitting(self, admitted: Iterable[str], size: int) -> Documents:
-        """Return a mask of the documents, of which there are ``size``, that have one of the values."""
+        """Return a mask, shape (``size``,), of the documents that have one of the values."""
         wanted = set(admitted)
         of_code = np.array([value in wanted for value in self.values], dtype=np.bool_)
         of_code[NO_VALUE] = False
@@ -50,7 +50,7 @@ class ValueColumn(NamedTuple):
         return mask
 
     def counts(self, chosen: NDArray[np.intp] | None, mask: Documents | None) -> NDArray[np.int64]:
-        """Return the number of documents of each code among those of ``mask``, numbered ``chosen``; None: among all."""
+        """Return the number of documents per code in ``mask``, whose rows are ``chosen``; None means all documents."""
         codes = self.codes
         if self.documents is not None:
             codes = codes if mask is None else codes[mask[self.documents]]
@@ -60,10 +60,10 @@ class ValueColumn(NamedTuple):
 
 
 class SegmentColumns(NamedTuple):
-    """What columns are made of in a segment: its kind, and of each document the values of its fields.
+    """The data of a segment that columns need: its kind, and the field values of each document.
 
-    ``values`` gives topic, source, language, last day and, as decoded JSON, the metadata. ``owners`` is the document of
-    each passage, None where every document is one passage; ``deleted`` are the documents that are not there.
+    ``values`` returns topic, source, language, last day and, as decoded JSON, the metadata. ``owners`` returns the
+    document of each passage, None if every document is one passage. ``deleted`` are the deleted documents.
     """
 
     kind: str
@@ -74,10 +74,10 @@ class SegmentColumns(NamedTuple):
 
 
 class DocumentColumns:
-    """The columns of an index. Safe for threads: nothing in them changes."""
+    """The columns of an index. It never changes, so it is safe for threads."""
 
     def __init__(self, segments: Sequence[SegmentColumns], declared: Sequence[str] = ()) -> None:
-        """Read the fields of all documents; ``declared`` names the fields of their metadata that can be counted."""
+        """Read the fields of all documents; ``declared`` names the countable metadata fields."""
         self.declared = tuple(declared)
         self.size = sum(segment.size for segment in segments)
         self._columns = _columns_of(segments, self.declared)
@@ -90,7 +90,7 @@ class DocumentColumns:
         return (*COUNTED, *self.declared)
 
     def documents(self, rows: Rows) -> Documents:
-        """Return the documents of which at least one passage is in ``rows``."""
+        """Return the documents with at least one passage in ``rows``."""
         if self._owners is None:
             return rows
         mask = np.zeros(self.size, dtype=np.bool_)
@@ -106,10 +106,10 @@ class DocumentColumns:
         return row if self._owners is None else int(self._owners[row])
 
     def passing(self, where: Filter | None, beside: str = "", excluded: Sequence[int] = ()) -> Documents | None:
-        """Return the documents that are there and pass a filter, but for what it says of the field ``beside``.
+        """Return the live documents that pass a filter, ignoring its condition on the field ``beside``.
 
-        None stands for all. The field ``year`` is that of ``since`` and ``as_of``. ``excluded`` are the documents that
-        the filter leaves out by their ids.
+        None means all documents. ``since`` and ``as_of`` are conditions on the field ``year``. ``excluded`` are the
+        documents that the filter excludes by docid.
         """
         masks = [] if self._live is None else [self._live]
         if excluded:
@@ -124,9 +124,9 @@ class DocumentColumns:
         return np.logical_and.reduce(masks) if masks else None
 
     def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str] = ()) -> FacetCounts:
-        """Return counts of the documents of ``mask`` by value: the ``most`` most frequent values, then ``kept``.
+        """Return the counts of the documents in ``mask`` by value: the ``most`` most frequent values, then ``kept``.
 
-        Equally frequent values stand in their own order.
+        Equally frequent values are in alphabetical order.
         """
         column = self._columns[field]
         chosen = None if mask is None else np.flatnonzero(mask)
@@ -147,7 +147,7 @@ class DocumentColumns:
 
 
 def _most_frequent(counts: NDArray[np.int64], most: int) -> list[int]:
-    """Return at most ``most`` codes of values that there are, most frequent first, equal ones in the order of codes."""
+    """Return at most ``most`` codes that occur, most frequent first, equal ones in the order of codes."""
     there = np.flatnonzero(counts[1:]) + 1
     order = np.argsort(-counts[there], kind="stable")[:most]
     codes: list[int] = there[order].tolist()
@@ -160,7 +160,7 @@ def _codes(column: ValueColumn, values: Iterable[str]) -> list[int]:
 
 
 def _with_value(having: NDArray[np.int32], mask: Documents | None) -> int:
-    """Return how many documents of ``mask`` are among those that have a value."""
+    """Return how many documents of ``mask`` have a value."""
     return len(having) if mask is None else int(np.count_nonzero(mask[having]))
 
 
@@ -187,7 +187,7 @@ def _columns_of(segments: Sequence[SegmentColumns], declared: Sequence[str]) -> 
 
 
 def _years(days: ValueColumn) -> ValueColumn:
-    """Return the years of days, which are in order."""
+    """Return the years of days; the days are sorted."""
     years = sorted({day[:4] for day in days.values})
     of_day = {day: years.index(day[:4]) for day in days.values}
     return ValueColumn(tuple(years), np.array([of_day[day] for day in days.values], dtype=np.int32)[days.codes])
@@ -206,7 +206,7 @@ def _owners(segments: Sequence[SegmentColumns]) -> NDArray[np.int64] | None:
 
 
 def _live(segments: Sequence[SegmentColumns], size: int) -> Documents | None:
-    """Return a mask of the documents that are not deleted; None if none is."""
+    """Return a mask of the documents that are not deleted; None if none is deleted."""
     live, base = np.ones(size, dtype=np.bool_), 0
     for segment in segments:
         live[np.array(list(segment.deleted), dtype=np.int64) + base] = False
@@ -215,7 +215,7 @@ def _live(segments: Sequence[SegmentColumns], size: int) -> Documents | None:
 
 
 class _Codes:
-    """Gives each value that comes a number, until all are known."""
+    """Assigns a number to each new value, until all are known."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {"": NO_VALUE}
@@ -223,18 +223,18 @@ class _Codes:
         self.documents: list[int] = []
 
     def of(self, value: str) -> int:
-        """Return the number of a value for now."""
+        """Return the provisional number of a value."""
         return self._numbers.setdefault(value, len(self._numbers))
 
     def column(self) -> ValueColumn:
-        """Return the column of what was numbered, its values in their own order."""
+        """Return the column of the numbered values, in alphabetical order."""
         values = sorted(self._numbers)
         places = {value: code for code, value in enumerate(values)}
         final = np.array([places[value] for value in self._numbers], dtype=np.int32)
         return ValueColumn(tuple(values), final[np.array(self.codes, dtype=np.int32)])
 
     def of_several(self, size: int) -> ValueColumn:
-        """Return the column of a field of which each of ``size`` documents may have several values, or none."""
+        """Return the column of a field of which each of ``size`` documents may have any number of values."""
         column, documents = self.column(), np.array(self.documents, dtype=np.int32)
         having = np.unique(documents)
         if len(having) < len(documents):

@@ -1,6 +1,6 @@
 """The documents of a segment: an SQLite file, written once and read from many threads.
 
-A row is the number of a passage in its segment, from 0, the same in the documents, in Lucene and in the vectors.
+A row is the number of a passage in its segment, from 0; it is the same in the documents, in Lucene and in the vectors.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ _SPAN: Types = (int, int, int)
 _NO_MORE: tuple[int | None, Iterator[Any]] = (None, iter(()))
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
 _WITH_PASSAGES = (
-    # In this order, so that what is wanted is looked up one by one, whatever SQLite knows of the tables' sizes.
+    # In this order SQLite looks up the wanted passages one by one, whatever it knows of the tables' sizes.
     f'SELECT w.number, {_COLUMNS}, d.row, p.start, p."end" FROM wanted w CROSS JOIN documents d USING (docid) '
     "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
 )
 _METADATA = msgspec.json.Decoder(dict[str, Any]).decode
 _AT_ONCE = 500
-"""Passages that are looked up together."""
+"""The number of passages per query."""
 
 
 def checksum(document: Document) -> str:
-    """Return the SHA-256 of a document's content, equal for equal content whatever the order of its metadata."""
+    """Return the SHA-256 of a document's content; equal content has an equal checksum in any order of its metadata."""
     content = msgspec.json.encode((*document[:-1], dict(document.metadata)), order="deterministic")
     return hashlib.sha256(content).hexdigest()
 
 
 def state_of(digest: str, spans: Sequence[Span]) -> str:
-    """Return the id of a document's state, of its :func:`checksum` and of where its passages stand."""
+    """Return the id of a document's state, from its :func:`checksum` and the positions of its passages."""
     return hashlib.sha256(msgspec.json.encode((digest, spans))).hexdigest()[:32]
 
 
@@ -57,7 +57,7 @@ class DocumentWriter:
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
         settings = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;"
-        try:  # nothing is read before the segment is published: durability is one sync at the end
+        try:  # nobody reads the file before the segment is published, so one sync at the end suffices
             self._db.executescript(settings + SCHEMA)
             self._db.execute("BEGIN")
         except BaseException:
@@ -67,12 +67,12 @@ class DocumentWriter:
         self.passages = 0
 
     def seen(self, docid: str) -> tuple[str, str] | None:
-        """Return checksum and place of a document that was added, or None."""
+        """Return the checksum and the place of an added document, or None."""
         row = self._db.execute(_SEEN, (docid,)).fetchone()
         return tuple(row) if row else None
 
     def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
-        """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` where it was read."""
+        """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` its source position."""
         row = self.documents
         metadata = msgspec.json.encode(dict(document.metadata), order="deterministic").decode()
         derived = (metadata, last_day(document.date), digest, storable(place))
@@ -88,7 +88,7 @@ class DocumentWriter:
         self.passages += len(spans)
 
     def finish(self) -> None:
-        """Make what was added durable and close."""
+        """Make the documents durable and close the file."""
         self._db.execute("COMMIT")
         self._db.close()
 
@@ -102,7 +102,7 @@ Place = tuple[str, int]
 
 
 class Stored(NamedTuple):
-    """A passage as it is stored: its document, its place in the text, the kind of its segment."""
+    """A stored passage: its document, its position in the text, the kind of its segment."""
 
     document: Document
     span: Span
@@ -117,14 +117,14 @@ class Stored(NamedTuple):
 
 
 class StoredPassage(NamedTuple):
-    """A passage with its document's title: what is encoded, shown and highlighted."""
+    """A passage with its document's title: the text to encode, show and highlight."""
 
     passage: Passage
     title: str
 
 
 class StoredDocument(NamedTuple):
-    """A document as it is stored: with its passages, their first row, its checksum, and the place where it was read."""
+    """A stored document with its passages, their first row, its checksum and its place in the source."""
 
     document: Document
     spans: tuple[Span, ...]
@@ -138,13 +138,13 @@ def _ignore(*_: object) -> None:
 
 
 class SegmentDocuments:
-    """Reads the documents of one published segment. Safe for threads."""
+    """Reads the documents of one published segment. It is safe for threads."""
 
     def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
-        """Open the documents in ``path``; those of the rows ``deleted`` are not there.
+        """Open the documents in ``path`` without those of the rows ``deleted``.
 
-        Raises IndexStateError if the file is missing, damaged or foreign, or does not hold as many documents and
-        passages as ``expected``.
+        Raises IndexStateError if the file is missing, damaged or foreign, or if its numbers of documents and passages
+        are not ``expected``.
         """
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
@@ -158,7 +158,7 @@ class SegmentDocuments:
             failing.pop_all()
 
     def document(self, docid: str) -> Document | None:
-        """Return the document of this id, or None."""
+        """Return the document of this docid, or None."""
         row = self.row(docid)
         if row is None:
             return None
@@ -168,9 +168,9 @@ class SegmentDocuments:
     def with_passages(
         self, wanted: Sequence[Place], note: Callable[[Document, Span], object] = _ignore
     ) -> dict[Place, tuple[Document, Span]]:
-        """Return the documents of these docids and where their passages of these numbers stand, as far as there are.
+        """Return the documents of these docids, with the positions of the passages; missing ones are left out.
 
-        Each is shown to ``note`` as soon as it is read, and nothing more is read if that raises an error.
+        ``note`` receives each passage as it is read; an error in it stops the reading.
         """
         there = {}
         for start in range(0, len(wanted), _AT_ONCE):
@@ -185,7 +185,7 @@ class SegmentDocuments:
         return there
 
     def row(self, docid: str) -> int | None:
-        """Return the row of the document of this id, or None."""
+        """Return the row of the document of this docid, or None."""
         if not _is_text(docid):
             return None
         rows = self._file.select("SELECT row FROM documents WHERE docid = ?", (int,), (docid,))
@@ -196,7 +196,7 @@ class SegmentDocuments:
         return self._counts
 
     def seen(self, docid: str) -> tuple[str, str] | None:
-        """Return checksum and place of the document of this id, or None."""
+        """Return the checksum and the place of the document of this docid, or None."""
         row = self.row(docid)
         if row is None:
             return None
@@ -212,7 +212,7 @@ class SegmentDocuments:
         return [Span(*row) for row in self._file.select(query, _SPAN, (docid,))]
 
     def each(self, first: int = 0) -> Iterator[Document]:
-        """Iterate over the documents in the order of their rows, from the row ``first`` on.
+        """Iterate over the documents in the order of their rows, starting at the row ``first``.
 
         Raises IndexStateError if a row is missing.
         """
@@ -223,7 +223,7 @@ class SegmentDocuments:
                 yield self._document(columns)
 
     def passing(self, where: Filter, first: int = 0) -> Iterator[Document]:
-        """Iterate over the documents that pass a filter (its ``kind`` is the caller's to check), as :meth:`each`."""
+        """Iterate, as :meth:`each` does, over the documents that pass a filter; the caller checks its ``kind``."""
         clauses, values = _where(where)
         query = f"SELECT d.row, {_COLUMNS} FROM documents d WHERE {clauses} AND d.row >= ? ORDER BY d.row"
         for row, *columns in self._file.stream(query, (int, *_DOCUMENT), [*values, first]):
@@ -234,9 +234,9 @@ class SegmentDocuments:
                 yield document
 
     def each_stored(self) -> Iterator[StoredDocument]:
-        """Iterate over all documents, with all that is stored of them, in the order of their rows.
+        """Iterate over all documents, with all their stored data, in the order of their rows.
 
-        Raises IndexStateError if a row is missing, or a passage has no document.
+        Raises IndexStateError if a row is missing, or if a passage has no document.
         """
         documents = self._in_order(f"row, checksum, place, {_COLUMNS}", "documents", (int, str, str, *_DOCUMENT))
         passages = self._in_order('row, document, number, start, "end"', "passages", (int, int, *_SPAN))
@@ -273,7 +273,7 @@ class SegmentDocuments:
         return [row for row, document in placed if document in self._deleted]
 
     def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
-        """Iterate over the passages from ``first_row`` on, in the order of their rows.
+        """Iterate over the passages in the order of their rows, starting at ``first_row``.
 
         Raises IndexStateError if a row is missing.
         """
@@ -299,7 +299,7 @@ class SegmentDocuments:
         return of_rows, numbers
 
     def kept(self, where: Filter) -> list[int]:
-        """Return the rows of the passages whose document passes the filter (its ``kind`` is the caller's to check)."""
+        """Return the rows of the passages whose document passes the filter; the caller checks the filter's ``kind``."""
         clauses, values = _where(where)
         query = f"SELECT p.row, d.row FROM passages p JOIN documents d ON d.row = p.document WHERE {clauses}"
         without = self._deleted | self._lacking(where)
@@ -309,24 +309,24 @@ class SegmentDocuments:
         return rows
 
     def undated(self, where: Filter) -> int:
-        """Return how many documents have no date and pass the filter, dates aside."""
+        """Return how many documents have no date and pass the filter's other conditions."""
         clauses, values = _where(where._replace(as_of="", since=""))
         query = f"SELECT d.row FROM documents d WHERE {clauses} AND d.last_day = ''"
         without = self._deleted | self._lacking(where)
         return sum(row not in without for (row,) in self._file.select(query, (int,), values))
 
     def columns(self, metadata: bool) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
-        """Yield topic, source, language, last day and, if it is wanted, metadata of each document, deleted ones too."""
+        """Yield topic, source, language, last day and, if requested, metadata of each document, deleted or not."""
         columns = f"row, topic, source, language, last_day, {'metadata' if metadata else repr('{}')}"
         for _, *values, encoded in self._in_order(columns, "documents", (int, str, str, str, str, str)):
             yield (*values, self._metadata(encoded) if metadata else NO_METADATA)
 
     def owners(self) -> list[int]:
-        """Return the row of the document of each passage."""
+        """Return the row of each passage's document."""
         return [document for _, document in self._in_order("row, document", "passages", (int, int))]
 
     def close(self) -> None:
-        """Close the file; what is still being read of it is read to its end."""
+        """Close the file after the current reads have ended."""
         self._file.close()
 
     def _lacking(self, where: Filter) -> frozenset[int]:
@@ -343,9 +343,9 @@ class SegmentDocuments:
             raise self._file.damaged(f"the metadata of a document is not JSON: {error}") from error
 
     def _counted(self) -> tuple[int, int]:
-        """Return the numbers of documents and passages by their highest rows; :meth:`each` finds missing rows.
+        """Return the numbers of documents and passages from their highest rows; :meth:`each` finds missing rows.
 
-        To count them one by one would take longer, and for ever in a file whose pages name each other in a circle.
+        Counting takes longer, and never ends in a damaged file whose pages refer to each other in a cycle.
         """
         query = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
         ((documents, passages),) = self._file.select(query, (int, int))
@@ -362,12 +362,12 @@ class SegmentDocuments:
         return rows[0]
 
     def _in_order(self, columns: str, table: str, types: Types) -> Iterator[Any]:
-        """Yield columns, of which ``row`` is the first, of all rows of a table."""
+        """Yield the columns, of which ``row`` is the first, of all rows of a table."""
         total = self._counts[0 if table == "documents" else 1]
         return self._consecutive(self._file.stream(f"SELECT {columns} FROM {table} ORDER BY row", types), 0, total)
 
     def _consecutive(self, rows: Iterator[Any], first: int, after: int) -> Iterator[Any]:
-        """Yield rows that are numbered from ``first`` on and end before ``after``, none missing."""
+        """Yield rows whose numbers run from ``first`` to ``after`` - 1; raise IndexStateError if one is missing."""
         expected = first
         for row in rows:
             if row[0] != expected:
@@ -385,7 +385,7 @@ class SegmentDocuments:
 
 
 def _is_text(value: str) -> bool:
-    """Return whether a value can be stored: bytes that are no text, in an argument of a command, cannot."""
+    """Return whether a value can be stored: an argument of a command may contain bytes that are not text."""
     return value.isascii() or not _SURROGATE.search(value)
 
 

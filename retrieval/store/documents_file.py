@@ -1,7 +1,7 @@
-"""The SQLite file of a segment's documents, read as a file that anybody may have written, or a disk damaged.
+"""The SQLite file of a segment's documents, read with distrust: anybody may have written it, or a disk damaged it.
 
-Its schema must be the one that factseek writes, to the letter: no view, no trigger, nothing else that SQLite would run.
-What is read must be of the type that was written; SQLite itself does not look.
+Its schema must be exactly the one that factseek writes, without views, triggers or other code that SQLite would run.
+Each value must have the type that factseek writes, because SQLite does not check it.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ CREATE TABLE passages (
 CREATE INDEX passages_document ON passages (document);
 """
 LEAST_LIMIT = 64 << 20
-"""Bytes that a value may have in any file; in a larger file it may be as large as that."""
+"""The limit in bytes of a value in small files; in a larger file the limit is the file's size."""
 STEPS, STEPS_A_BYTE = 1_000_000, 16
-"""SQLite is looked at after so many steps, and stopped after so many for each byte of the file: it goes in circles."""
+"""The SQLite steps between two checks, and the most steps per byte of the file: more mean an endless cycle."""
 KEPT = 2
-"""Connections that stay open between two statements: one a thread and segment would be hundreds of open files."""
+"""The number of idle connections to keep: one per thread and segment would be hundreds of open files."""
 _OTHER_TYPE = "a value is not of the type that was written"
 _READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 Types = tuple[type, ...]
 
 
 class _Connection(NamedTuple):
-    """A connection, and what stops a statement of it that goes in circles."""
+    """A connection, and the guard that stops an endless statement."""
 
     db: sqlite3.Connection
     steps: _Steps
 
 
 class DocumentsFile:
-    """A file of documents, open for reading. Safe for threads: each statement has a connection of its own."""
+    """A file of documents, open for reading. It is safe for threads: each statement has its own connection."""
 
     def __init__(self, path: Path) -> None:
         """Open ``path``.
 
-        Raises IndexStateError if it is missing, damaged, or was not written by factseek.
+        Raises IndexStateError if it is missing, damaged, or not written by factseek.
         """
         self.path = path
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class DocumentsFile:
         self.select("SELECT 1", (int,))
 
     def select(self, query: str, types: Types, values: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of a query, whose columns are of these types.
+        """Return the rows of a query whose columns have these types.
 
         Raises IndexStateError if the file is damaged.
         """
@@ -90,7 +90,7 @@ class DocumentsFile:
         return rows
 
     def stream(self, query: str, types: Types, values: Sequence[Any] = ()) -> Iterator[Any]:
-        """Yield what :meth:`select` returns."""
+        """Yield the rows that :meth:`select` would return."""
         try:
             connection = self._lent()
             rows = connection.db.cursor()
@@ -105,11 +105,11 @@ class DocumentsFile:
             raise self.damaged(_reason(error)) from error
 
     def damaged(self, what: str) -> IndexStateError:
-        """Return the error that says of this file what is wrong with it."""
+        """Return the error for damage of this file."""
         return IndexStateError(f"the documents of this segment cannot be read: {what}", place=self.path)
 
     def close(self) -> None:
-        """Close every connection: one that is at work when its statement has ended."""
+        """Close every connection; a busy one closes when its statement ends."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -117,7 +117,7 @@ class DocumentsFile:
             connection.db.close()
 
     def _lent(self) -> _Connection:
-        """Return a connection for one statement: one that is idle, if there is any."""
+        """Return a connection for one statement: an idle one, if there is any."""
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         connection = connection or self._opened()
@@ -125,7 +125,7 @@ class DocumentsFile:
         return connection
 
     def _end(self, connection: _Connection, cursor: sqlite3.Cursor) -> None:
-        """Give a connection back after its statement, but for one that was closed with it."""
+        """Return a connection after its statement, unless it was closed meanwhile."""
         try:
             cursor.close()
         except sqlite3.ProgrammingError:
@@ -141,7 +141,7 @@ class DocumentsFile:
             connection.db.close()
 
     def _opened(self) -> _Connection:
-        # A published segment never changes: SQLite needs neither locks nor checks for other writers.
+        # A published segment never changes, so SQLite needs neither locks nor checks for other writers.
         uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         try:
@@ -159,7 +159,7 @@ class DocumentsFile:
         return _Connection(connection, steps)
 
     def _check_same(self) -> None:
-        """Refuse another file that has come to stand here since this segment was opened."""
+        """Raise IndexStateError if another file has replaced this one since the segment was opened."""
         try:
             there = self.path.stat()
         except OSError:
@@ -169,7 +169,7 @@ class DocumentsFile:
 
 
 class _Steps:
-    """Stops a statement that takes more steps than there can be something to do."""
+    """Stops a statement that takes more steps than the file's size can explain."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -182,7 +182,7 @@ class _Steps:
 
 @cache
 def _schema() -> list[Any]:
-    """Return what SQLite says of the schema that factseek writes."""
+    """Return SQLite's description of the schema that factseek writes."""
     connection = sqlite3.connect(":memory:")
     try:
         connection.executescript(SCHEMA)
@@ -192,8 +192,8 @@ def _schema() -> list[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a file cannot be read, without what stands in it."""
-    # The error of a text that Python cannot decode has no code of SQLite's.
+    """Return why a file cannot be read, without its content."""
+    # If Python cannot decode a text, the error has no SQLite code.
     undecoded = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
     if undecoded or isinstance(error, UnicodeDecodeError):
         return "a text is not UTF-8"

@@ -1,4 +1,4 @@
-"""The folder of an index: where its parts lie, and what of it may be opened."""
+"""The folder of an index: the paths of its parts, and the opening of its documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .manifest import BUILD, DOCUMENTS, LOCK, NAME, SEGMENTS, Manifest, SegmentI
 
 
 class IndexFolder:
-    """The places in an index directory; making one touches nothing."""
+    """The paths in an index directory; creating this object changes nothing on disk."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -24,12 +24,12 @@ class IndexFolder:
 
     @property
     def manifest(self) -> Path:
-        """The file whose replacement is publishing."""
+        """The manifest file; replacing it publishes a new state."""
         return self.path / NAME
 
     @property
     def lock(self) -> Path:
-        """The file that the one writer holds."""
+        """The lock file, which the only writer holds."""
         return self.path / LOCK
 
     @property
@@ -39,7 +39,7 @@ class IndexFolder:
 
     @property
     def building(self) -> Path:
-        """The folder of a build at work, or of one that was interrupted."""
+        """The folder of a running or interrupted build."""
         return self.path / BUILD
 
     def segment(self, name: str) -> Path:
@@ -47,13 +47,13 @@ class IndexFolder:
         return self.segments / name
 
     def unfinished(self, name: str) -> Path:
-        """Return the folder of a segment that is being written."""
+        """Return the folder of an unfinished segment."""
         return self.building / name
 
     def read(self) -> Manifest:
         """Return the manifest.
 
-        Raises IndexStateError, saying what the folder is instead, if there is no index that this version can read.
+        Raises IndexStateError, saying what the folder is instead, if this version can read no index there.
         """
         return manifests.read(self.path)
 
@@ -62,10 +62,10 @@ class IndexFolder:
         manifests.publish(self.path, manifest)
 
     def leased(self, manifest: Manifest | None = None) -> tuple[Manifest, Lease]:
-        """Return the manifest and a hold on the segments that it names, as :func:`open_leased` does.
+        """Return the manifest and a lease of its segments, as :func:`open_leased` does.
 
-        A ``manifest`` that is given, that of a shard in a generation, is returned as it is; a segment of it that is
-        missing is left for its reader to refuse.
+        A given ``manifest``, of a shard in a generation, is returned unchanged. If one of its segments is missing, its
+        reader raises the error.
         """
         if manifest is None:
             return open_leased(self.path)
@@ -74,17 +74,18 @@ class IndexFolder:
         return manifest, lease
 
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents of a published segment, without those that are deleted.
+        """Open the documents of a published segment, without the deleted ones.
 
-        Raises IndexStateError if they are missing, damaged, not as many as the manifest says, or another segment's.
+        Raises IndexStateError if the file is missing, damaged or another segment's, or if the counts differ from the
+        manifest.
         """
         check_own(self.segment(segment.name), segment, DOCUMENTS.__eq__)
         return self.documents_as_found(segment)
 
     def documents_as_found(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents that lie in the place of a segment's, whichever they are, to verify or to mend them.
+        """Open whatever documents are in the place of a segment's, to verify or to repair them.
 
-        Raises IndexStateError if they are missing, damaged, or not as many as the manifest says.
+        Raises IndexStateError if the file is missing or damaged, or if the counts differ from the manifest.
         """
         path, expected = self.segment(segment.name) / DOCUMENTS, (segment.documents, segment.passages)
         return SegmentDocuments(path, segment.deleted, expected)

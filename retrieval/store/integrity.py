@@ -15,7 +15,7 @@ REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"
 
 
 class Fault(NamedTuple):
-    """A fault of a file of an index; ``segment`` is ``""`` for a fault of the index as a whole."""
+    """A fault in a file of an index; ``segment`` is ``""`` for a fault of the index as a whole."""
 
     path: Path
     what: str
@@ -26,15 +26,15 @@ class Fault(NamedTuple):
 
 
 def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield what is wrong with the files of a segment of the index in ``folder``: missing, cut, changed, not its own.
+    """Yield the faults in the files of a segment of the index in ``folder``: missing, cut off, changed, or not its own.
 
-    With ``only``, no more than files of these names are looked at.
+    With ``only``, check only files of these names.
     """
     yield from faults_in(folder / SEGMENTS / segment.name, segment, only)
 
 
 def faults_in(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield what is wrong with the files of a segment that lies, or is to lie, in the folder ``place``."""
+    """Yield the faults in the files of a segment whose folder is, or will be, ``place``."""
     for name, info in segment.files.items():
         if (not only or name in only) and (what := file_fault(place / name, info)):
             yield Fault(place / name, what, segment.name)
@@ -62,16 +62,16 @@ def file_fault(path: Path, info: FileInfo) -> str:
 
 
 def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> None:
-    """Raise IndexStateError, naming the file, if one of the segment's files is not what the manifest says."""
+    """Raise IndexStateError, naming the file, if one of the segment's files differs from the manifest."""
     for fault in file_faults(folder, segment, only):
         raise IndexStateError(fault.what, place=fault.path, remedy=REMEDY)
 
 
 def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
-    """Raise IndexStateError if a file that is to be opened is another one than the manifest names.
+    """Raise IndexStateError if a file to open is not the one that the manifest names.
 
-    ``place`` is the segment's folder; ``opened`` says, of a file's path in it, whether it is to be opened. Only a few
-    bytes of each are read; a file that is missing is left for whoever opens it to name.
+    ``place`` is the segment's folder. ``opened`` returns, for a path in it, whether the file will be opened. It reads
+    only a few bytes of each file. If a file is missing, opening it raises the error.
     """
     for name, info in segment.files.items():
         if opened(name) and (what := _other(place / name, info)):
@@ -79,7 +79,7 @@ def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) 
 
 
 def _other(path: Path, info: FileInfo) -> str:
-    """Return how a file shows to be another one, or ``""``."""
+    """Return why a file is not the one of the manifest, or ``""``."""
     try:
         there = path.stat()
         if not stat.S_ISREG(there.st_mode):

@@ -1,6 +1,6 @@
-"""Leases: a reader's claim on the segments that it has opened, so that no writer removes them meanwhile.
+"""Leases: a reader's hold on the segments that it has opened, so that no writer removes them.
 
-A lease is a shared lock on a segment's folder. It needs no right to write, nobody waits for it, and the system frees
+A lease is a shared lock on a segment's folder. It needs no write permission, nobody waits for it, and the system frees
 it when its holder dies.
 """
 
@@ -47,15 +47,15 @@ class Lease:
 def open_leased(folder: Path) -> tuple[Manifest, Lease]:
     """Read the manifest of the index in ``folder`` and hold the segments that it names.
 
-    A segment that is missing, although no newer manifest was published meanwhile, is left for its reader to refuse.
-    Raises IndexStateError as :func:`factseek.retrieval.store.manifest.read` does.
+    If a segment is missing although no newer manifest was published, its reader raises the error. Raises
+    IndexStateError as :func:`factseek.retrieval.store.manifest.read` does.
     """
     manifest = manifests.read(folder)
     while True:
         lease = Lease()
         if not take_segments(lease, folder, manifest):
             return manifest, lease
-        # Taken away between reading and holding: then there is a newer manifest.
+        # If a segment was removed between reading and holding, there is a newer manifest.
         newer = manifests.read(folder)
         if newer == manifest:
             return manifest, lease
@@ -64,15 +64,15 @@ def open_leased(folder: Path) -> tuple[Manifest, Lease]:
 
 
 def take_segments(lease: Lease, folder: Path, manifest: Manifest) -> list[Path]:
-    """Hold the segments that a manifest of the index in ``folder`` names; return those that are not there."""
+    """Hold the segments that a manifest of the index in ``folder`` names; return the missing ones."""
     segments = [folder / SEGMENTS / segment.name for segment in manifest.segments]
     return [segment for segment in segments if not lease.take(segment)]
 
 
 def remove_unless_held(folder: Path) -> bool:
-    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it is gone.
+    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it was removed.
 
-    It vanishes under its name in one step, so that no reader ever opens half of it.
+    A single rename hides it first, so that no reader opens half of it.
     """
     hidden = folder.with_name(f".{folder.name.lstrip('.')}")
     try:
@@ -93,7 +93,7 @@ def remove_unless_held(folder: Path) -> bool:
 
 
 def _same(handle: int, folder: Path) -> bool:
-    """Return whether a name still stands for the folder that was opened."""
+    """Return whether the path still refers to the opened folder."""
     with suppress(OSError):
         return os.path.samestat(os.fstat(handle), folder.stat())
     return False

@@ -1,8 +1,8 @@
-"""The manifest of an index: the one file that says which segments are live and how they were made.
+"""The manifest of an index: the one file that lists the live segments and describes how they were made.
 
-Everything else in an index directory is immutable once a manifest names it; replacing the manifest is publishing.
+Everything else in an index directory is immutable once a manifest names it. Replacing the manifest publishes a state.
 
-A manifest may have been written by anybody. Every name in it that becomes part of a path is checked when it is decoded.
+Anybody may have written a manifest. Decoding checks every name in it that becomes part of a path.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from ..lucene.analysis import ANALYZERS
 LAYOUT = 3
 NAME = "manifest.json"
 SHARDS = "shards.json"
-"""The file that describes an index in shards, each of which is an index with a manifest of its own."""
+"""The file that describes an index in shards; each shard is an index with its own manifest."""
 SEGMENTS = "segments"
 BUILD = "build"
 PART = "part-of"
-"""The file in a folder that is a part of another index: it names that index."""
+"""The file in a folder that is part of another index; it names that index."""
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
-"""The file of a segment's documents, and the views by which passages are found."""
+"""The file of a segment's documents, and the views that retrieve passages."""
 SIGNATURES, WORDS = "signatures", "words"
-"""The views by which near-duplicates are told, and misspelt words put right."""
+"""The views that detect near-duplicates and correct misspelt words."""
 FILTER_FIELDS = "filter_fields"
-"""What the view of words says: the fields of the metadata that can be filtered and counted."""
+"""The property of the view of words that lists the metadata fields for filters and counts."""
 RESTORE = "restore it or rebuild with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --overwrite"
 MOST = 2**31 - 1
-"""Passages that Lucene can number."""
+"""The most passages that Lucene can number."""
 _SEGMENT = re.compile(r"[0-9]{1,18}")
 _VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
@@ -56,11 +56,11 @@ Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class ManifestPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of what a manifest holds."""
+    """The base class of the parts of a manifest."""
 
 
 class SourceInfo(ManifestPart, frozen=True, kw_only=True):
-    """A file that was read, by its name and content."""
+    """A source file, by its name and content."""
 
     name: str
     bytes: Bytes
@@ -70,7 +70,7 @@ class SourceInfo(ManifestPart, frozen=True, kw_only=True):
 class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
     """A file of a segment, by its content.
 
-    ``sample`` is a digest of a few of its bytes, cheap to compare when it is opened; ``""`` where it was not recorded.
+    ``sample`` is a digest of a few of its bytes, cheap to compare on opening; ``""`` if it was not recorded.
     """
 
     bytes: Bytes
@@ -84,12 +84,12 @@ class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
-    """A segment: documents and the views that are made from them.
+    """A segment: documents and the views derived from them.
 
-    It never changes: ``deleted`` are the rows of the documents that are no longer there.
+    It never changes: ``deleted`` are the rows of its deleted documents.
 
-    The seconds are what the process that finished the segment spent on reading and indexing its text, and on making
-    its vectors; what an interrupted one had spent before is not in them.
+    The seconds are the time of the process that finished the segment, for reading and indexing its text, and for its
+    vectors. They do not include an interrupted process before it.
     """
 
     name: str
@@ -105,7 +105,7 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     sentences: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a name is none that factseek would give."""
+        """Raise ValueError if a name is not one that factseek gives."""
         if not _SEGMENT.fullmatch(self.name):
             raise ValueError(f"a segment is named {self.name[:60]!r}, which is not a number")
         for path in self.files:
@@ -114,14 +114,14 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def of_sentences(self) -> bool:
-        """Whether its passages are sentences already, each named by its number."""
-        if self.sentences is None:  # it was written before that was recorded, when one kind alone had such passages
+        """Whether its passages are sentences of the source, each with its number."""
+        if self.sentences is None:  # older versions did not record it, and had only one such kind
             return self.kind == "fever"
         return self.sentences
 
 
 class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
-    """The encoder that made the vectors; ``model`` and what follows are the settings that it is found again by."""
+    """The encoder of the vectors; ``model`` and the fields after it are the settings that locate it again."""
 
     name: str
     revision: str
@@ -147,9 +147,9 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
         return f"{self.name} ({self.precision}, revision {self.revision})"
 
     def check(self, opened: EncoderInfo, place: Path, remedy: str) -> None:
-        """Raise IndexStateError if ``opened`` is another encoder than this one, which made the vectors.
+        """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors.
 
-        The error is of the index ``place``; ``remedy`` says what may be done.
+        The error names the index ``place``; ``remedy`` says what to do.
         """
         if opened.identity != self.identity:
             raise IndexStateError(
@@ -160,19 +160,19 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> tuple[str, str, int, str]:
-        """What makes vectors comparable: name, revision, dimension and precision."""
+        """The properties that make vectors comparable: name, revision, dimension and precision."""
         return self.name, self.revision, self.dimension, self.precision
 
 
 class BM25Info(ManifestPart, frozen=True, kw_only=True):
-    """BM25's parameters as they were configured when the index was built; a search uses its own configuration's."""
+    """BM25's parameters in the configuration of the build; a search uses its own configuration."""
 
     k1: float
     b: float
 
 
 class Versions(ManifestPart, frozen=True, kw_only=True):
-    """The versions that the index was written with."""
+    """The versions that wrote the index."""
 
     factseek: str
     python: str
@@ -181,10 +181,10 @@ class Versions(ManifestPart, frozen=True, kw_only=True):
 
 
 class Manifest(ManifestPart, frozen=True, kw_only=True):
-    """The description of an index's state: a new one is published for every change.
+    """The description of an index's state; every change publishes a new one.
 
-    ``documents`` and ``passages`` count what can be found. ``views`` describes what every segment holds beside its
-    documents; that of vectors is their encoder. ``shared`` says nothing any more; earlier versions named files in it.
+    ``documents`` and ``passages`` count those that are not deleted. ``views`` describes the views of every segment; a
+    view of vectors is described by its encoder. ``shared`` is unused; earlier versions listed files in it.
     """
 
     layout: int
@@ -201,7 +201,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
     shared: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a name is none that factseek would give, or two are the same."""
+        """Raise ValueError if a name is not one that factseek gives, or if two are the same."""
         for name in self.views:
             if not _VIEW.fullmatch(name):
                 raise ValueError(f"a view is named {name[:60]!r}")
@@ -213,19 +213,19 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def encoders(self) -> dict[str, EncoderInfo]:
-        """The encoder of each view of vectors, by the name of the view."""
+        """The encoder of each view of vectors, by view."""
         described = {view: self.encoder_of(view) for view in sorted(self.views)}
         return {view: encoder for view, encoder in described.items() if encoder is not None}
 
     @property
     def encoder(self) -> EncoderInfo | None:
-        """The encoder of the first vectors, None if there are none."""
+        """The encoder of the first view of vectors, None if there is none."""
         return self.encoder_of(VECTORS)
 
     def encoder_of(self, view: str) -> EncoderInfo | None:
-        """Return the encoder that made the vectors of a view; None if it is no view of this index, or has none.
+        """Return the encoder of the vectors of a view; None if the view does not exist or has none.
 
-        Raises ValueError if what is said of it is not an encoder.
+        Raises ValueError if its description is not an encoder.
         """
         if view.partition(":")[0] != VECTORS or view not in self.views:
             return None
@@ -236,28 +236,28 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def has_phrases(self) -> bool:
-        """Whether the places of words and the words of titles are indexed, so that phrases can be looked for."""
+        """Whether the index holds word positions and title words, so that a search can match phrases."""
         return self.views.get(LUCENE, {}).get("phrases") is True
 
     @property
     def has_parts(self) -> bool:
-        """Whether words inside longer ones are indexed beside them; unsaid, in all languages but English.
+        """Whether the index also holds words inside longer words; by default in all languages but English.
 
-        Runs over English collections are compared with Pyserini's, byte by byte.
+        English runs are compared byte by byte with Pyserini's.
         """
         parts = self.views.get(LUCENE, {}).get("parts")
         return parts if isinstance(parts, bool) else self.language != "en"
 
     @property
     def has_signatures(self) -> bool:
-        """Whether passages have signatures, by which near-duplicates of them are told."""
+        """Whether passages have signatures, which detect near-duplicates."""
         return SIGNATURES in self.views
 
     @property
     def filter_fields(self) -> tuple[str, ...]:
-        """The fields of the documents' metadata that can be filtered and counted, in order.
+        """The metadata fields that can be filtered and counted, in order.
 
-        Raises ValueError if what is said of them is not names.
+        Raises ValueError if the manifest does not list names.
         """
         names = self.views.get(LUCENE, {}).get(FILTER_FIELDS, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -286,7 +286,7 @@ def publish(folder: Path, manifest: Manifest) -> None:
 def read(folder: Path) -> Manifest:
     """Read the manifest of the index in ``folder``.
 
-    Raises IndexStateError, saying what the folder is instead, if there is no index that this version can read.
+    Raises IndexStateError, saying what the folder is instead, if this version can read no index there.
     """
     path = folder / NAME
     check_whole(folder)
@@ -307,7 +307,7 @@ def check_whole(folder: Path) -> None:
 
 
 def decoded_json(path: Path, content: bytes) -> Any:
-    """Return what a file of an index says in JSON.
+    """Return the decoded JSON of a file of an index.
 
     Raises IndexStateError if it is not JSON.
     """
@@ -318,9 +318,9 @@ def decoded_json(path: Path, content: bytes) -> Any:
 
 
 def converted(path: Path | str, raw: Any) -> Manifest:
-    """Return the manifest that stands at ``path`` as decoded JSON.
+    """Return the manifest in the decoded JSON of the file ``path``.
 
-    Raises IndexStateError if it is none that this version can read.
+    Raises IndexStateError if this version cannot read it.
     """
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError("is not the manifest of a factseek index", place=path)
@@ -367,8 +367,8 @@ def _has_writer(folder: Path) -> bool:
 
 @cache
 def versions() -> Versions:
-    """Return the versions that matter to what an index holds."""
-    from importlib import metadata  # a fiftieth of a second, which a search does without
+    """Return the versions that affect the content of an index."""
+    from importlib import metadata  # importing it takes a fiftieth of a second, which a search saves
 
     from ..lucene.jvm import anserini_jar
 

@@ -1,7 +1,7 @@
-"""Files of segments that are mapped into memory.
+"""Memory-mapped files of segments.
 
-A published file never changes, and a server holds several states of an index that share most of their segments: each
-file is mapped once in a process, for as long as anybody holds it.
+A published file never changes, and a server holds several states of an index that share most segments. So a process
+maps each file once, as long as anybody uses it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _MAPPED: WeakValueDictionary[_Key, NDArray[Any]] = WeakValueDictionary()
 
 
 def mapped(path: Path, dtype: str, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """Return a file that is not empty as an array of this type and shape, or as one row, read where it is looked at.
+    """Return a non-empty file as a memory-mapped array of this type and shape; without a shape, as one row.
 
-    Raises OSError if it cannot be opened, ValueError if it is shorter, or ends within a value.
+    Raises OSError if it cannot be opened, ValueError if it is too short or ends within a value.
     """
     there = path.stat()
     if not stat.S_ISREG(there.st_mode):

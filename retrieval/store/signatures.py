@@ -1,10 +1,10 @@
-"""Signatures of texts, from which it is told which are near-duplicates of each other.
+"""Signatures of texts, which detect near-duplicates.
 
-A signature is 256 bits: of each of 64 random orders of all words, four bits of the hash of the text's first word
-in that order (MinHash, Broder 1997; b bits of each, Li and König 2010). The share of orders in which two texts agree
-is an estimate of how many words they share: the words of both, divided by the words of either.
+A signature has 256 bits. For each of 64 random orders of all words, it holds four bits of the hash of the text's first
+word in that order (MinHash, Broder 1997; b bits of each, Li and König 2010). The share of orders in which two texts
+agree estimates the share of common words: the words in both, divided by the words in either.
 
-What is stored must mean the same in ten years, so everything here is fixed: words, their hashes (CRC-32, and from that
+Stored signatures must stay valid for years. So everything here is fixed: words, their hashes (CRC-32, then
 multiply-add-shift, Dietzfelbinger 1996) and the orders.
 """
 
@@ -23,36 +23,36 @@ from numpy.typing import NDArray
 ORDERS = 64
 BITS = 4
 WORDS = ORDERS * BITS // 64
-"""64-bit words of a signature."""
+"""The number of 64-bit words of a signature."""
 AT_ONCE = 256
-"""Texts whose words are hashed together."""
+"""The number of texts whose words are hashed together."""
 _HASHED_AT_ONCE = 512
 Signatures: TypeAlias = NDArray[np.uint64]
 """Shape (texts, 4), little-endian."""
 
 _WORD = re.compile(r"[^\W_]+")
 _WORD_BYTES = bytes(code if code >= 128 or chr(code).isalnum() else 32 for code in range(256))
-"""What becomes of each byte of a text in UTF-8: ASCII that is no letter or digit parts words."""
+"""The translation of each UTF-8 byte of a text: ASCII characters other than letters and digits separate words."""
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LAST_OF_FOUR = np.uint64(0x1111_1111_1111_1111)
 
 
 def signatures_of(texts: Sequence[str]) -> Signatures:
-    """Return the signature of each text: the same for the same words, whatever the other texts."""
+    """Return the signature of each text: equal for equal words, whatever the other texts."""
     parts = [_signed(texts[start : start + AT_ONCE]) for start in range(0, len(texts), AT_ONCE)]
     return np.concatenate(parts) if parts else np.empty((0, WORDS), dtype="<u8")
 
 
 def features(text: str) -> set[bytes]:
-    """Return what is compared of a text: its words, in lower case; in scripts without blanks pairs of characters.
+    """Return the features of a text: its words in lower case; pairs of characters in scripts without spaces.
 
-    Of a text without words it is the text itself. Everything is in UTF-8.
+    A text without words is its own feature. All features are UTF-8.
     """
     folded = text.casefold()
     pieces = set(folded.encode("utf-8", "replace").translate(_WORD_BYTES).split())
     if text.isascii():
         return pieces or {folded.strip().encode()}
-    # Few pieces of most texts hold more than ASCII, and only these may hold more than one word.
+    # Few pieces of most texts contain more than ASCII, and only these may contain more than one word.
     mixed = [piece for piece in pieces if not piece.isascii()]
     pieces.difference_update(mixed)
     words = set(_WORD.findall(b" ".join(mixed).decode()))
@@ -65,15 +65,15 @@ def features(text: str) -> set[bytes]:
 
 
 def most_disagreements(similarity: float) -> int:
-    """Return in how many orders, at most, two texts disagree whose share of common words is ``similarity`` or more.
+    """Return the most orders in which two texts differ whose share of common words is at least ``similarity``.
 
-    Orders in which the first words differ agree by chance in one of sixteen.
+    Orders with different first words agree by chance in one of sixteen.
     """
     return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))
 
 
 def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64]:
-    """Return in how many orders each of ``signatures``, of shape (n, 4), disagrees with ``other``, of shape (4,)."""
+    """Return in how many orders each of ``signatures``, shape (n, 4), differs from ``other``, shape (4,)."""
     differs = signatures ^ other
     differs |= differs >> np.uint64(1)
     differs |= differs >> np.uint64(2)
@@ -83,7 +83,7 @@ def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64
 
 
 def _signed(texts: Sequence[str]) -> Signatures:
-    """Return the signatures of a few texts, whose words are hashed once."""
+    """Return the signatures of a few texts, hashing each word once."""
     numbers = _Numbers()
     of_texts = [list(map(numbers.__getitem__, features(text))) for text in texts]
     ordered = _in_orders(np.fromiter(map(crc32, numbers), np.uint64, len(numbers)))
@@ -94,7 +94,7 @@ def _signed(texts: Sequence[str]) -> Signatures:
 
 
 class _Numbers(dict[bytes, int]):
-    """Numbers words as they are first asked for."""
+    """Assigns each word a number on first use."""
 
     def __missing__(self, word: bytes) -> int:
         number = self[word] = len(self)
@@ -102,7 +102,7 @@ class _Numbers(dict[bytes, int]):
 
 
 def _in_orders(hashed: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """Return the hash of each word in each order, of shape (words, 64); what is made at once stays in the cache."""
+    """Return the hash of each word in each order, shape (words, 64); a batch fits in the processor's cache."""
     factors, shifts = _orders()
     ordered = np.empty((len(hashed), ORDERS), dtype=np.uint32)
     for start in range(0, len(hashed), _HASHED_AT_ONCE):
@@ -114,7 +114,7 @@ def _in_orders(hashed: NDArray[np.uint64]) -> NDArray[np.uint32]:
 
 
 def _packed(values: NDArray[np.uint32]) -> Signatures:
-    """Pack values of four bits, of shape (texts, 64), into words of 64 bits."""
+    """Pack values of four bits, shape (texts, 64), into words of 64 bits."""
     apart = values.astype("<u8").reshape(len(values), WORDS, ORDERS // WORDS)
     places = np.arange(ORDERS // WORDS, dtype=np.uint64) * np.uint64(BITS)
     packed: Signatures = np.bitwise_or.reduce(apart << places, axis=2)
@@ -123,7 +123,7 @@ def _packed(values: NDArray[np.uint32]) -> Signatures:
 
 @cache
 def _orders() -> tuple[Signatures, Signatures]:
-    """Return the factor, odd, and the shift of the hash function of each order."""
+    """Return the odd factor and the shift of the hash function of each order."""
     digests = b"".join(blake2b(b"factseek %d" % order, digest_size=16).digest() for order in range(ORDERS))
     drawn = np.frombuffer(digests, dtype="<u8").reshape(ORDERS, 2)
     return drawn[:, 0] | np.uint64(1), drawn[:, 1]
