@@ -1,14 +1,14 @@
-"""Views: what a segment holds beside its documents, made from them. One file a kind, found by its name.
+"""Views: the data of a segment that is derived from its documents. One file per kind, found by its name.
 
 The manifest names the views of an index and describes each. ``vectors`` is a view of the kind ``vectors``, and so is
-``vectors:multilingual``: what follows the colon tells several of a kind apart. A module of this package is a kind. It
-has two functions::
+``vectors:multilingual``: the part after the colon distinguishes views of one kind. Each module of this package is a
+kind. It has two functions::
 
-    describe(name, config, encoders) -> dict | None   what the manifest is to say of it in a new index; None: not there
+    describe(name, config, encoders) -> dict | None   its description in the manifest of a new index; None: no view
     view(name, manifest) -> View                      the view of this name in an index
 
-The folder of a segment is written once: first the documents, with every view that is written passage by passage beside
-them, then, when these are durable, the views that are made afterwards. Nothing else needs to know which is which.
+The folder of a segment is written once. The documents come first, together with every view that is written passage by
+passage. When these are durable, the other views follow. Nothing else needs to distinguish them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from ..store.index_folder import IndexFolder
 from ..store.manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
 
 Encoders = Callable[[str, EncoderInfo | None], Encoder]
-"""Return the encoder of the view of this name, opened when it is first asked for: the one that made its vectors, if an
-index has some, else the one that is to make them."""
+"""Return the encoder of a view, opened on first use: the one that made its vectors, or else the configured one."""
 
 
 class Tools(NamedTuple):
-    """The tools that views are made with: the folder they are written into, the manifest that describes them."""
+    """The tools that make views: the folder to write to, its manifest, the configuration and the encoders."""
 
     folder: IndexFolder
     manifest: Manifest
@@ -44,7 +43,7 @@ class Tools(NamedTuple):
 
 
 class SegmentPlace(NamedTuple):
-    """A segment as its views see it; the number of its passages is 0 while its documents are being written."""
+    """A segment as its views see it; ``passages`` is 0 while its documents are being written."""
 
     folder: Path
     name: str
@@ -52,12 +51,12 @@ class SegmentPlace(NamedTuple):
     passages: int = 0
 
     def documents(self) -> SegmentDocuments:
-        """Open all its documents, also those that a manifest says are deleted."""
+        """Open all its documents, including the deleted ones."""
         return SegmentDocuments(self.folder / DOCUMENTS)
 
 
 class OpenSegment(NamedTuple):
-    """A live segment that is searched: its folder, what the manifest says of it, and its documents."""
+    """A live segment, open for searching: its folder, its manifest entry, and its documents."""
 
     folder: Path
     info: SegmentInfo
@@ -65,25 +64,25 @@ class OpenSegment(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """A segment of which some rows go, in their order, into a new one."""
+    """A segment and the rows, in order, that a merge copies into a new segment."""
 
     segment: SegmentPlace
     rows: NDArray[np.int64]
 
 
 class PassageSink(Protocol):
-    """Takes the documents of a segment while they are written; what a kind does not need, it inherits."""
+    """Receives the documents of a segment while they are written; a kind overrides only what it needs."""
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
-        """Take the next document with its passages."""
+        """Add the next document with its passages."""
         ...
 
     def end(self) -> None:
-        """Take note that no document comes any more: what :meth:`finish` waits for may begin, beside other sinks'."""
+        """Note that no more documents follow: work that :meth:`finish` waits for may start, parallel to other sinks."""
         return
 
     def finish(self) -> None:
-        """Close; what was taken is complete and will be made durable."""
+        """Close; the added data is complete and will be made durable."""
         ...
 
     def abandon(self) -> None:
@@ -92,44 +91,44 @@ class PassageSink(Protocol):
 
 
 class Check(NamedTuple):
-    """A check of a segment, under the name of a file: each fault in words."""
+    """A check of a segment, named after a file; it yields each fault in words."""
 
     file: str
     run: Callable[[], Iterator[str]]
 
 
 class View(Protocol):
-    """One view of an index; what a kind does not need, it inherits."""
+    """One view of an index; a kind overrides only what it needs."""
 
     name: str
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """The files of a segment that :meth:`copy` reads: if one is damaged, a repair calls :meth:`complete`."""
+        """The files of a segment that :meth:`copy` reads; if one is damaged, a repair calls :meth:`complete`."""
         return ()
 
     def owns(self, file: str) -> bool:
-        """Return whether a file, by its path in the segment, is this view's."""
+        """Return whether a file, by its path in the segment, belongs to this view."""
         ...
 
     def prepare(self, tools: Tools) -> None:
-        """Raise IndexStateError or MachineError, before any work, if what the view is made with is not there."""
+        """Raise IndexStateError or MachineError, before any work, if a tool that the view needs is missing."""
         return
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> PassageSink | None:
-        """Return what takes the documents while they are written, or None if the view is made afterwards."""
+        """Return a sink for the documents while they are written, or None if the view is made afterwards."""
         return None
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
-        """Write, from the documents, what :meth:`sink` has not written; go on where an interrupted call stopped."""
+        """Write, from the documents, what :meth:`sink` did not write; continue where an interrupted call stopped."""
         return
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
-        """Write the view of a segment that rows of others were merged into."""
+        """Write the view of a segment that was merged from rows of others."""
         self.complete(segment, tools)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Return what can be checked of the view of a segment beyond the checksums of its files."""
+        """Return the checks of the view of a segment beyond the checksums of its files."""
         return ()
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> Any:
@@ -144,7 +143,7 @@ class ViewKind(Protocol):
     """The interface of a module of this package."""
 
     def describe(self, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-        """Return what the manifest is to say of the view in a new index; None: it is not there."""
+        """Return the description of the view in the manifest of a new index; None if the index has no such view."""
         ...
 
     def view(self, name: str, manifest: Manifest) -> View:
@@ -163,7 +162,7 @@ def kinds() -> list[str]:
 def view(name: str, manifest: Manifest) -> View:
     """Return the view of this name in the index that ``manifest`` describes.
 
-    Raises IndexStateError if this factseek does not know its kind.
+    Raises IndexStateError if this version does not know its kind.
     """
     return _kind(name).view(name, manifest)
 
@@ -171,7 +170,7 @@ def view(name: str, manifest: Manifest) -> View:
 def views(manifest: Manifest) -> list[View]:
     """Return all views of an index.
 
-    Raises IndexStateError if this factseek does not know the kind of one.
+    Raises IndexStateError if this version does not know the kind of one.
     """
     return [view(name, manifest) for name in sorted(manifest.views)]
 
@@ -179,10 +178,10 @@ def views(manifest: Manifest) -> list[View]:
 def descriptions(
     config: Config, encoders: Encoders, *, without: Sequence[str] = (), further: Sequence[str] = ()
 ) -> Mapping[str, dict[str, Any]]:
-    """Return the views of a new index, each with its description: one of each kind but those ``without``.
+    """Return the views of a new index, each with its description: one per kind, except those in ``without``.
 
-    ``further`` names views in addition: ``vectors:multilingual``.
-    Raises IndexStateError if there is no kind of the name of a further one, MachineError if an encoder is missing.
+    ``further`` names additional views, such as ``vectors:multilingual``. Raises IndexStateError if the kind of a
+    further view does not exist, MachineError if an encoder is missing.
     """
     names = [kind for kind in kinds() if kind not in without] + list(further)
     described = {name: _kind(name).describe(name, config, encoders) for name in sorted(names)}

@@ -19,10 +19,9 @@ from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, Vi
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return what the manifest is to say of the view in a new index: whether phrases can be looked for, whether words
-    inside others are found, if that is set, and by which fields of the metadata documents can be filtered.
+    """Return the description of the view in a new index: phrases, words inside words, and metadata fields for filters.
 
-    Raises QueryError if a field cannot be.
+    Raises QueryError if a field is invalid.
     """
     declared = field_names(config.index.filter_fields)
     phrases: dict[str, Any] = {"phrases": True} if config.index.phrases else {}
@@ -42,18 +41,18 @@ class LuceneView(View):
         self.name = name
 
     def owns(self, file: str) -> bool:
-        """Return whether a file lies in Lucene's folder."""
+        """Return whether a file is in Lucene's folder."""
         return file.startswith(f"{LUCENE}/")
 
     def prepare(self, tools: Tools) -> None:
         """Start Java.
 
-        Raises MachineError if there is none.
+        Raises MachineError if it is missing.
         """
         start(tools.config.java.heap)
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _LuceneSink:
-        """Return what adds passages to Lucene's index."""
+        """Return a sink that adds passages to Lucene's index."""
         start(tools.config.java.heap)
         manifest, buffer_mb = tools.manifest, tools.config.build.lucene_buffer_mb
         place = segment.folder / LUCENE
@@ -68,14 +67,14 @@ class LuceneView(View):
         return _LuceneSink(writer, segment.kind, segment.name, manifest.filter_fields)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that each passage in Lucene is of the document that the table of documents says."""
+        """Check that each passage in Lucene belongs to the document in the table of documents."""
         start(tools.config.java.heap)
         return (Check(LUCENE, lambda: _misnamed(segment)),)
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> PassageSearcher:
-        """Open Lucene's indexes as one.
+        """Open the Lucene indexes of all segments as one.
 
-        Raises IndexStateError, naming the folder, if one cannot be read or is of another number of passages.
+        Raises IndexStateError, naming the folder, if one cannot be read or has another number of passages.
         """
         start(config.java.heap)
         folders = [segment.folder / LUCENE for segment in segments]
@@ -89,7 +88,7 @@ class LuceneView(View):
 
 
 class _LuceneSink(PassageSink):
-    """Adds the passages of documents, with what filters and deletions ask of them."""
+    """Adds the passages of documents, with the tokens for filters and deletions."""
 
     def __init__(self, writer: PassageWriter, kind: str, segment: str, declared: Sequence[str]) -> None:
         self._writer = writer

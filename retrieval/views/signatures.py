@@ -1,7 +1,7 @@
-"""The view ``signatures``: of each passage 32 bytes from which it is told whether another is a near-duplicate of it.
+"""The view ``signatures``: 32 bytes per passage, which detect its near-duplicates.
 
-They are made from the text while it is written, and again when segments are merged: that takes less time than Lucene
-needs for the same text.
+They are computed while the text is written, and again when segments are merged: that takes less time than Lucene needs
+for the same text.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, Vi
 
 FILE = "signatures.u64"
 SCANNED_AT_ONCE = 4_096
-"""Signatures that are compared together: as many as stay in the processor's cache."""
+"""The number of signatures to compare together: they fit in the processor's cache."""
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return what the manifest is to say of the view in a new index; None if ``index.signatures`` is off."""
+    """Return the description of the view in a new index; None if ``index.signatures`` is off."""
     return {} if config.index.signatures else None
 
 
@@ -45,15 +45,15 @@ class SignaturesView(View):
         self.name = name
 
     def owns(self, file: str) -> bool:
-        """Return whether a file is that of the signatures."""
+        """Return whether a file holds the signatures."""
         return file == FILE
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _SignatureSink:
-        """Return what signs passages."""
+        """Return a sink that signs passages."""
         return _SignatureSink(segment.folder / FILE)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that the signature of each passage is that of its text."""
+        """Check that the signature of each passage matches its text."""
         return (Check(FILE, lambda: _wrong(segment)),)
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> SignatureIndex:
@@ -72,11 +72,11 @@ class SignatureIndex:
         self._signatures = parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, WORDS), "<u8"), *parts])
 
     def of_rows(self, rows: Sequence[int]) -> Signatures:
-        """Return the signatures of rows, of shape (rows, 4)."""
+        """Return the signatures of rows, shape (rows, 4)."""
         return self._signatures[np.asarray(rows, dtype=np.int64)]
 
     def near(self, signature: Signatures, most: int, keep: Mask | None) -> list[int]:
-        """Return the rows under ``keep`` that disagree with a signature in at most ``most`` orders."""
+        """Return the rows in ``keep`` that differ from a signature in at most ``most`` orders."""
         rows: list[int] = []
         for start in range(0, len(self._signatures), SCANNED_AT_ONCE):
             some = disagreements(self._signatures[start : start + SCANNED_AT_ONCE], signature) <= most
@@ -85,7 +85,7 @@ class SignatureIndex:
 
 
 class _SignatureSink(PassageSink):
-    """Signs passages, some at a time."""
+    """Signs passages in batches."""
 
     def __init__(self, path: Path) -> None:
         self._file: BinaryIO = path.open("wb")
@@ -109,7 +109,7 @@ class _SignatureSink(PassageSink):
 
 
 def signed_text(title: str, text: str) -> str:
-    """Return what is signed of a passage: its text, for pages that copy a text have titles of their own."""
+    """Return the text to sign of a passage: without the title, because pages that copy a text have other titles."""
     return text if text.strip() else title
 
 
@@ -127,7 +127,7 @@ def _read(path: Path, passages: int) -> Signatures:
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
-    """Yield the rows whose signature is not that of their text."""
+    """Yield the rows whose signature does not match their text."""
     stored = _read(segment.folder / FILE, segment.passages)
     with closing(segment.documents()) as documents:
         texts: list[str] = []

@@ -1,6 +1,6 @@
-"""The view ``vectors``: a vector of each passage by one encoder, which dense retrieval searches.
+"""The view ``vectors``: a vector per passage from one encoder, which dense retrieval searches.
 
-``vectors:NAME`` are those of a further encoder, in files of their own.
+``vectors:NAME`` holds the vectors of a further encoder, in its own files.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from ..store.manifest import EncoderInfo, Manifest
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
 
 ENCODED_AT_ONCE = 256
-"""Passages that are encoded and written together: what an interruption can lose of the encoding."""
+"""The number of passages to encode and write together: an interruption loses at most these."""
 COPIED_AT_ONCE = 4_096
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return what the manifest is to say of the view in a new index: its encoder."""
+    """Return the description of the view in a new index: its encoder."""
     description: dict[str, Any] = msgspec.to_builtins(EncoderInfo.of(encoders(name, None)))
     return description
 
@@ -55,13 +55,13 @@ def view(name: str, manifest: Manifest) -> VectorsView:
 
 
 def searched_approximately(name: str, manifest: Manifest, settings: DenseSettings) -> bool:
-    """Return whether a search of the view of this name asks an approximate index, that of one segment at least."""
+    """Return whether a search of this view uses the approximate index of at least one segment."""
     ann = VectorFiles.named(name.partition(":")[2]).ann
     return settings.type != "flat" and any(ann in segment.files for segment in manifest.segments)
 
 
 class VectorsView(View):
-    """The vectors of one encoder and, where a segment is large enough, an approximate index of them."""
+    """The vectors of one encoder and, for a segment that is large enough, their approximate index."""
 
     def __init__(self, name: str, encoder: EncoderInfo) -> None:
         self.name = name
@@ -71,15 +71,15 @@ class VectorsView(View):
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """The vectors: they are copied row by row, the approximate index is built anew."""
+        """The vectors: a merge copies them row by row, and rebuilds the approximate index."""
         return (self._files.vectors,)
 
     def owns(self, file: str) -> bool:
-        """Return whether a file holds these vectors or their approximate index."""
+        """Return whether a file belongs to these vectors."""
         return file in self._files
 
     def prepare(self, tools: Tools) -> None:
-        """Raise IndexStateError if the encoder that made the vectors is not found as it was."""
+        """Raise IndexStateError if the encoder of the vectors is missing or has changed."""
         opened = EncoderInfo.of(tools.encoders(self.name, self.encoder))
         self.encoder.check(
             opened, tools.folder.path, "restore the earlier model, or rebuild the index with --overwrite"
@@ -88,7 +88,7 @@ class VectorsView(View):
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
         """Encode the passages that have no vector yet, in order, and index the vectors.
 
-        The vectors that an earlier, interrupted call wrote are kept.
+        It keeps the vectors of an earlier, interrupted call.
         """
         self.prepare(tools)
         path, dimension = segment.folder / self._files.vectors, self.encoder.dimension
@@ -113,7 +113,7 @@ class VectorsView(View):
         self.index(segment, tools)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that there is a vector of unit length for each passage, and the approximate index, if there is one."""
+        """Check that each passage has a vector of unit length, and check the approximate index if there is one."""
         return (
             Check(self._files.vectors, lambda: self._not_unit(segment)),
             Check(self._files.ann, lambda: self._unreadable(segment)),
@@ -129,13 +129,13 @@ class VectorsView(View):
         return VectorIndex(parts, self.encoder.dimension, config.dense, self._files)
 
     def index(self, segment: SegmentPlace, tools: Tools) -> None:
-        """Write the approximate index of a segment's vectors, if the settings and its size ask for one."""
+        """Write the approximate index of a segment's vectors, if the settings and its size require one."""
         build_ann(self._read(segment), segment.folder, tools.config.dense, file=self._files.ann)
 
     def _measure_chance(self, segment: SegmentPlace, queries: Vectors | None) -> None:
-        """Write how near the passages come to queries that mean nothing, by a scan of all: alike for any settings."""
+        """Write the cosines of the nearest passages to meaningless queries, from an exact scan under any settings."""
         path = segment.folder / self._files.chance
-        for file in (path, segment.folder / self._files.ann):  # what an interrupted call may have left
+        for file in (path, segment.folder / self._files.ann):  # an interrupted call may have left these
             file.unlink(missing_ok=True)
         if queries is not None and segment.passages:
             place = [(segment.folder, segment.passages)]
@@ -143,7 +143,7 @@ class VectorsView(View):
             write_chance(path, queries, noise_similarities(queries, vectors))
 
     def _made_up_queries_of(self, parts: Sequence[Merged]) -> Vectors | None:
-        """Return the vectors of the made-up queries that a segment keeps; None if none does, or it is damaged."""
+        """Return the stored vectors of the random queries; None if no segment has intact ones."""
         for part in parts:
             try:
                 chance = read_chance(part.segment.folder / self._files.chance, self.encoder.dimension)

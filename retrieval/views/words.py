@@ -1,8 +1,8 @@
-"""The view ``words``: the words of the documents as they are written, from which a misspelt one is put right.
+"""The view ``words``: the words of the documents in their written form, which correct misspelt words.
 
-They are counted while the documents are written, and again when segments are merged. ``words.txt`` holds them in their
-order, a line each; ``words.u64`` has two numbers for each, its letters as a mask, and the place of its line with how
-often it is written.
+They are counted while the documents are written, and again when segments are merged. ``words.txt`` holds them in order,
+one per line. ``words.u64`` holds two numbers per word: its letters as a mask, and the offset of its line with its
+frequency.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_COUNTED = 2**32 - 1
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return what the manifest is to say of the view in a new index; None if ``index.words`` is off."""
+    """Return the description of the view in a new index; None if ``index.words`` is off."""
     return {} if config.index.words else None
 
 
@@ -53,7 +53,7 @@ class WordsView(View):
         return file in (TEXT, NUMBERS)
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _WordSink:
-        """Return what counts words."""
+        """Return a sink that counts words."""
         return _WordSink(segment.folder)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
@@ -69,25 +69,25 @@ class WordsView(View):
 
 
 class SegmentWords(NamedTuple):
-    """The words of a segment: their lines; of each its mask, and where its line begins with how often it is written."""
+    """The words of a segment: their lines, the mask of each word, and the offset of its line with its frequency."""
 
     text: memoryview
     masks: NDArray[np.uint64]
     places: memoryview
 
     def line(self, at: int) -> bytes:
-        """Return a word as it is stored."""
+        """Return the stored bytes of a word."""
         end = self.places[at + 1] >> _COUNT_BITS if at + 1 < len(self.places) else len(self.text)
         return bytes(self.text[self.places[at] >> _COUNT_BITS : end - 1])
 
     def holds(self, word: str) -> bool:
-        """Return whether a word is there."""
+        """Return whether the segment contains a word."""
         wanted = word.encode("utf-8", "replace")
         at = bisect_left(range(len(self.places)), wanted, key=self.line)
         return at < len(self.places) and self.line(at) == wanted
 
     def near(self, word: str, edits: int) -> Iterator[WordNearby]:
-        """Yield the words that are at most so many edits away."""
+        """Yield the words within ``edits`` edits of a word."""
         chosen = possible(self.masks, word, edits)
         starts, frequencies, lengths = self._lines(chosen)
         least, most = len(word) - edits, len(word.encode("utf-8", "replace")) + _BYTES_A_LETTER * edits
@@ -98,7 +98,7 @@ class SegmentWords(NamedTuple):
             yield WordNearby(others[place], distance, int(frequencies[fitting[place]]))
 
     def _lines(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.uint64], ...]:
-        """Return where the lines of words begin, how often the words are written, and the bytes of each."""
+        """Return the start of each word's line, its frequency, and its length in bytes."""
         places = np.frombuffer(self.places, dtype="<u8")
         numbers, following = places[chosen], places[np.minimum(chosen + 1, len(places) - 1)]
         bits = np.uint64(_COUNT_BITS)
@@ -108,21 +108,21 @@ class SegmentWords(NamedTuple):
 
 
 class WordIndex:
-    """The words of all segments of an index. Safe for threads."""
+    """The words of all segments of an index. It is safe for threads."""
 
     def __init__(self, parts: Sequence[SegmentWords]) -> None:
         self._parts = parts
 
     def close(self) -> None:
-        """Let go of the files, which stay mapped for as long as anybody holds them; no word is known afterwards."""
+        """Release the files, which stay mapped while anybody uses them; afterwards no word is known."""
         self._parts = ()
 
     def holds(self, word: str) -> bool:
-        """Return whether a word, in lower case, is written anywhere."""
+        """Return whether any segment contains a word, in lower case."""
         return any(part.holds(word) for part in self._parts)
 
     def near(self, word: str, edits: int) -> Iterator[WordNearby]:
-        """Yield the words that are at most so many edits away; a word of several segments comes from each."""
+        """Yield the words within ``edits`` edits of a word; each segment yields its own."""
         return (near for part in self._parts for near in part.near(word, edits))
 
 
@@ -179,7 +179,7 @@ def _read(folder: Path) -> SegmentWords:
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
-    """Yield that the words are not those of the documents, if so."""
+    """Yield a fault if the words are not those of the documents."""
     _read(segment.folder)
     counter = WordCounter()
     with closing(segment.documents()) as documents:
