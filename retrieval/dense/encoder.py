@@ -38,8 +38,7 @@ class Encoder(Protocol):
         ...
 
     def encode_documents_stream(self, texts: Iterable[str], size: int) -> Iterator[NDArray[np.float32]]:
-        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer in the last block.
-        """
+        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer in the end."""
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> int:

@@ -112,8 +112,7 @@ def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | 
 
 
 def noise_threshold(cosines: Iterable[float]) -> float:
-    """Return the cosine that nine in ten random queries do not exceed, from the values of :func:`noise_similarities`.
-    """
+    """Return the cosine that nine in ten random queries do not exceed, from :func:`noise_similarities`."""
     best = sorted(cosines)
     return best[int(SHARE * (len(best) - 1))] if best else 1.0
 

@@ -99,8 +99,7 @@ class Nearest(NamedTuple):
 
 
 def whole_rows(path: Path, dimension: int) -> int:
-    """Return the number of complete vectors in a file whose writing may have been interrupted; 0 if it does not exist.
-    """
+    """Return the number of complete vectors in a file that may be cut off; 0 if it does not exist."""
     try:
         return path.stat().st_size // (4 * dimension)
     except FileNotFoundError:
@@ -346,9 +345,7 @@ class _Segment:
         return scores, rows
 
     def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest | None]:
-        """Return the rows that the approximate index finds; None if they are too few, or if the ties reach the last
-        one.
-        """
+        """Return the rows that the approximate index finds; None if they are too few, or if a tie reaches the last."""
         if self._ann is None:
             return [None] * len(queries)
         n = max(DEPTH * k, DEPTH_LEAST)
@@ -374,16 +371,13 @@ class _Segment:
         return Nearest(scores, rows)
 
     def _check_unit(self, rows: NDArray[np.int64]) -> None:
-        """Raise IndexStateError if a vector is not of unit length: the writer normalises all, so the file is damaged.
-        """
+        """Raise IndexStateError if a vector is not of unit length: the file is damaged."""
         for wrong in not_unit(self._of_rows(rows)):
             what = f"vector {rows[wrong]} is not of unit length: the file is damaged"
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of some rows; with an approximate index from the file, because mapped pages stay in
-        memory.
-        """
+        """Return the vectors of rows; with an approximate index from the file, because mapped pages stay in memory."""
         if self._scattered is not None and len(rows) <= SCATTERED:
             return self._scattered(rows)
         return self._vectors[rows]

@@ -33,7 +33,7 @@ class MissingComponent(NamedTuple):
 class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
-    One that ``FUSES`` is also a :class:`FusingKind`.
+    A module with ``FUSES`` also implements :class:`FusingKind`.
     """
 
     LABEL: str
@@ -117,8 +117,7 @@ def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of the retrievers available in an index: the one of ``auto`` first, then in alphabetical order.
-    """
+    """Return the names of an index's available retrievers: the one of ``auto`` first, then in alphabetical order."""
     able = [
         (name, of_kind)
         for of_kind in map(kind, names())

@@ -80,8 +80,7 @@ def _view(name: str) -> str:
 
 
 class DenseRetriever(Retriever):
-    """Ranks by the cosine of query and passage; with ``group``, a document by its best passage. It is safe for threads.
-    """
+    """Ranks by the cosine of query and passage; with ``group``, a document by its best. It is safe for threads."""
 
     def __init__(
         self,

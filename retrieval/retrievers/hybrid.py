@@ -31,8 +31,7 @@ PRIORITY = 20
 BLOCKING = True
 BATCHES = True
 FOREIGN_WORDS, FOREIGN_VECTORS = 0.8, 1.2
-"""The factors of the weights if the query is in another language than the index; docs/figures.md has the measurements.
-"""
+"""The weight factors for a query in another language than the index; docs/figures.md has the measurements."""
 _PLACE = "search.fusion.weights"
 
 

@@ -76,9 +76,9 @@ class Stage(Protocol):
 
     @property
     def window(self) -> int | None:
-        """How many hits a stage that reorders looks at, whatever ``k``: what comes after them stays behind them.
+        """The number of hits that a reordering stage reads, for any ``k``; later hits stay behind them.
 
-        None is for a stage that only thins: what becomes of a hit depends on the hits before it alone.
+        None means that the stage only thins: its decision on a hit depends on the hits before it alone.
         """
         ...
 

@@ -48,8 +48,7 @@ class Collapse:
     window = None
 
     def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage that groups near-duplicates in an index; ``where`` filters the documents that count as
-        copies.
+        """Return the stage that groups near-duplicates in an index; ``where`` filters the near-duplicates.
 
         Raises IndexStateError if the signatures cannot be read.
         """
