@@ -1,1 +1,1 @@
-"""Encoders: from a sentence-transformers model to vectors."""
+"""Encoders: load a sentence-transformers model and make vectors."""

@@ -1,9 +1,9 @@
-"""A BERT model as an ONNX graph, written from its weights: without torch, in seconds and in little memory.
+"""A BERT model as an ONNX graph, written from its weights: without torch, in seconds and with little memory.
 
-One text, or one pair of texts, is read a call: there is no padding, so no mask. In int8 each output channel of a matrix
-and each row of the table of words has a scale of its own, and two measures keep outlying channels from making the rest
-coarse: the norm before a product hands part of a channel's size to the weights (SmoothQuant, Xiao et al., 2023), and
-the few outlying channels of an activation are computed in float32 beside the others (LLM.int8, Dettmers et al., 2022).
+Each call reads one text or one pair of texts: there is no padding, so no mask. In int8, each output channel of a matrix
+and each row of the word table has its own scale. Two measures keep outlier channels from making the others coarse. The
+norm before a product moves part of a channel's size into the weights (SmoothQuant, Xiao et al., 2023). The few outlier
+channels of an activation are computed in float32 (LLM.int8, Dettmers et al., 2022).
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from .sources import read_json
 
 Floats = NDArray[np.float32]
 Largest = Mapping[str, Floats]
-"""The largest absolute value of each channel of some values, by the name of what makes them."""
+"""The largest absolute value of each channel, by the name of the node that makes the values."""
 
 KINDS = ("bert", "roberta", "xlm-roberta", "camembert")
 ACTIVATIONS = {"gelu": ("Gelu", "com.microsoft"), "gelu_new": ("FastGelu", "com.microsoft"), "relu": ("Relu", "")}
 POOLING = {"cls": "cls", "cls_token": "cls", "mean": "mean", "mean_tokens": "mean", "max": "max", "max_tokens": "max"}
 WEIGHTS = "weights.bin"
 STRENGTH = 0.6
-"""How much of a channel's size goes from the values, where 1 would be all of it, into the weights."""
+"""The share of a channel's size that moves from the values into the weights; 1 would be all of it."""
 OUTLIERS, MOST_OUTLIERS = 48, 16
-"""One channel of so many is computed apart, but no more than the most."""
+"""One channel in ``OUTLIERS`` is computed separately, at most ``MOST_OUTLIERS``."""
 _TINY = 1e-6
 _INLINE = 1_024
-"""Bytes up to which a tensor stands in the graph itself."""
+"""Tensors of at most this many bytes are stored in the graph itself."""
 _ROWS = 16_384
 _WORDS = "embeddings.word_embeddings.weight"
 
 
 class Bert(NamedTuple):
-    """A BERT model on disk: the folder of its weights, its configuration, and what makes a vector of its states.
+    """A BERT model on disk: the folder of its weights, its configuration, and how its states become a vector.
 
-    ``prefix`` stands before the names of its tensors. ``pooling`` is ``""`` for a model that scores pairs; ``dense``
-    are the folders of the layers after the pooling.
+    ``prefix`` starts the names of its tensors. ``pooling`` is ``""`` for a model that scores pairs. ``dense`` are the
+    folders of the layers after the pooling.
     """
 
     folder: Path
@@ -54,20 +54,20 @@ class Bert(NamedTuple):
 
     @property
     def first_position(self) -> int:
-        """The position of the first token: RoBERTa's begin after that of the padding."""
+        """The position of the first token; RoBERTa's positions start after that of the padding."""
         return 0 if self.config["model_type"] == "bert" else int(self.config["pad_token_id"]) + 1
 
     @property
     def positions(self) -> int:
-        """How many tokens the model can read."""
+        """The number of tokens that the model can read."""
         return int(self.config["max_position_embeddings"]) - self.first_position
 
 
 def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | None:
-    """Return the BERT model of a sentence-transformers model with these modules; None if it is another.
+    """Return the BERT model of a sentence-transformers model with these modules; None if it is of another kind.
 
-    A module has a kind and a folder. ``scores`` asks for a model that scores pairs.
-    Raises an error of safetensors if the weights are damaged.
+    A module has a kind and a folder. ``scores`` requests a model that scores pairs. Raises an error of safetensors if
+    the weights are damaged.
     """
     from safetensors import safe_open
 
@@ -98,7 +98,7 @@ def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | No
 
 
 def _pooling(modules: Sequence[tuple[str, Path]]) -> str:
-    """Return how the states of the tokens become one vector; ``""`` if it is a way that is not known here."""
+    """Return how the states of the tokens become one vector; ``""`` if the method is not supported."""
     if [kind for kind, _ in modules if kind not in ("Dense", "Normalize")] != ["Transformer", "Pooling"]:
         return ""
     settings = read_json(dict(modules)["Pooling"] / "config.json")
@@ -108,9 +108,9 @@ def _pooling(modules: Sequence[tuple[str, Path]]) -> str:
 
 
 def write_bert(model: Bert, folder: Path, *, int8: bool, samples: Sequence[Any], probes: Sequence[Any]) -> list[Floats]:
-    """Write the graph of a model to ``folder``; in int8 return, too, what float32 weights make of the ``probes``.
+    """Write the graph of a model to ``folder``; in int8, also return the float32 results for the ``probes``.
 
-    ``samples`` show which channels of the model are outlying. These and the ``probes`` are tokens of texts or pairs.
+    ``samples`` show which channels of the model are outliers. ``samples`` and ``probes`` are tokens of texts or pairs.
     """
     words = _words(model, int8=int8)
     if not int8:
@@ -135,7 +135,7 @@ def write_bert(model: Bert, folder: Path, *, int8: bool, samples: Sequence[Any],
 def _write(
     model: Bert, words: Sequence[NDArray[Any]], folder: Path, *, largest: Largest | None = None, shown: bool = False
 ) -> list[str]:
-    """Write a graph, in int8 if the ``largest`` values are known; return the names of the values that are ``shown``."""
+    """Write a graph, in int8 if ``largest`` is given; return the names of the outputs added by ``shown``."""
     graph = _Graph(folder, largest)
     reads_types = not model.pooling and model.config["type_vocab_size"] > 1
     states = _states(graph, model, words, reads_types=reads_types)
@@ -150,7 +150,7 @@ def _write(
 
 
 def _words(model: Bert, *, int8: bool) -> tuple[NDArray[Any], ...]:
-    """Return the table of words; in int8 its rows rounded, and the scale of each."""
+    """Return the word table; in int8, its rounded rows and the scale of each row."""
     tensors = _Tensors(model.folder, model.prefix)
     if not int8:
         return (tensors(_WORDS),)
@@ -165,7 +165,7 @@ def _words(model: Bert, *, int8: bool) -> tuple[NDArray[Any], ...]:
 
 
 def _states(graph: _Graph, model: Bert, words: Sequence[NDArray[Any]], *, reads_types: bool) -> list[str]:
-    """Add the layers; return what the tokens are before the first one and after each."""
+    """Add the layers; return the states of the tokens before the first layer and after each layer."""
     tensors = _Tensors(model.folder, model.prefix)
     positions = tensors("embeddings.position_embeddings.weight")[model.first_position :]
     types = tensors("embeddings.token_type_embeddings.weight")
@@ -232,7 +232,7 @@ def _vector(graph: _Graph, model: Bert, state: str) -> str:
 
 
 def _scores(graph: _Graph, model: Bert, state: str) -> str:
-    """Add the head that scores a pair by its first token: BERT's pooler and classifier, or RoBERTa's own."""
+    """Add the head that scores a pair by its first token: BERT's pooler and classifier, or RoBERTa's head."""
     tensors = _Tensors(model.folder)
     first = graph.node("Gather", state, graph.tensor(np.array(0)), axis=1)
     is_bert = model.config["model_type"] == "bert"
@@ -243,7 +243,7 @@ def _scores(graph: _Graph, model: Bert, state: str) -> str:
 
 
 class _Tensors:
-    """The tensors of a folder's file of weights, read one at a time, as float32."""
+    """The tensors of a folder's weight file, read one at a time, as float32."""
 
     def __init__(self, folder: Path, prefix: str = "") -> None:
         from safetensors import safe_open
@@ -260,14 +260,14 @@ class _Tensors:
         return self(f"{name}.weight"), self(f"{name}.bias")
 
     def rows(self, name: str) -> Any:
-        """Return a tensor whose rows are read when they are asked for."""
+        """Return a tensor whose rows are read on demand."""
         return self._file.get_slice(self._prefix + name)
 
 
 class _Graph:
-    """A graph that is being written to a folder; its weights go to one file, which a runtime maps into memory.
+    """A graph under construction in a folder; its weights go to one file, which a runtime maps into memory.
 
-    ``norms`` names the values that products read. With the ``largest`` of them products are in int8.
+    ``norms`` names the values that products read. If their ``largest`` values are given, products are in int8.
     """
 
     def __init__(self, folder: Path, largest: Largest | None) -> None:
@@ -279,7 +279,7 @@ class _Graph:
         self._weights = (folder / WEIGHTS).open("wb")
 
     def node(self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
-        """Add a node; return the name of its output, or of all if there are several."""
+        """Add a node; return the name of its output, or of all outputs if there are several."""
         from onnx import helper
 
         names = [f"{kind}_{len(self._nodes)}_{number}" for number in range(outputs)]
@@ -311,7 +311,7 @@ class _Graph:
         return product if bias is None else str(self.node("Add", product, self.tensor(bias)))
 
     def dense(self, values: str, weights: Floats, bias: Floats) -> str:
-        """Multiply by weights and add the bias; in int8 where the graph is."""
+        """Multiply by weights and add the bias, in int8 if the graph is."""
         if self.largest is None:
             return self.product(values, weights, bias)
         scales = np.maximum(np.abs(weights).max(axis=1) / 127, np.finfo(np.float32).tiny).astype(np.float32)
@@ -322,9 +322,9 @@ class _Graph:
     def norm(
         self, values: str, name: str, norm: tuple[Floats, Floats], weights: Floats, epsilon: float
     ) -> tuple[str, str, Floats]:
-        """Add the norm before a product; in int8 its channels are divided by factors that the weights take.
+        """Add the norm before a product; in int8, move part of each channel's size into the weights.
 
-        Return the values for the product, the same undivided, and the weights of the product.
+        Return the values for the product, the same values unscaled, and the weights of the product.
         """
         if self.largest is None:
             made = self.node("LayerNormalization", values, *map(self.tensor, norm), epsilon=epsilon)
@@ -338,7 +338,7 @@ class _Graph:
         return made, self.node("Mul", made, self.tensor(factors)), weights * factors
 
     def save(self, inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
-        """Write the graph; ``outputs`` are values by the names that they are to have. Batch and length are free."""
+        """Write the graph; ``outputs`` maps output names to values. Batch size and length are dynamic."""
         import onnx
         from onnx import TensorProto, helper
 

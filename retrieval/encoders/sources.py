@@ -1,4 +1,4 @@
-"""Where a model is from: a package beside this one, a folder, or what was downloaded from a hub."""
+"""The location of a model: an installed package, a folder, or a download from a hub."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MULTILINGUAL = "multilingual-e5-small"
 
 
 class MissingModelError(MachineError):
-    """A model is not on this machine."""
+    """A model is not installed on this machine."""
 
 
 class Bundle(NamedTuple):
-    """A model that a Python package carries.
+    """A model in a Python package.
 
-    ``sha256`` is that of the file of a model that is packed in one, else ``""``.
+    ``sha256`` is the checksum of a packed model's file, else ``""``.
     """
 
     package: str
@@ -56,13 +56,13 @@ BUNDLES = {
         sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
     ),
 }
-"""The models by their names. The package is only looked for, never imported."""
+"""The bundled models by name. Their packages are located, but never imported."""
 
 
 class ModelSource(NamedTuple):
-    """A sentence-transformers model on this machine: its folder or, if it is packed, its one file.
+    """A sentence-transformers model on this machine: its folder or, if it is packed, its single file.
 
-    ``setting`` is what ``encoder.model`` may say to find it from anywhere, if that is not its name.
+    ``setting`` is the value of ``encoder.model`` that locates it from any folder, if that is not its name.
     """
 
     name: str
@@ -72,11 +72,11 @@ class ModelSource(NamedTuple):
 
     @property
     def packed(self) -> bool:
-        """Whether it is one file that has to be unpacked."""
+        """Whether it is a single file to unpack."""
         return bool(self.sha256)
 
     def check(self, sha256: str) -> None:
-        """Raise MachineError if ``sha256`` is not that of the file that is known."""
+        """Raise MachineError if ``sha256`` is not the known checksum of the file."""
         if sha256 != self.sha256:
             raise MachineError(
                 f"is not the file that this factseek knows: its SHA-256 is {sha256[:16]}…, not {self.sha256[:16]}…; "
@@ -89,9 +89,9 @@ class ModelSource(NamedTuple):
 def find_model(name: str, noun: str = "encoder") -> ModelSource:
     """Find a model by its name or the path of its folder: bundled, a local folder, or in the Hugging Face cache.
 
-    ``noun`` is what errors call it.
+    ``noun`` is its name in errors.
 
-    Raises MachineError, naming the command that fetches it, if it is not on this machine.
+    Raises MachineError, with the command that fetches it, if it is not installed here.
     """
     for bundled, bundle in BUNDLES.items():
         if name in bundle.names:
@@ -111,7 +111,7 @@ def find_model(name: str, noun: str = "encoder") -> ModelSource:
 
 
 def check_model_folder(folder: Path) -> None:
-    """Raise MachineError, naming it, if what a transformer is loaded from is missing in ``folder`` and its modules."""
+    """Raise MachineError, naming the missing part, if ``folder`` and its modules lack a file of the model."""
     weights = [folder / name for name in model_files(folder) if name.endswith((".safetensors", ".bin"))]
     if not weights:
         raise MachineError("has no weights (model.safetensors)", place=folder, remedy=_FETCH)
@@ -121,17 +121,17 @@ def check_model_folder(folder: Path) -> None:
 
 
 def check_tokenizer(folder: Path) -> None:
-    """Raise MachineError if a model has no vocabulary: the libraries would make one up, of no words."""
+    """Raise MachineError if a model has no vocabulary, because the libraries would invent an empty one."""
     names = {Path(name).name for name in model_files(folder)}
     if not any(name.endswith(_TOKENIZERS) for name in names):
         raise MachineError("has no tokenizer (tokenizer.json)", place=folder, remedy=_FETCH)
 
 
 def model_files(folder: Path) -> list[str]:
-    """Return the files that a model is loaded from, relative to ``folder`` and sorted.
+    """Return the files of a model, relative to ``folder`` and sorted.
 
-    They are those of the folder and of the modules that ``modules.json`` names; exports for other runtimes are not
-    among them, nor pickled weights that lie beside the same weights as safetensors.
+    They are the files of the folder and of the modules that ``modules.json`` names. Exports for other runtimes are left
+    out, and so are pickled weights if the same folder has safetensors.
     """
     names: set[str] = set()
     for part in {folder, *(part for _, part in modules_of(folder) if part.is_dir())}:
@@ -172,7 +172,7 @@ def _downloaded(name: str, noun: str) -> Path:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file of a model; empty if there is none.
+    """Return the object in a JSON file of a model; empty if the file does not exist.
 
     Raises MachineError if it is damaged.
     """
@@ -185,9 +185,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def modules_of(folder: Path) -> list[tuple[str, Path]]:
-    """Return the parts of a model in their order, the kind and the folder of each; a transformer if none are named.
+    """Return the modules of a model in order, with kind and folder; by default a transformer and its pooling.
 
-    Raises MachineError if the list of them is damaged.
+    Raises MachineError if the list of modules is damaged.
     """
     try:
         modules: Any = msgspec.json.decode(read_regular(folder / "modules.json"))
@@ -199,13 +199,13 @@ def modules_of(folder: Path) -> list[tuple[str, Path]]:
 
 
 _PROMPTS = ("max_tokens", "query_prompt", "document_prompt")
-"""The settings that belong to one model."""
+"""The settings that are specific to a model."""
 
 
 def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
-    """Return the settings with the model that ``auto`` stands for in a collection of a language.
+    """Return the settings with the model that ``auto`` selects for a collection in this language.
 
-    Model and languages are the only ones that change: the English model for English, the multilingual for others.
+    It changes the model alone: the English model for English, the multilingual model for other languages.
     """
     if settings.model != AUTO:
         return settings
@@ -213,7 +213,7 @@ def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
 
 
 def named(settings: EncoderSettings, model: str) -> EncoderSettings:
-    """Return the settings for a model, without what is configured for another one."""
+    """Return the settings for a model, without the settings specific to another model."""
     if settings.model == model:
         return settings
     plain = EncoderSettings()
@@ -223,10 +223,10 @@ def named(settings: EncoderSettings, model: str) -> EncoderSettings:
 
 
 def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings:
-    """Return the settings that open the encoder that made the vectors of an index, wherever that was configured.
+    """Return the settings that open the encoder of an index's vectors, wherever it was configured.
 
-    Where it is kept and how many threads it may use is as configured, and so is what is put before a query if the
-    same model is configured. A manifest of an earlier version names the model alone.
+    Cache and threads come from the configuration, and so does the query prompt if it configures the same model. A
+    manifest of an earlier version names the model alone.
     """
     model = made_by.model or (settings.model if Path(settings.model).name == made_by.name else made_by.name)
     settings = msgspec.structs.replace(named(settings, model), precision=made_by.precision)
@@ -241,9 +241,9 @@ def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings
 
 
 def languages(name: str, settings: EncoderSettings) -> tuple[str, ...]:
-    """Return the ISO 639-1 codes of the languages that the model ``name`` knows; ``()`` if it is to know all.
+    """Return the ISO 639-1 codes of the languages that the model ``name`` knows; ``()`` means all.
 
-    They are those that are configured for it, else those that are known of a bundled one.
+    They are the configured ones, else those of a bundled model.
     """
     if settings.languages and settings.model != AUTO and Path(settings.model).name == Path(name).name:
         return settings.languages

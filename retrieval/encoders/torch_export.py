@@ -1,4 +1,4 @@
-"""The graph of a model that is no BERT, made by torch from the model as sentence-transformers runs it."""
+"""The graph of a model other than BERT: torch exports it from sentence-transformers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _ONE_FILE_BYTES = 1_800_000_000
 
 
 class TorchModel:
-    """A model that sentence-transformers loaded, with its tokenizer.
+    """A model loaded by sentence-transformers, with its tokenizer.
 
-    ``own_limit`` is how many tokens it reads, ``positions`` how many it could.
+    ``own_limit`` is the number of tokens that it reads, ``positions`` the most that it could read.
     """
 
     def __init__(self, folder: Path, kind: ExportKind) -> None:
         """Load the model.
 
-        Raises MachineError if it has no tokenizer that can be run without it.
+        Raises MachineError if its tokenizer cannot run without it.
         """
         try:
             from sentence_transformers import CrossEncoder, SentenceTransformer
@@ -53,7 +53,7 @@ class TorchModel:
         self.pooling = "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes if mode)
 
     def write(self, folder: Path, limit: int, *, int8: bool, texts: Sequence[tuple[str, ...]]) -> list[Any]:
-        """Write the graph; return what the model itself makes of the texts, or of the pairs."""
+        """Write the graph; return the model's own results for the texts or pairs."""
         import torch
 
         model, names, outputs = self._model, self._inputs, [SCORES] if self._scores else [VECTOR, LAYERED]
@@ -68,7 +68,7 @@ class TorchModel:
                 config.output_hidden_states = True
 
         class Pipeline(torch.nn.Module):
-            """Tensors by position in, which is what an exporter can follow; the outputs of a graph out."""
+            """Takes tensors by position, which an exporter can follow, and returns the outputs of a graph."""
 
             def __init__(self) -> None:
                 super().__init__()
@@ -107,7 +107,7 @@ class TorchModel:
 
 
 def _quantize(folder: Path) -> None:
-    """Replace the graph by one with int8 weights, a scale for each channel."""
+    """Replace the graph by one with int8 weights and one scale per channel."""
     import onnx
 
     onnx_runtime()
@@ -116,7 +116,7 @@ def _quantize(folder: Path) -> None:
     path, small = folder / ONNX, folder / "int8.onnx"
     beside = [entry for entry in folder.iterdir() if entry.name not in (ONNX, TOKENIZER)]
     graph = onnx.load(path, load_external_data=False)
-    # The quantiser turns the head's weights round and would hold them against the shapes noted here.
+    # The quantiser transposes the head's weights, and the recorded shapes would then not fit.
     del graph.graph.value_info[:]
     onnx.save(graph, path)
     quantization.quantize_dynamic(
