@@ -1,7 +1,7 @@
-"""schema.org's ClaimReview of a document that is a review, for whoever writes it: an export, a listing of hits.
+"""schema.org's ClaimReview of a document that is a review, for exports and listings of hits.
 
-A review needs a claim, an address and a rating, which schema.org's validator and Google's documentation of fact checks
-ask for.
+A review needs a claim, an address and a rating: schema.org's validator and Google's documentation of fact checks
+require them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import msgspec
 from ..domain import Claim, Document
 
 URN = "urn:x-factseek:"
-"""Comes before a docid, percent-escaped, where a review has no address that could be its id."""
+"""The prefix of a percent-escaped docid, for the id of a review without a web address."""
 
 
 def review_of(document: Document) -> dict[str, Any] | None:
-    """Return a document as a ClaimReview, None if it lacks what a review needs."""
+    """Return a document as a ClaimReview, None if it lacks a required part."""
     known = document.metadata
     rating = next((_text(known, name) for name in ("rating", "label", "verdict") if _text(known, name)), "")
     if not document.text.strip() or not rating or not document.url.startswith(("https://", "http://")):
@@ -44,28 +44,28 @@ def review_of(document: Document) -> dict[str, Any] | None:
 
 
 def name_of(docid: str) -> str:
-    """Return what a document is known by in linked data: its id if that is an address, else a name made of it."""
+    """Return a document's name in linked data: its docid if that is a web address, else a URN made from it."""
     return docid if docid.startswith(("https://", "http://")) else URN + quote(docid, safe="")
 
 
 def typed(kind: str, **properties: Any) -> dict[str, Any]:
-    """Return an object of a type, empty if it would say nothing."""
+    """Return an object of a type, empty if it has no properties."""
     worded = filled(properties)
     return {"@type": kind, **worded} if worded else {}
 
 
 def filled(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those properties that say something."""
+    """Return the properties that have a value."""
     return {name: value for name, value in properties.items() if value not in ("", None, [], {})}
 
 
 def script_safe(linked: Mapping[str, Any]) -> str:
-    """Return linked data as JSON without a ``<``: no text in it may end the script of a page that it is put into."""
+    """Return linked data as JSON without a ``<``, so that no text in it can end a page's script."""
     return msgspec.json.encode(linked).decode().replace("<", "\\u003c")
 
 
 def _names(document: Document) -> dict[str, Any]:
-    """Return the author of a review and, where that is another, its publisher."""
+    """Return the author of a review and, if it differs, the publisher."""
     known = document.metadata
     name = _text(known, "publisher") or document.source
     address, image = _text(known, "publisher_url"), _text(known, "publisher_image")
@@ -126,13 +126,13 @@ def _text(known: Mapping[str, Any], name: str) -> str:
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 _NEAR = 0.5
-"""Of the words of two claims together, the share in common that makes them near-duplicates."""
+"""The share of common words, among all words of two claims, that makes them near-duplicates."""
 
 
 def groups(claims: Sequence[Claim]) -> list[int]:
     """Return a number for each claim, the same for claims that share a page of evidence or are near-duplicates.
 
-    A claim that is put the other way round ("lowers" for "raises") is a near-duplicate.
+    A reversed claim ("lowers" for "raises") is a near-duplicate.
     """
     sets = _Sets(len(claims))
     first: dict[Hashable, int] = {}
@@ -145,7 +145,7 @@ def groups(claims: Sequence[Claim]) -> list[int]:
 
 
 def _near(words: Sequence[frozenset[str]]) -> Iterable[tuple[int, int]]:
-    """Yield the pairs of near-duplicates; only claims that share a word are compared."""
+    """Yield the pairs of near-duplicates; it compares only claims that share a word."""
     holders: dict[str, list[int]] = defaultdict(list)
     for row, mine in enumerate(words):
         shared: dict[int, int] = defaultdict(int)
@@ -160,7 +160,7 @@ def _near(words: Sequence[frozenset[str]]) -> Iterable[tuple[int, int]]:
 
 
 class _Sets:
-    """Disjoint sets of rows, each named by its first."""
+    """Disjoint sets of rows, each named after its first row."""
 
     def __init__(self, number: int) -> None:
         self._parents = list(range(number))
@@ -172,6 +172,6 @@ class _Sets:
         return row
 
     def join(self, row: int, other: int) -> None:
-        """Make two sets one."""
+        """Merge two sets."""
         low, high = sorted((self.of(row), self.of(other)))
         self._parents[high] = low

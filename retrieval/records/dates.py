@@ -1,4 +1,4 @@
-"""Dates as people and programs write them, made ISO 8601: one route for files, pages and requests."""
+"""Dates in the forms of people and programs, converted to ISO 8601: one function for files, pages and requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Literal
 
 Order = Literal["", "day-first", "month-first", "either"]
-"""Which of the two numbers before the year is the day, as far as a date tells."""
+"""The position of the day among the two numbers before the year, if the date shows it."""
 ORDERS: tuple[Order, ...] = ("day-first", "month-first")
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -43,13 +43,13 @@ _PATTERNS = tuple(
 
 
 def clean_date(value: object, order: str = "") -> str:
-    """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is none.
+    """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a date.
 
-    Reads ISO 8601, partial, basic or with a time, RFC 2822's and Twitter's (times count in UTC), PubMed's
-    ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), English words, and ``5.3.2020``, whose day comes first. Of
-    ``3/5/2020`` and ``3-5-2020`` nobody can tell: ``order`` does, unless one number is above 12 or both are the same.
-    ``20-03-05`` needs ``order`` too: its year may be the first number. A year of two digits is in 1969 to 2068, as
-    POSIX reads it. A day that the calendar does not have is no date.
+    It reads ISO 8601 (partial, basic or with a time), RFC 2822 and Twitter dates (times count in UTC), PubMed's ``2020
+    Mar 5`` and ``2020 Mar-Apr`` (the later month), English words, and ``5.3.2020``, whose day is first. In ``3/5/2020``
+    and ``3-5-2020``, ``order`` decides unless one number is above 12 or both are equal. ``20-03-05`` always needs
+    ``order``, because its first number may be the year. A two-digit year is in 1969 to 2068, as in POSIX. A day that is
+    not in the calendar is not a date.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
@@ -75,7 +75,7 @@ def clean_date(value: object, order: str = "") -> str:
 
 
 def order_of(text: str) -> Order:
-    """Return which number of ``3/25/2020`` is the day, ``either`` if both may be, ``""`` if that is no question."""
+    """Return which number of ``3/25/2020`` is the day, ``either`` if both may be, ``""`` if it does not matter."""
     match = _PARTED.fullmatch(_CLOCK.sub("", " ".join(text.split())))
     if match is None:
         return ""
@@ -88,7 +88,7 @@ def order_of(text: str) -> Order:
 
 
 def _utc_day(written: str) -> str:
-    """Return the day in UTC of a timestamp; one without an offset is taken to be in UTC."""
+    """Return the UTC day of a timestamp; a timestamp without an offset counts as UTC."""
     try:
         if written[4:5] == "-":
             moment = datetime.fromisoformat(re.sub(r" ([Z+-])", r"\1", written.upper()))
@@ -100,7 +100,7 @@ def _utc_day(written: str) -> str:
 
 
 def _from_parts(parts: dict[str, str | None]) -> str:
-    """Put together year, month and day, as far as they are known; ``""`` if the calendar lacks the day."""
+    """Return the date of the known parts, year first; ``""`` if the calendar lacks the day."""
     name, number, day, year = parts.get("month"), parts.get("number"), parts.get("day"), parts["year"] or ""
     month = str(_MONTHS.index(name.lower()) + 1) if name else number
     if len(year) == 2:

@@ -1,4 +1,4 @@
-"""Files packed with gzip: known by their first bytes when they are read, written with the same bytes each time."""
+"""Gzip files: the first bytes identify them on reading, and the same content is always written as the same bytes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..files import open_regular
 MAGIC = b"\x1f\x8b"
 SUFFIX = ".gz"
 UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
-"""A file may unpack to so many bytes in any case, and beyond to so many times its size; text takes a tenth."""
+"""A file may always unpack to this many bytes, and beyond that to this many times its size; text has a ratio of ten."""
 _LEVEL = 6
 
 
 class Unpacked(gzip.GzipFile):
-    """The content of a packed file, which may not be endlessly more than the file holds."""
+    """The content of a packed file, with a limit on its ratio to the file's size."""
 
     def __init__(self, raw: BinaryIO, expected: str, refused: Callable[[str], SourceError]) -> None:
-        """Unpack ``raw``, which should be an ``expected``; reading raises ``refused`` if it unpacks to too much."""
+        """Unpack ``raw``, a file with ``expected`` content; reading raises ``refused`` if it unpacks to too much."""
         super().__init__(fileobj=raw, mode="rb")
         self._raw, self._expected, self._refused, self._unpacked = raw, expected, refused, 0
 
@@ -34,7 +34,7 @@ class Unpacked(gzip.GzipFile):
         return self._counted(super().read(size))
 
     def read1(self, size: int = -1) -> bytes:
-        """Return the next bytes that are at hand."""
+        """Return the next available bytes."""
         return self._counted(super().read1(size))
 
     def readline(self, size: int | None = -1) -> bytes:
@@ -49,7 +49,7 @@ class Unpacked(gzip.GzipFile):
 
 
 class _PackedRun(Unpacked):
-    """The content of a packed run, whose faults are a user's errors."""
+    """The content of a packed run; its faults are user errors."""
 
     def __init__(self, path: Path, raw: BinaryIO) -> None:
         super().__init__(raw, "list of queries, judgements or hits", partial(SourceError, place=path))
@@ -58,7 +58,7 @@ class _PackedRun(Unpacked):
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes.
 
-        Raises SourceError if the file is damaged, ends too early, or unpacks to more than it may.
+        Raises SourceError if the file is damaged, ends too early, or unpacks to too much.
         """
         try:
             return super().read(size)
@@ -68,21 +68,21 @@ class _PackedRun(Unpacked):
             raise SourceError(f"is a damaged gzip file ({error})", place=self._path) from None
 
     def close(self) -> None:
-        """Close the file that is unpacked as well."""
+        """Close the packed file as well."""
         super().close()
         self._raw.close()
 
 
 def is_gzip(path: Path) -> bool:
-    """Return whether a file is packed: its first bytes say so."""
+    """Return whether a file is packed, by its first bytes."""
     with path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def opened(path: Path) -> BufferedReader:
-    """Open a file for reading; what is packed with gzip is unpacked while it is read.
+    """Open a file for reading; a gzip file is unpacked while it is read.
 
-    Raises OSError or ValueError if it cannot be opened; reading raises SourceError where the packed data is faulty.
+    Raises OSError or ValueError if it cannot be opened. Reading raises SourceError if the packed data is faulty.
     """
     file = open_regular(path)
     if not file.peek(len(MAGIC)).startswith(MAGIC):
@@ -91,12 +91,12 @@ def opened(path: Path) -> BufferedReader:
 
 
 def is_packed(path: Path) -> bool:
-    """Return whether a file is to be written packed: its name says so."""
+    """Return whether a file should be written packed, by its name."""
     return path.suffix.lower() == SUFFIX
 
 
 @contextmanager
 def packing(target: BinaryIO) -> Iterator[BinaryIO]:
-    """Write packed into ``target``: neither a name nor a time is in it, so that the same content is the same bytes."""
+    """Write packed content into ``target``, without a name or time, so that the same content gives the same bytes."""
     with gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=_LEVEL, mtime=0) as file:
         yield cast(BinaryIO, file)

@@ -14,14 +14,14 @@ from .gzip_files import opened
 from .table_shape import binary_content, nul_reason
 
 MAX_LINE = 1_000_000
-"""Bytes of a line, beyond which it is a fault."""
+"""The most bytes of a line; a longer line is a fault."""
 
 UNENDED = "the last line has no line end: is the file complete?"
 
 _PEEKED = 4_096
 
 _BLOCK = 1 << 18
-"""Bytes that are read at once: fewer than a line may have."""
+"""The number of bytes per read, fewer than the longest line."""
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -38,9 +38,9 @@ class _CarriageReturns:
 
 
 class Faults(Protocol):
-    """The faults that a reader reports of a file: an error makes a figure undefined or wrong, a warning does not.
+    """The faults that a reader reports: an error makes a score undefined or wrong, a warning does not.
 
-    Line 0 is the file as a whole.
+    Line 0 means the file as a whole.
     """
 
     def error(self, line: int, reason: str) -> None:
@@ -53,7 +53,7 @@ class Faults(Protocol):
 
 
 class Strict:
-    """Refuse a file at its first error, and let warnings pass."""
+    """Refuse a file at its first error, and ignore warnings."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,23 +67,23 @@ class Strict:
 
 
 def place(path: Path, line: int) -> str:
-    """Return the place of a line of a file, or, for line 0, the file."""
+    """Return the place of a line of a file; for line 0, the file."""
     return f"{path}:{line}" if line else str(path)
 
 
 def shown(value: bytes | str) -> str:
-    """Return a value quoted for a message, shortened where it is long."""
+    """Return a value quoted for a message, shortened if it is long."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     return repr(text if len(text) <= 40 else text[:39] + "…")
 
 
 def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
-    """Yield number, from 1, and bytes of each line without its line end; blank lines are ``b""``.
+    """Yield the number, from 1, and the bytes of each line without its line end; blank lines are ``b""``.
 
-    A line that is too long or holds a NUL byte is an error and left out, without being held in memory.
-    A byte-order mark, Windows or old Macintosh line ends, and a last line that does not end, are warnings. Text that
-    its mark says is UTF-16 is held in memory and given as UTF-8. What is packed with gzip is unpacked.
-    Raises SourceError if the file cannot be opened or unpacked.
+    A line that is too long or contains a NUL byte is an error; it is left out and never held in memory. A byte-order
+    mark, Windows or old Macintosh line ends, and an unterminated last line are warnings. UTF-16 text with a byte-order
+    mark is held in memory and returned as UTF-8. Gzip files are unpacked. Raises SourceError if the file cannot be
+    opened or unpacked.
     """
     number = windows = 0
     with _opened(path) as file:
@@ -106,7 +106,7 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
             ended = not whole[-1]
             if ended:
                 whole.pop()
-            # Nearly every block is plain: it is not looked at line by line.
+            # Nearly every block is plain, so its lines need no check.
             if b"\r" in block or b"\0" in block or len(block) > MAX_LINE:
                 windows += block.count(b"\r\n")
                 yield from _valid_lines(whole, number, faults)
@@ -120,7 +120,7 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
 
 
 def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
-    """Return UTF-16 text as UTF-8; what cannot be decoded is an error."""
+    """Return UTF-16 text as UTF-8; undecodable text is an error."""
     try:
         text = file.read().decode("utf-16")
     except UnicodeDecodeError:
@@ -131,7 +131,7 @@ def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
 
 
 def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines; of a line that is too long only the beginning."""
+    """Yield a file in blocks of complete lines; only the beginning of a line that is too long."""
     rest = b""
     while block := file.read(_BLOCK):
         end = block.rfind(b"\n") + 1
@@ -145,7 +145,7 @@ def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
 
 
 def _valid_lines(whole: list[bytes], number: int, faults: Faults) -> Iterator[tuple[int, bytes]]:
-    """Yield number and text, without line end, of the lines that are not too long and hold no NUL byte."""
+    """Yield number and text, without line end, of the lines that are not too long and contain no NUL byte."""
     for at, line in enumerate(whole, number + 1):
         text = line.rstrip(b"\r")
         if len(text) > MAX_LINE:
@@ -157,7 +157,7 @@ def _valid_lines(whole: list[bytes], number: int, faults: Faults) -> Iterator[tu
 
 
 def decoded(number: int, line: bytes, faults: Faults) -> str:
-    """Return a line decoded as UTF-8; bytes that are not are an error and replaced."""
+    """Return a line decoded as UTF-8; invalid bytes are an error and are replaced."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
 """A trained model in one file: arrays as safetensors, all else as JSON in its header, no pickle.
 
-The header holds a manifest, which says what the model is and what it learned from, and a checksum of everything. The
-same model gives the same bytes.
+The header contains a manifest, which describes the model and its training data, and a checksum of everything. The same
+model gives the same bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..errors import SourceError
 from ..files import write_atomically
 
 LAYOUT = 1
-"""The version of what is in the file; a reader of another one refuses it."""
+"""The version of the file's content; readers of another version refuse it."""
 
 _KEY = "factseek"
 _AGAIN = "train it again"
@@ -30,7 +30,7 @@ M = TypeVar("M", bound=msgspec.Struct)
 
 
 class State(NamedTuple):
-    """All that a trained model is made of: what JSON can hold, and arrays."""
+    """The complete state of a trained model: settings for JSON, and arrays."""
 
     settings: dict[str, Any]
     tensors: dict[str, NDArray[Any]]
@@ -50,7 +50,7 @@ class _Layout(msgspec.Struct, frozen=True):
 def save(path: Path, manifest: msgspec.Struct, state: State) -> None:
     """Write a model with its manifest.
 
-    Raises MachineError if there is no room or no right to write.
+    Raises MachineError if there is no space or no permission to write.
     """
     from safetensors.numpy import save as packed
 
@@ -65,7 +65,7 @@ def save(path: Path, manifest: msgspec.Struct, state: State) -> None:
 def load(path: Path, kind: type[M]) -> tuple[M, State]:
     """Read a model whose manifest is of this kind.
 
-    Raises SourceError if the file is no such model, of another layout, or not what was written.
+    Raises SourceError if the file is not such a model, has another layout, or has been changed.
     """
     raw, tensors = _read(path)
     header = _decoded(path, raw)
@@ -98,7 +98,7 @@ def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
-    except (AttributeError, SafetensorError, TypeError, ValueError):  # the last: an array of a type that numpy lacks
+    except (AttributeError, SafetensorError, TypeError, ValueError):  # ValueError: numpy lacks an array's type
         raise SourceError("is not a complete model of factseek", place=path, remedy=_AGAIN) from None
     if _KEY not in metadata:
         raise SourceError("is not a model of factseek", place=path, remedy="write one with --save")
@@ -119,7 +119,7 @@ _BROKEN = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionE
 
 @contextmanager
 def restored_from(path: Path) -> Iterator[None]:
-    """Raise SourceError, naming ``path``, if what a model file holds is not what its kind of model is made of."""
+    """Raise SourceError, naming ``path``, if the content of a model file does not fit its kind of model."""
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             yield
@@ -128,10 +128,10 @@ def restored_from(path: Path) -> Iterator[None]:
 
 
 def array(state: State, name: str, dtype: Any, *shape: int | None, allow_nan: bool = False) -> NDArray[Any]:
-    """Return the array ``name``, of this type and shape; None is any length.
+    """Return the array ``name``, of this type and shape; None means any length.
 
-    Raises ValueError if it is of another type or shape, KeyError if it is missing, ValueError if a number in it is not
-    finite; with ``allow_nan`` NaN is.
+    Raises KeyError if it is missing. Raises ValueError if it has another type or shape, or if a number in it is not
+    finite; ``allow_nan`` permits NaN.
     """
     values = state.tensors[name]
     fits = values.ndim == len(shape) and all(
@@ -146,9 +146,9 @@ def array(state: State, name: str, dtype: Any, *shape: int | None, allow_nan: bo
 
 
 def number(state: State, name: str, allowed: Callable[[float], bool] = np.isfinite) -> float:
-    """Return the setting ``name``, a number that is ``allowed``.
+    """Return the setting ``name``, a number that ``allowed`` accepts.
 
-    Raises ValueError if it is not, TypeError if it is no number, KeyError if it is missing.
+    Raises ValueError if it is not accepted, TypeError if it is not a number, KeyError if it is missing.
     """
     value = state.settings[name]
     if isinstance(value, bool) or not isinstance(value, int | float):

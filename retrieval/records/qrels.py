@@ -1,4 +1,4 @@
-"""Judgements in TREC form and others, read with the place of every fault, and the queries that they judge."""
+"""Judgements in TREC and other formats, read with the place of every fault, and the queries that they judge."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .model_file import State, array
 from .table_shape import column_at, column_name, unlike_columns
 
 LARGEST_GRADE = 1_000
-"""The largest relevance, and its negative the smallest: trec_eval allocates as many cells as the largest grade."""
+"""The largest relevance; the smallest is its negative. trec_eval allocates one cell per grade up to the largest."""
 
 GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
 
 _GRADES = {b"%d" % grade: grade for grade in range(4)}
-"""The usual grades, as they are written: they need no closer look."""
+"""The usual grades in their written form, for a fast path."""
 
 _COLUMNS = {
     "qids": (
@@ -38,12 +38,12 @@ _COLUMNS = {
     ),
     "relevance": ("relevance", "rel", "score", "label", "grade", "judgement", "judgment", "relevancy"),
 }
-"""The names of the columns of a header."""
+"""The known column names of a header."""
 _WHOLE = re.compile(rb"[+-]?[0-9]{1,20}(?:\.0{1,20})?")
 
 
 class QrelsReader:
-    """A reader of judgements, line by line; ``repeats`` counts the lines that repeat a judgement as it was."""
+    """A reader of judgements, line by line; ``repeats`` counts the lines that repeat an earlier judgement."""
 
     def __init__(self, path: Path) -> None:
         self.qrels: Qrels = {}
@@ -58,9 +58,9 @@ class QrelsReader:
         self._judged: dict[str, int] = {}
 
     def take(self, number: int, line: bytes) -> None:
-        """Take one line; comments and blank lines are passed over.
+        """Read one line; skip comments and blank lines.
 
-        Raises SourceError if it is no judgement, or judges a docid otherwise than a line before.
+        Raises SourceError if it is not a judgement, or contradicts an earlier line.
         """
         fields = self._fields(number, line)
         if not fields or (line.startswith(b"#") and self._is_comment(fields)):
@@ -86,20 +86,20 @@ class QrelsReader:
         self._judged[docid] = grade
 
     def _is_comment(self, fields: list[bytes]) -> bool:
-        """Return whether a line that begins with ``#`` is none of a query whose id does."""
+        """Return whether a line that starts with ``#`` is a comment, and no judgement of a query with such an id."""
         return len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
 
     def finish(self) -> Qrels:
         """Return the judgements.
 
-        Raises SourceError if there is none.
+        Raises SourceError if there are none.
         """
         if not self.qrels:
             self._faults.error(0, "holds no judgements")
         return self.qrels
 
     def _again(self, number: int, ids: tuple[bytes, bytes], qid: str, docid: str, grade: int) -> None:
-        """Count a line that repeats a judgement; report one that contradicts it."""
+        """Count a line that repeats a judgement; report an error if it contradicts it."""
         if self._judged[docid] != grade:
             where = self._first_judged(number, ids)
             self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was judged {where} already")
@@ -107,7 +107,7 @@ class QrelsReader:
         self.first_repeat = self.first_repeat or number
 
     def _fields(self, number: int, line: bytes) -> list[bytes]:
-        """Split a line between blanks, or, where the first line is so, between commas, semicolons or tabs."""
+        """Split a line at spaces or, if the first line is a table row, at commas, semicolons or tabs."""
         if not self._any and not self._delimiter:
             self._delimiter = _delimiter(line)
         if not self._delimiter:
@@ -115,7 +115,7 @@ class QrelsReader:
         try:
             text = line.decode("utf-8", "surrogateescape")
             row = next(csv.reader([text], delimiter=self._delimiter, skipinitialspace=True), [])
-        except csv.Error:  # a carriage return outside of quotes, a cell of more than 131,072 characters
+        except csv.Error:  # a carriage return outside quotes, or a cell of more than 131,072 characters
             self._faults.error(number, f"is not a row of a table with {self._delimiter!r} between its columns")
         return [cell.strip().encode("utf-8", "surrogateescape") for cell in row] if any(row) else []
 
@@ -141,7 +141,7 @@ class QrelsReader:
         return grade
 
     def _take_header(self, number: int, names: list[str]) -> None:
-        """Note in which columns ids and relevance stand."""
+        """Record the columns of ids and relevance."""
         self._any = True
         at = {kind: column_at(names, known) for kind, known in _COLUMNS.items()}
         for kind, place in at.items():
@@ -153,8 +153,8 @@ class QrelsReader:
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
 
     def _first_judged(self, number: int, ids: tuple[bytes, bytes]) -> str:
-        """Return the place of the first line that judges a docid; the file is read again for that."""
-        if not self._path.is_file():  # a pipe is used up
+        """Return the place of the first line that judges a docid; this reads the file again."""
+        if not self._path.is_file():  # a pipe cannot be read twice
             return "above"
         with opened(self._path) as file:
             for at, line in enumerate(file, 1):
@@ -165,13 +165,13 @@ class QrelsReader:
 
 
 def _delimiter(line: bytes) -> str:
-    """Return what separates the columns of a table that begins with this line, "" if blanks do."""
+    """Return the column separator of a table that starts with this line, "" for spaces."""
     words = line.split()
     for mark in (b",", b";", b"\t"):
         cells = line.split(mark)
         if len(cells) not in (3, 4):
             continue
-        # Blanks may stand beside commas; an id between blanks may hold commas.
+        # Spaces may surround commas, and an id between spaces may contain commas.
         separates = len(words) == 1 or (
             any(word.startswith(mark) or word.endswith(mark) for word in words)
             and all(len(cell.split()) == 1 for cell in cells)
@@ -182,7 +182,7 @@ def _delimiter(line: bytes) -> str:
 
 
 def _is_name(cell: bytes) -> bool:
-    """Return whether a cell may name a column."""
+    """Return whether a cell may be a column name."""
     return not set(cell.strip().translate(None, b"_- \"'")).intersection(b"0123456789") and bool(cell.strip())
 
 
@@ -192,10 +192,10 @@ NAMES = (
 
 
 class JudgedQueries:
-    """The terms of judged queries, and which of these each document answers."""
+    """The terms of judged queries, and the queries that each document answers."""
 
     def __init__(self, queries: Sequence[frozenset[str]], answered: Mapping[str, Sequence[int]]) -> None:
-        """Remember queries by their terms; ``answered`` holds the numbers of those that a document is relevant for."""
+        """Remember queries by their terms; ``answered`` maps a docid to the numbers of the queries that it answers."""
         self._queries = tuple(queries)
         self._answered = {docid: tuple(numbers) for docid, numbers in answered.items()}
         counts = Counter(term for terms in self._queries for term in terms)
@@ -209,7 +209,7 @@ class JudgedQueries:
 
     @classmethod
     def of(cls, terms: Mapping[str, frozenset[str]], qrels: Qrels) -> Self:
-        """Remember queries, by qid, with the documents that are relevant for them."""
+        """Remember queries, by qid, with their relevant documents."""
         answered: dict[str, list[int]] = defaultdict(list)
         for number, qid in enumerate(terms):
             for docid, grade in qrels[qid].items():
@@ -218,9 +218,9 @@ class JudgedQueries:
         return cls(list(terms.values()), answered)
 
     def features(self, terms: frozenset[str], docids: Sequence[str], without: int | None = None) -> NDArray[np.float64]:
-        """Return the features of documents for a query of these terms, shape (docids, NAMES).
+        """Return the features of documents for a query with these terms, shape (docids, NAMES).
 
-        ``without`` is the number of the query that is asked, if it is one of those remembered: it tells nothing.
+        ``without`` is the number of the query itself if it is one of those remembered; it is ignored.
         """
         alike = self._alike(terms, without)
         asked = math.fsum(self._weight(term) for term in sorted(terms)) or 1.0
@@ -241,7 +241,7 @@ class JudgedQueries:
         return rows
 
     def state(self) -> State:
-        """Return all that is remembered."""
+        """Return the terms and documents of all queries."""
         vocabulary = sorted(self._rarity)
         number_of = {term: number for number, term in enumerate(vocabulary)}
         queries = [sorted(number_of[term] for term in terms) for terms in self._queries]
@@ -251,7 +251,7 @@ class JudgedQueries:
         )
 
     def _alike(self, terms: frozenset[str], without: int | None) -> dict[int, float]:
-        """Return the cosine of each query that has a term in common."""
+        """Return the cosine of each query that shares a term."""
         shared: dict[int, float] = defaultdict(float)
         for term in sorted(terms):
             for number in self._holding.get(term, ()):
@@ -269,9 +269,9 @@ class JudgedQueries:
 
 
 def restored(state: State) -> JudgedQueries:
-    """Return what a state remembers.
+    """Return the judged queries of a state.
 
-    Raises ValueError if its parts do not fit each other.
+    Raises ValueError if its parts do not fit together.
     """
     vocabulary, docids = (state.settings[name] for name in ("judged terms", "judged docids"))
     if not all(isinstance(text, str) for text in (*vocabulary, *docids)):
@@ -289,7 +289,7 @@ def _lists(name: str, lists: Sequence[Sequence[int]]) -> dict[str, NDArray[np.in
 
 
 def _parted(state: State, name: str, limit: int) -> Iterator[list[int]]:
-    """Yield the lists of numbers below ``limit`` that :func:`_lists` joined."""
+    """Yield the lists that :func:`_lists` joined; their numbers are below ``limit``."""
     joined, sizes = array(state, name, np.int32, None), array(state, f"{name} sizes", np.int32, None)
     if (sizes < 0).any() or sizes.sum() != len(joined) or ((joined < 0) | (joined >= limit)).any():
         raise ValueError(f"{name} do not fit")

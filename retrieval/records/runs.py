@@ -1,4 +1,4 @@
-"""Runs in TREC form: read with the place of every fault, and written from hits in the total order."""
+"""Runs in TREC format: read with the place of every fault, and written from hits in the total order."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
-"""The largest score: what still rounds to a float32, which trec_eval keeps scores as."""
+"""The largest score that still rounds to a float32, trec_eval's type for scores."""
 
 ScoreTable = dict[str, dict[str, float]]
-"""Score of each docid for each qid, in the order of the file: the form that measures are computed from."""
+"""The score of each docid for each qid, in the order of the file; measures are computed from this."""
 
 _LONGEST_RANK = 9  # digits
 
@@ -38,7 +38,7 @@ _RANKS = [b"%d" % rank for rank in range(1_001)]
 
 @dataclass(slots=True)
 class _Last:
-    """The line of a query before this one; ``shift`` is what its rank is ahead of the number of lines."""
+    """The previous line of a query; ``shift`` is its rank minus its number of lines."""
 
     score: float = math.inf
     name: bytes = b""
@@ -62,7 +62,7 @@ class RunReader:
         self._first_lines: dict[tuple[bytes, bytes], int] = {}
 
     def take(self, number: int, line: bytes) -> None:
-        """Take one line of six columns; more are tolerated, as trec_eval does, and so are comments after #."""
+        """Read one line of six columns; like trec_eval, ignore further columns and comments after #."""
         fields = line.split()
         if len(fields) != 6 or (fields[0] == b"#" and not _is_result(fields)):
             fields = self._mended(number, line, fields)
@@ -148,7 +148,7 @@ class RunReader:
         self._tag = tag
 
     def _refuse_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
-        """Report what a submission should not have: an odd rank or another tag; ranks go on from this line's."""
+        """Report a rising score, a wrong rank or another tag in a submission; later ranks continue from this line."""
         last = self._last
         if value > last.score:
             self.faults.error(number, f"score {value:g} rises above {last.score:g} on the line before")
@@ -174,9 +174,9 @@ class RunReader:
 
 
 def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
-    """Return the number of the first line of each qid and docid; the file is read again for this."""
+    """Return the number of the first line of each qid and docid; this reads the file again."""
     first_lines: dict[tuple[bytes, bytes], int] = {}
-    if not path.is_file():  # a pipe is used up
+    if not path.is_file():  # a pipe cannot be read twice
         return first_lines
     with opened(path) as file:
         for number, line in enumerate(file, 1):
@@ -187,7 +187,7 @@ def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
 
 
 def _is_result(fields: list[bytes]) -> bool:
-    """Return whether six words that begin with # are a result of the query # and no comment: rank and score say so."""
+    """Return whether six words that start with # are a result of the query "#", not a comment."""
     try:
         int(fields[3])
         float(fields[4])
@@ -201,20 +201,20 @@ def _number(number: int) -> bytes:
 
 
 _VISIBLE = bytes(range(33, 127))
-"""ASCII without white space and signs that nobody sees."""
+"""ASCII without white space and invisible characters."""
 
 
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
     """Return the hits of one query as lines of a TREC run.
 
-    A document is named once, by its best passage. Scores read back to the same float32, and the order of ranks is
-    the order of scores. Raises QueryError if an id or the tag cannot stand in a column.
+    Each document appears once, with its best passage. Scores read back to the same float32, and ranks follow the order
+    of scores. Raises QueryError if an id or the tag cannot be a column.
     """
     return runs_lines([(qid, best_documents(hits))], tag)[0]
 
 
 def runs_lines(answers: Sequence[tuple[str, ScoredDocids]], tag: str) -> list[str]:
-    """Return the lines of several queries as :func:`run_lines` does, in half the time that single calls take."""
+    """Return the lines of several queries as :func:`run_lines` does, in half the time of single calls."""
     docids = list(chain.from_iterable(ranking.docids for _, ranking in answers))
     columns([tag, *(qid for qid, _ in answers)])
     columns(docids)
@@ -231,14 +231,14 @@ def _lines(qid: str, docids: list[str], scores: list[str], tag: str) -> str:
 
 
 def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
-    """Return docids and scores, rounded to float32, in the total order; a document stands by its best passage.
+    """Return docids and scores, rounded to float32, in the total order; the best passage represents a document.
 
     Raises QueryError if a score is not finite.
     """
     hits = list(hits)
     scores = float32(_finite(hits))
     documents = ScoredDocids([hit.docid for hit in hits], scores)
-    # What a retriever gives is in order already; to sort is for the rankings of others.
+    # Hits of a retriever are already in order; only rankings of others need sorting.
     return documents if _ordered(documents) else _sorted(hits, scores)
 
 
@@ -250,7 +250,7 @@ def _finite(hits: Sequence[Hit]) -> list[float]:
 
 
 def _ordered(documents: ScoredDocids) -> bool:
-    """Return whether documents are in the total order already, none twice."""
+    """Return whether documents are already in the total order, each once."""
     docids, scores = documents
     keys = list(zip(scores, docids, strict=True))
     return all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids)
@@ -277,9 +277,9 @@ def score_texts(scores: ArrayLike) -> list[str]:
 
 
 def column(value: str) -> str:
-    """Return ``value`` if it can stand in a column of a file.
+    """Return ``value`` if it can be a column of a file.
 
-    Raises QueryError if it is empty, holds white space or cannot be written as UTF-8.
+    Raises QueryError if it is empty, contains white space or cannot be encoded as UTF-8.
     """
     if value.isascii() and value.isalnum():
         return value
@@ -291,11 +291,11 @@ def column(value: str) -> str:
 
 
 def columns(values: Sequence[str]) -> None:
-    """Refuse values that cannot stand in a column of a file.
+    """Check that values can be columns of a file.
 
-    Raises QueryError at the first that is empty, holds white space or cannot be written as UTF-8.
+    Raises QueryError for the first that is empty, contains white space or cannot be encoded as UTF-8.
     """
-    # One look at all, as the ids of a run are many.
+    # One check of all is fast for the many ids of a run.
     if not (all(values) and _visible("".join(values))):
         for value in values:
             column(value)
@@ -304,7 +304,7 @@ def columns(values: Sequence[str]) -> None:
 def _visible(text: str) -> bool:
     if text.isascii():
         return not text.encode().translate(None, _VISIBLE)
-    # What is printable has no white space but blanks, and no surrogates.
+    # Printable text has no white space except spaces, and no surrogates.
     return " " not in text and text.isprintable()
 
 

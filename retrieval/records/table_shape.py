@@ -1,4 +1,4 @@
-"""The shape of a file of records: what it is by its first bytes, its encoding, its delimiter and its columns."""
+"""The shape of a file of records: its type by its first bytes, its encoding, its delimiter and its columns."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ _INSIDE = {
     b"[Content_Types].xml": "an Excel workbook (.xlsx)",
     "WordDocument".encode("utf-16-le"): "a Word document (.doc)",
 }
-"""The kinds of office files by what stands near the beginning of the archive, or older container, that they are."""
+"""The kinds of office files, by names near the beginning of their archive or older container."""
 _ZIP, _CONTAINER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _OFFICE_ENTRY = re.compile(rb"mimetype|\[Content_Types\]\.xml|(?:_rels|docProps|customXml|word|xl|ppt)/")
 _ENTRY_NAME = 30
-"""Where the name of its first entry begins in a zip archive."""
+"""The offset of the first entry's name in a zip archive."""
 _PAIRED = 400
 _PLANES = 0x10
 """The highest third byte of a character in UTF-32."""
 _PICKLED = b"(c]})"
 """The first bytes of a pickle of protocol 0 or 1 that holds more than a word or a number."""
 _FIRST_KEPT = (0, 1)
-"""The number of the first object that a pickle keeps: Python 2 may have begun with 1."""
+"""The memo number of a pickle's first object; Python 2 may start with 1."""
 _MOST_STEPS = 100
-"""Steps of a pickle within which it keeps its first object."""
+"""The number of steps within which a pickle stores its first object."""
 
 
 def known_binary(start: bytes) -> str:
-    """Return what a file that begins with ``start`` is, if it is known to be no text that is read; else ``""``.
+    """Return what a file that starts with ``start`` is, if it is a known type other than text; else ``""``.
 
-    A text may begin with the letters of an archive, as an id does.
+    A text may start with the letters of an archive's signature, for example in an id.
     """
     for magic, kind in _KINDS.items():
         if start.startswith(magic) and _CONTROL.search(start):
@@ -78,14 +78,14 @@ def known_binary(start: bytes) -> str:
 
 
 def _office_kind(start: bytes) -> str:
-    """Return the kind of an office file; an archive that only holds some, in a folder of their own, is none."""
+    """Return the kind of an office file; an archive that only contains some in a folder is none."""
     if start.startswith(_CONTAINER) or (start.startswith(_ZIP) and _OFFICE_ENTRY.match(start, _ENTRY_NAME)):
         return next((kind for sign, kind in _INSIDE.items() if sign in start), "")
     return ""
 
 
 def _is_utf32(start: bytes) -> bool:
-    """Return whether a file is text of four bytes a character, by its mark or because one of each four bytes is 0."""
+    """Return whether a file is text of four bytes per character, by its byte-order mark or its NUL bytes."""
     if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return True
     whole = start[: min(len(start), _PAIRED) // 4 * 4]
@@ -97,17 +97,17 @@ def _is_utf32(start: bytes) -> bool:
 
 
 def _is_old_pickle(start: bytes) -> bool:
-    """Return whether a file is a pickle of protocol 0 or 1, which no magic number tells.
+    """Return whether a file is a pickle of protocol 0 or 1, which have no magic number.
 
-    Such a pickle keeps the first of its objects by a number, and all steps up to there are known in these protocols.
-    Nothing of it is run.
+    Such a pickle stores its first object under a number, and these protocols define all steps before that. Nothing of
+    it is executed.
     """
     if not start or start[0] not in _PICKLED:
         return False
     import pickletools
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # of escapes in a text that Python does not know
+        with warnings.catch_warnings(action="ignore"):  # for unknown escapes in a text
             for opcode, argument, _ in islice(pickletools.genops(start), _MOST_STEPS):
                 if opcode.proto > 1:
                     return False
@@ -122,12 +122,12 @@ _SHOWN = 40
 
 
 def list_advice(value: object) -> str:
-    """Return what to do with a JSON list of objects, ``""`` if the value is no such list."""
+    """Return advice for a JSON list of objects, ``""`` if the value is not such a list."""
     return ": write its objects one per line, as jq -c '.[]' does" if _is_records(value) else ""
 
 
 def wrapper_advice(row: Mapping[str, object]) -> str:
-    """Return what to do with an object one value of which is a list of objects, ``""`` if none or several are."""
+    """Return advice for an object with one value that is a list of objects, ``""`` if none or several are."""
     names = [name for name, value in row.items() if _is_records(value)]
     if len(names) != 1 or len(names[0]) > _SHOWN or not names[0].isprintable():
         return ""
@@ -137,7 +137,7 @@ def wrapper_advice(row: Mapping[str, object]) -> str:
 
 
 def continued(line: str) -> str:
-    """Return what is wrong with a line that opens a JSON value which the next line goes on with, else ``""``."""
+    """Return the fault of a line that opens a JSON value continued on the next line, else ``""``."""
     line = line.strip()
     if line[:1] not in ("{", "[") or line[-1:] not in ("{", "["):
         return ""
@@ -154,10 +154,10 @@ def _is_records(value: object) -> bool:
 Form = Literal[
     "empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "commas", "semicolons", "pipes", "blanks", "text"
 ]
-"""The form of a file's records; ``text`` is a file without columns, ``binary`` one that is no text."""
+"""The form of a file's records; ``text`` has no columns, ``binary`` is not text."""
 
 LOOKED_AT = 1 << 16
-"""Bytes of the beginning of a file that are looked at."""
+"""The number of bytes to read from the beginning of a file."""
 
 SAVE_AS_UTF8 = (
     'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8, where ENCODING is often '
@@ -170,9 +170,9 @@ SAVE_TEXT = "save its text as plain text, in UTF-8"
 
 _ROWS = 20
 _PAIRED = 400
-"""Bytes from which pairs of UTF-16 are told."""
+"""The number of bytes to check for pairs of UTF-16."""
 _NULS = 4
-"""NUL bytes of a line from which on it may be one of UTF-16."""
+"""The fewest NUL bytes of a line that may be UTF-16."""
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}
 TABLES: tuple[Form, ...] = tuple(_DELIMITERS)
 """The forms whose rows have a character between cells."""
@@ -187,7 +187,7 @@ _REMEDIES = {
     (UTF32,): "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)",
     ("pickle", "Parquet", "NumPy", "Arrow", "HDF5"): _SAVE_ROWS,
 }
-"""The remedies by words of what a binary file is."""
+"""The remedies, by words that describe a binary file."""
 _SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
 _SENTENCES: dict[Form, str] = {
     "empty": "is empty",
@@ -208,9 +208,9 @@ _SENTENCES: dict[Form, str] = {
 class TableShape(NamedTuple):
     """The shape of a file.
 
-    ``encoding`` is Python's name of it, ``""`` if it is none that is recognised (text that is not UTF-8 and has no
-    byte-order mark). ``cells`` are those of the first row, or the keys of the first JSON object. ``content`` says in
-    words what a binary file is.
+    ``encoding`` is Python's name of the encoding, ``""`` if it is unknown (text that is not UTF-8 and has no byte-order
+    mark). ``cells`` are the cells of the first row, or the keys of the first JSON object. ``content`` describes a
+    binary file in words.
     """
 
     form: Form
@@ -220,7 +220,7 @@ class TableShape(NamedTuple):
 
     @property
     def delimiter(self) -> str:
-        """The character between the cells of a row; ``""`` where it is not a table of that kind."""
+        """The character between the cells of a row; ``""`` if the file has another form."""
         return _DELIMITERS.get(self.form, "")
 
     @property
@@ -244,9 +244,9 @@ class TableShape(NamedTuple):
 
 
 def shape_of(path: Path) -> TableShape:
-    """Return the shape of a file, from its first 64 kB; nothing of a pipe is read: it is ``text``.
+    """Return the shape of a file, from its first 64 kB; a pipe is not read: it is ``text``.
 
-    Raises SourceError if it cannot be opened.
+    Raises SourceError if the file cannot be opened.
     """
     with read_errors_reported(path):
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -256,7 +256,7 @@ def shape_of(path: Path) -> TableShape:
 
 
 def shape_of_start(start: bytes) -> TableShape:
-    """Return the shape of a file that begins with ``start``, the last line of which may be cut."""
+    """Return the shape of a file that starts with ``start``, whose last line may be cut off."""
     content = known_binary(start)
     if content:
         return TableShape("binary", "", (), content)
@@ -271,7 +271,7 @@ def shape_of_start(start: bytes) -> TableShape:
 
 
 def binary_content(start: bytes) -> str:
-    """Return what a file that begins with ``start`` is, and what to do, if it is known to be no text; else ``""``."""
+    """Return the type and remedy of a file that starts with ``start``, if it is known to be binary; else ``""``."""
     content = known_binary(start)
     if not content:
         return ""
@@ -280,7 +280,7 @@ def binary_content(start: bytes) -> str:
 
 
 def binary_remedy(content: str) -> str:
-    """Return what to do with a file that is no text, by the words that say what it is; ``""`` if nothing is known."""
+    """Return the remedy for a binary file from the description of its type; ``""`` if none is known."""
     for kinds, remedy in _REMEDIES.items():
         if any(kind in content for kind in kinds):
             return remedy
@@ -288,7 +288,7 @@ def binary_remedy(content: str) -> str:
 
 
 def unlike_columns(path: Path) -> str:
-    """Return the end of a message about a file's first line: what the file is, if it has no columns at blanks."""
+    """Return the end of a message about a file's first line: what the file is, if its columns are not at spaces."""
     shape = shape_of(path)
     if shape.form in ("empty", "tabs", "blanks", "text") and not shape.remedy:
         return ""
@@ -297,24 +297,24 @@ def unlike_columns(path: Path) -> str:
 
 
 def nul_reason(line: bytes) -> str:
-    """Return what is wrong with a line that holds a NUL byte: most often it is one of UTF-16."""
+    """Return the fault of a line that contains a NUL byte: most often it is UTF-16."""
     if line.count(0) >= _NULS and _encoding(line).startswith("utf-16"):
         return f"is UTF-16 without a byte-order mark; {SAVE_AS_UTF8}"
     return "holds a NUL byte"
 
 
 def is_separator_line(line: str) -> bool:
-    """Return whether the first line of a table only tells Excel what separates its cells: ``sep=;``."""
+    """Return whether the first line of a table only tells Excel the separator: ``sep=;``."""
     return _SEPARATOR_LINE.fullmatch(line) is not None
 
 
 def column_name(cell: str) -> str:
-    """Return a column's name as it is looked up: small letters, ``_`` for blanks and hyphens."""
+    """Return a column's name in normal form: lower case, ``_`` for spaces and hyphens."""
     return "_".join(cell.strip().strip("\"'").strip().lower().replace("-", " ").split())
 
 
 def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """Return where the first of the ``wanted`` names that is there stands among the names of a header."""
+    """Return the position in a header of the first of the ``wanted`` names that it has; None if it has none."""
     return next((names.index(name) for name in wanted if name in names), None)
 
 
@@ -323,7 +323,7 @@ def _encoding(start: bytes) -> str:
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "")
     if marked:
         return marked
-    # Text of any script has ASCII in it, line ends and digits at least: half of their bytes are NUL, on one side.
+    # UTF-16 text of any script contains ASCII, at least line ends and digits: half of their bytes are NUL, on one side.
     pairs = start[: min(len(start), _PAIRED) // 2 * 2]
     for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
         if high.count(0) > len(high) // 5 and 0 not in low:
@@ -336,12 +336,12 @@ def _encoding(start: bytes) -> str:
 
 
 def _decoded(start: bytes, encoding: str) -> str:
-    """Decode the beginning of a file, whose last character may be cut."""
+    """Decode the beginning of a file, whose last character may be cut off."""
     return codecs.getincrementaldecoder(encoding)("replace").decode(start)
 
 
 def _form(text: str) -> tuple[Form, tuple[str, ...]]:
-    """Return the form of a text that says something, and its first row."""
+    """Return the form of a non-empty text, and its first row."""
     lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
     if len(lines) > 1 and is_separator_line(lines[0]):
         del lines[0]
@@ -351,7 +351,7 @@ def _form(text: str) -> tuple[Form, tuple[str, ...]]:
     if first[0] == "<":
         return ("HTML" if first.lower().startswith(("<!doctype html", "<html")) else "XML"), ()
     if "\t" in lines[0]:
-        rows = _rows(lines[:1], "\t") or [lines[0].split("\t")]  # quotes of a cell that is too long do not close
+        rows = _rows(lines[:1], "\t") or [lines[0].split("\t")]  # a cell that is too long has no closing quote
         return "tabs", tuple(rows[0])
     for form in TABLES[1:]:
         rows = _rows(lines[: _ROWS + 1], _DELIMITERS[form])
@@ -367,7 +367,7 @@ def _json(first: str) -> tuple[Form, tuple[str, ...]]:
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
-        # The first line is the beginning of a value: a whole file of JSON, unless it is "[1] a list of sources".
+        # The first line starts a value: the whole file is JSON, unless it is text such as "[1] a list of sources".
         return ("JSON" if first[1:].strip()[:1] in ("", "{", '"', "[", "}", "]") else "text"), ()
     if isinstance(value, dict):
         return "JSON lines", tuple(value)
@@ -375,7 +375,7 @@ def _json(first: str) -> tuple[Form, tuple[str, ...]]:
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """Split lines as a table with quotes does; a quote that does not close takes the lines up to the end."""
+    """Split lines as a quoted table; an unclosed quote continues to the last line."""
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
     try:
         return [row for row in islice(reader, _ROWS) if row]
@@ -384,7 +384,7 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _is_table(rows: Sequence[Sequence[str]], *, whole: bool) -> bool:
-    """Return whether most rows have as many cells as the first, two or more; the last may be cut where more follow."""
+    """Return whether most rows have as many cells as the first, at least two; the last may be cut off."""
     if not rows or len(rows[0]) < 2:
         return False
     compared = rows if whole or len(rows) == 1 else rows[:-1]

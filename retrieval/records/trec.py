@@ -1,4 +1,4 @@
-"""TREC's files: runs and judgements, read with the line of every fault and written to be read back."""
+"""TREC files: runs and judgements, read with the line of every fault and written to be read back."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .runs import RunReader, ScoreTable, run_lines
 
 
 def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
-    """Read the scores of a run, telling ``faults`` of what is wrong; lines in error are left out.
+    """Read the scores of a run and report faults to ``faults``; erroneous lines are left out.
 
-    The rank column is not used: a run's order is by score, then docid, both descending. So ranks with
-    gaps, scores that rise and a second run id are warnings, but errors in a run that is to be ``submitted``: there the
-    file has to say one order, and be one run.
+    The rank column is not used: the order of a run is by score, then docid, both descending. So gaps in ranks, rising
+    scores and a second run id are warnings. They are errors in a ``submitted`` run, which must be one run with one
+    order.
     """
     reader = RunReader(path, faults, submitted=submitted)
     take = reader.take
@@ -32,22 +32,22 @@ def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> Score
 def read_run(path: Path) -> Run:
     """Read a TREC run; hits are in the total order, whatever the order of the lines.
 
-    Raises SourceError at the first line that is no result, or repeats one.
+    Raises SourceError at the first line that is not a result, or repeats one.
     """
     table = read_scores(path, Strict(path))
     return {qid: ranked(docs) for qid, docs in table.items()}
 
 
 def ranked(docs: dict[str, float]) -> list[Hit]:
-    """Order the docids of a query by score, then docid, both descending, as trec_eval 10 does."""
+    """Return the hits of a query by score, then docid, both descending, as trec_eval 10 sorts them."""
     return ordered(Hit(docid, score) for docid, score in docs.items())
 
 
 def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
     """Read judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns, also with commas and with a header.
 
-    A line that repeats a judgement counts once; ``note`` is told of it. Raises SourceError at the first line that is no
-    judgement, or contradicts one.
+    A repeated judgement counts once, and ``note`` receives a message. Raises SourceError at the first line that is not
+    a judgement, or contradicts one.
     """
     reader = QrelsReader(path)
     take = reader.take
@@ -59,22 +59,22 @@ def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
 
 
 def repeats_note(count: int) -> str:
-    """Return a sentence that says how many lines repeat a judgement."""
+    """Return a sentence on the number of lines that repeat a judgement."""
     return f"repeats a judgement; it counts once ({count:,} such {'line' if count == 1 else 'lines'})"
 
 
 def write_run(run: Run, path: Path, tag: str) -> None:
-    """Write a TREC run, its queries in the order of ``run``, in one piece or not at all.
+    """Write a TREC run, its queries in the order of ``run``, completely or not at all.
 
-    Raises QueryError if an id or the tag cannot stand in a column.
+    Raises QueryError if an id or the tag cannot be a column.
     """
     write_text(path, (run_lines(qid, hits, tag) for qid, hits in run.items()))
 
 
 def write_text(path: Path, pieces: Iterable[str]) -> None:
-    """Write a UTF-8 text file with LF line ends, in one piece or not at all; packed with gzip if its name ends so.
+    """Write a UTF-8 text file with LF line ends, completely or not at all; a name in ``.gz`` packs it with gzip.
 
-    Raises QueryError if the folder does not exist or the file is not a regular one, MachineError if it cannot be
+    Raises QueryError if the folder does not exist or the path is not a regular file, MachineError if it cannot be
     written.
     """
     writable(path)
