@@ -1,4 +1,4 @@
-"""What was made once and is kept: things that are opened, and answers to what was asked last. Safe for threads."""
+"""Caches: objects that are opened once, and the latest results of methods. They are safe for threads."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class OpenedOnce:
-    """Keeps what was opened under each name. Safe for threads.
+    """Keeps one opened object per name. It is safe for threads.
 
-    What is open is returned without waiting, and whoever waits, waits for the very thing that is being opened.
+    An open object is returned without waiting. A caller waits only while its own object is being opened.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class OpenedOnce:
         self._open: dict[Hashable, Any] = {}
 
     def get(self, name: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned the first time; if it raises, the next who asks tries again."""
+        """Return what ``make`` returned the first time; if it raises an error, the next caller tries again."""
         with suppress(KeyError):
             return cast(T, self._open[name])
         with self._turn(name):
@@ -38,7 +38,7 @@ class OpenedOnce:
             return cast(T, self._open[name])
 
     def let_go(self) -> dict[Hashable, Any]:
-        """Keep nothing any more, and return what was open by its name; what is being opened is waited for."""
+        """Release all objects, and return the open ones by name; wait for those that are being opened."""
         with self._lock:
             names = list(self._opening)
         kept = {}
@@ -49,15 +49,15 @@ class OpenedOnce:
         return kept
 
     def _turn(self, name: Hashable) -> Any:
-        """Return the lock under which one thing is opened, and closed."""
+        """Return the lock under which one object is opened and closed."""
         with self._lock:
             return self._opening.setdefault(name, RLock())
 
 
 def remembered(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:
-    """Return a bound method that remembers its ``most`` latest results; its object is to hold what is returned.
+    """Return a bound method that caches its ``most`` latest results; its object must hold the returned method.
 
-    The cache knows the object weakly: a circle would keep what a closed index held until it is collected.
+    The cache has a weak reference to the object: a cycle would keep a closed index in memory until garbage collection.
     """
     bound = cast(MethodType, method)
     return lru_cache(maxsize=most)(partial(bound.__func__, weakref.proxy(bound.__self__)))

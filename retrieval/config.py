@@ -1,7 +1,7 @@
-"""The settings that retrieval reads, and how a configuration file is read, checked and explained.
+"""The settings of retrieval, and how a configuration file is read, checked and explained.
 
-The other packages keep their settings beside them, in a class that extends :class:`Config`; the front door composes
-all. ``config.yaml`` at the top of the project documents each setting and its unit; a test holds the two equal.
+Each other package keeps its settings in a class of its own that extends :class:`Config`; the front door combines all.
+``config.yaml`` at the top of the project documents each setting and its unit; a test keeps both equal.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ DenseType = Literal["auto", "flat"]
 
 
 AUTO = "auto"
-"""The choice that an index makes: the retriever that it prefers, or the encoder that fits its language."""
+"""The index chooses: its preferred retriever, or the encoder for its language."""
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":")]
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
 
 _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
-"""The group of settings in which earlier versions weighed the ranking ``NAME`` by ``NAME_weight``."""
+"""The group of settings in which earlier versions gave the ranking ``NAME`` a weight by ``NAME_weight``."""
 
 _AUTO_NEEDS_NONE = "leave it out: dense.type auto needs none like it"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of every group of settings: immutable, and an unknown key is an error."""
+    """The base class of every group of settings: immutable, and an unknown key is an error."""
 
     removed = MappingProxyType[str, str]({})
-    """Settings that the group once had, each with what to do instead."""
+    """Former settings of the group, each with its replacement."""
 
     def anchored(self, folder: Path) -> Self:
-        """Return these settings with relative paths taken from ``folder``; a group that holds paths overrides this."""
+        """Return these settings with relative paths resolved from ``folder``; a group with paths overrides this."""
         groups = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return msgspec.structs.replace(
             self, **{name: group.anchored(folder) for name, group in groups if isinstance(group, Settings)}
@@ -108,7 +108,7 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
 
 
 class EncoderSettings(Settings, frozen=True, kw_only=True):
-    """The sentence-transformers model that makes the vectors, and how it is run."""
+    """The sentence-transformers model that makes the vectors, and how it runs."""
 
     model: str = AUTO
     precision: Literal["int8", "fp32"] = "int8"
@@ -120,7 +120,7 @@ class EncoderSettings(Settings, frozen=True, kw_only=True):
     cache: str = ""
 
     def anchored(self, folder: Path) -> Self:
-        """Take the cache from ``folder``, and the model if there is such a folder: else it is a name."""
+        """Resolve the cache from ``folder``, and the model if it is a folder there; otherwise the model is a name."""
         is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
         model = anchored_path(self.model, folder) if is_folder else self.model
         cache = anchored_path(self.cache, folder) if self.cache else ""
@@ -128,15 +128,15 @@ class EncoderSettings(Settings, frozen=True, kw_only=True):
 
 
 class BuildSettings(Settings, frozen=True, kw_only=True):
-    """The settings by which the views of a new segment are written; the indexer adds its own."""
+    """The settings for writing the views of a new segment; the indexer adds its own."""
 
     lucene_buffer_mb: Positive = 128
 
 
 class FusionSettings(Settings, frozen=True, kw_only=True):
-    """The settings by which several rankings become one.
+    """The settings for fusing several rankings into one.
 
-    ``weights`` names them; without any, the retrievers say themselves which of them vote, and with what weight.
+    ``weights`` names the rankings; without weights, each retriever has its own default weight.
     """
 
     kind: FusionKind = "auto"
@@ -145,12 +145,12 @@ class FusionSettings(Settings, frozen=True, kw_only=True):
     depth: Hits = 100
 
     def __hash__(self) -> int:
-        """Return a hash of the values: ``weights``, a dictionary, has none of its own."""
+        """Return a hash of the values, because the dictionary ``weights`` has none."""
         return hash((self.kind, self.rrf_k, frozenset(self.weights.items()), self.depth))
 
 
 class SearchSettings(Settings, frozen=True, kw_only=True):
-    """The choices of a search that the caller leaves open."""
+    """The defaults of a search's options."""
 
     retriever: RetrieverName = AUTO
     k: Hits = 10
@@ -168,12 +168,12 @@ class CombineSettings(Settings, frozen=True, kw_only=True):
     model: str = ""
 
     def anchored(self, folder: Path) -> Self:
-        """Take the model from ``folder``."""
+        """Resolve the model's path from ``folder``."""
         return msgspec.structs.replace(self, model=anchored_path(self.model, folder)) if self.model else self
 
 
 class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
-    """A CrossEncoder, which reads two texts together: its model, and how that is exported."""
+    """A CrossEncoder, which reads two texts together: its model, and how it is exported."""
 
     model: str = ""
     precision: Literal["int8", "fp32"] = "int8"
@@ -181,7 +181,7 @@ class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
     cache: str = ""
 
     def anchored(self, folder: Path) -> Self:
-        """Take the cache from ``folder``, and the model if there is such a folder: else it is a name."""
+        """Resolve the cache from ``folder``, and the model if it is a folder there; otherwise the model is a name."""
         is_folder = bool(self.model.strip()) and (folder / self.model).is_dir()
         model = anchored_path(self.model, folder) if is_folder else self.model
         cache = anchored_path(self.cache, folder) if self.cache else ""
@@ -189,9 +189,9 @@ class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
 
 
 class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
-    """The CrossEncoder that the stage ``rerank`` orders the first hits by, and how it is run.
+    """The CrossEncoder of the stage ``rerank``, and how it runs.
 
-    ``weight`` is its share of the new score; the rest is the score with which a hit came.
+    ``weight`` is its share of the new score; the rest is the hit's score before the stage.
     """
 
     depth: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
@@ -206,7 +206,7 @@ class JavaSettings(Settings, frozen=True, kw_only=True):
 
 
 class Config(Settings, frozen=True, kw_only=True):
-    """The settings of retrieval; indexer, claims and server each extend it with the groups that they own."""
+    """The settings of retrieval; indexer, claims and server each extend it with their own groups."""
 
     index: IndexSettings = IndexSettings()
     build: BuildSettings = BuildSettings()
@@ -223,16 +223,16 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def anchored_path(path: str, folder: Path) -> str:
-    """Return a path of a configuration file, taken from ``folder``, the file's own."""
+    """Return a path in a configuration file, resolved from the file's ``folder``."""
     return str(folder / Path(path).expanduser())
 
 
 def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
     """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``, else ``./config.yaml``.
 
-    Without any of them it is the defaults. A ``config.yaml`` that says nothing of ours is another program's: it is
-    passed over, which a line on standard error says. Paths in the file are taken from the file's own folder.
-    Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
+    Without any of these files, return the defaults. A ``config.yaml`` without our groups belongs to another program: it
+    is ignored, with a line on standard error. Paths in the file are resolved from the file's own folder. Raises
+    ConfigError, naming file and dotted key, if the file cannot be read or a setting is invalid.
     """
     chosen = path or os.environ.get("FACTSEEK_CONFIG")
     if chosen is not None:
@@ -249,7 +249,7 @@ def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def _is_foreign(path: Path, kind: type[Config]) -> bool:
-    """Return whether a file holds something, but none of our groups at its top level; it need not be YAML.
+    """Return whether a file has content, but none of our groups at its top level; it need not be YAML.
 
     Raises ConfigError if it cannot be read.
     """
@@ -266,12 +266,12 @@ def _is_foreign(path: Path, kind: type[Config]) -> bool:
 
 
 def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
-    """Read one configuration file, which may hold the groups of ``kind``.
+    """Read one configuration file, which may contain the groups of ``kind``.
 
     Raises ConfigError, naming file and dotted key.
     """
 
-    from .config_file import read_yaml  # what reads YAML takes longer than most of a command
+    from .config_file import read_yaml  # importing YAML takes longer than most of a command
 
     raw = read_yaml(path)
     config = convert(raw if raw is not None else {}, str(path), kind)
@@ -279,7 +279,7 @@ def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
-    """Check ``raw``, the mapping that a configuration file holds, and make it a ``kind``.
+    """Check ``raw``, the mapping in a configuration file, and convert it to ``kind``.
 
     Raises ConfigError, naming ``place`` and the dotted key.
     """
@@ -297,7 +297,7 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def view(config: Config, kind: type[AnyConfig]) -> AnyConfig:
-    """Return the groups of ``config``, which has all of them, that a package owns: ``kind`` is its class."""
+    """Return the groups of ``config``, the complete settings, that a package owns; ``kind`` is the package's class."""
     return msgspec.convert(config, kind, from_attributes=True)
 
 
@@ -327,7 +327,7 @@ def _explained(wrong: Mismatch, kind: type[Settings]) -> str:
 
 
 def formerly_weighed(setting: str) -> str:
-    """Return the ranking that a setting of fusion weighed in earlier versions; ``""`` if it weighed none."""
+    """Return the ranking whose weight a fusion setting was in earlier versions; ``""`` if it was none."""
     return setting.removesuffix(_FORMER_WEIGHT) if setting.endswith(_FORMER_WEIGHT) else ""
 
 
@@ -346,7 +346,7 @@ def _settings(kind: type[Settings]) -> dict[str, Any]:
 
 
 def _unknown_names(group: Settings, prefix: str = "") -> Iterator[str]:
-    """Yield what is wrong with the names of plug-ins in a group of settings, each with its dotted key."""
+    """Yield the faults in the plug-in names of a group of settings, each with its dotted key."""
     for key, kind in get_type_hints(type(group), include_extras=True).items():
         setting = getattr(group, key)
         if isinstance(setting, Settings):
@@ -360,7 +360,7 @@ def _unknown_names(group: Settings, prefix: str = "") -> Iterator[str]:
 
 
 def _without_empty(raw: Any) -> Any:
-    """Drop groups that a file names without saying anything in them."""
+    """Drop the groups of a file that are empty."""
     if isinstance(raw, dict):
         return {key: value for key, value in raw.items() if value is not None}
     return raw

@@ -13,9 +13,9 @@ from .files import read_regular
 
 
 def read_yaml(path: Path) -> Any:
-    """Return what a YAML file holds, None if it is empty.
+    """Return the content of a YAML file, None if it is empty.
 
-    Raises ConfigError, naming the file and the line, if it is not YAML, is nested too deeply, or a key stands twice.
+    Raises ConfigError, naming the file and the line, if it is not YAML, is nested too deeply, or repeats a key.
     """
     try:
         return yaml.load(read_regular(path).decode("utf-8"), _UniqueKeyLoader)  # noqa: S506  it makes nothing that SafeLoader does not
@@ -37,12 +37,12 @@ def read_yaml(path: Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}" if mark else path
         raise ConfigError(f"is not YAML: {getattr(error, 'problem', error)}", place=place) from None
-    except ValueError as error:  # a date that is none, a number of too many digits
+    except ValueError as error:  # an invalid date, or a number of too many digits
         raise ConfigError(f"contains an invalid value: {error}", place=path) from None
 
 
 class _RepeatedKeyError(Exception):
-    """A key stands twice in one mapping."""
+    """A key appears twice in one mapping."""
 
     def __init__(self, key: str, first: int, line: int) -> None:
         super().__init__(key, first, line)
@@ -50,12 +50,12 @@ class _RepeatedKeyError(Exception):
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """Reads what SafeLoader reads, but for mappings with a key that stands twice, of which it would keep the last."""
+    """Reads what SafeLoader reads, but refuses a mapping that repeats a key; SafeLoader keeps the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Return the mapping.
 
-        Raises _RepeatedKeyError if a key stands twice in it.
+        Raises _RepeatedKeyError if a key appears twice in it.
         """
         lines: dict[tuple[str, str], int] = {}
         for key, _ in node.value:

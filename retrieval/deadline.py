@@ -11,9 +11,9 @@ from typing import Generic, Protocol, TypeVar
 from .errors import FactseekError
 
 HIGHLIGHTS, PASSAGES = "highlights", "passages"
-"""The names of the highlights, and of the other passages of documents, among what is missing."""
+"""The names of highlights and of further passages in the list of missing parts."""
 WRITTEN = 3
-"""Copies of a text that are in memory while an answer is written: the text, and JSON in a buffer that grows."""
+"""The copies of a text in memory while an answer is written: the text, and JSON in a growing buffer."""
 T = TypeVar("T")
 
 
@@ -22,49 +22,49 @@ class CutOffError(FactseekError):
 
 
 class Memory(Protocol):
-    """The memory that an answer may take while it is made."""
+    """The memory that an answer may use."""
 
     def spend(self, size: int) -> None:
-        """Take so many bytes; raises an error if they cannot be had."""
+        """Reserve ``size`` bytes; raise an error if they are not available."""
 
     def give_back(self, size: int) -> None:
-        """Give back bytes that were taken."""
+        """Return ``size`` reserved bytes."""
 
 
 class Unbounded:
-    """As much memory as there is."""
+    """Memory without a limit."""
 
     def spend(self, size: int) -> None:
-        """Take nothing from anybody."""
+        """Reserve nothing."""
 
     def give_back(self, size: int) -> None:
-        """Give nothing back."""
+        """Return nothing."""
 
 
 class Deadline:
-    """The time that one search has, and the memory.
+    """The time limit and the memory of one search.
 
-    ``missing`` names the retrievers, and the highlights, that did not make it.
-    What cannot be interrupted works in a thread of ``beside``, and is left behind there when its time is over.
+    ``missing`` names the retrievers, and other parts such as highlights, that were cut off. A retriever that cannot be
+    interrupted runs in a thread of ``beside``, and is left there when its time is over.
     """
 
     def __init__(self, seconds: float, beside: Executor, memory: Memory | None = None) -> None:
         self.missing: list[str] = []
         self.beside = beside
         self.memory: Memory = memory or Unbounded()
-        """What is read for the answer is charged to it."""
+        """The memory for the texts of the answer."""
         self._seconds = seconds
         self.began = monotonic()
         self._deadline = self.began + seconds
 
     def anew(self) -> Deadline:
-        """Return a limit of as many seconds from now on, of which nothing is missing yet."""
+        """Return a new limit of the same length that starts now, with nothing missing."""
         return Deadline(self._seconds, self.beside, self.memory)
 
     def left(self, retriever: str) -> float:
-        """Return the seconds that are left to a retriever.
+        """Return the seconds left for a retriever.
 
-        Raises CutOffError, and notes that it is missing, if there are none.
+        Raises CutOffError, and records the retriever as missing, if none are left.
         """
         seconds = self._deadline - monotonic()
         if seconds <= 0:
@@ -72,20 +72,20 @@ class Deadline:
         return seconds
 
     def is_over(self, part: str) -> bool:
-        """Return whether no time is left, and note that ``part`` is missing if so."""
+        """Return whether no time is left; if so, record ``part`` as missing."""
         if self._deadline > monotonic():
             return False
         self.cut_off(part)
         return True
 
     def cut_off(self, retriever: str) -> CutOffError:
-        """Note that a retriever is missing, and return the error that says so."""
+        """Record a retriever as missing, and return the error for it."""
         if retriever not in self.missing:
             self.missing.append(retriever)
         return CutOffError(f"{retriever} took longer than the time limit of the search")
 
     def shorter(self, seconds: float) -> Deadline:
-        """Return this limit or, if ``seconds`` are above 0 and end before it, one that notes in the same list."""
+        """Return this limit or, if ``seconds`` above 0 end before it, a shorter one with the same ``missing`` list."""
         left = self._deadline - monotonic()
         if not 0 < seconds < left:
             return self
@@ -94,7 +94,7 @@ class Deadline:
         return limit
 
     def begin(self, retriever: str, call: Callable[[], T]) -> Pending[T]:
-        """Begin ``call``, which cannot be interrupted, in another thread, to be waited for as long as it may take."""
+        """Run ``call``, which cannot be interrupted, in another thread; return the pending result."""
         return Pending(self, retriever, self.beside.submit(call))
 
 
@@ -109,7 +109,7 @@ class Pending(Generic[T]):
     def result(self) -> T:
         """Wait for the result and return it.
 
-        Raises CutOffError if it takes longer than the search may.
+        Raises CutOffError if it takes longer than the limit.
         """
         try:
             return self._begun.result(self._limit.left(self._retriever))
@@ -119,5 +119,5 @@ class Pending(Generic[T]):
             self.cancel()
 
     def cancel(self) -> None:
-        """Keep the work from beginning; if it has begun, it goes on and nobody waits for it."""
+        """Cancel the work if it has not started; otherwise it continues, and nobody waits for it."""
         self._begun.cancel()

@@ -1,6 +1,6 @@
-"""Start and end of a program of factseek: Ctrl-C is one line, also while the rest is being imported.
+"""The start and end of a factseek program: Ctrl-C prints one line, even during the imports.
 
-It imports nothing but what every Python has loaded when it starts.
+This module imports only what every Python has already loaded at its start.
 """
 
 import _signal  # type: ignore[import-not-found]  # "signal" itself would import more first
@@ -18,14 +18,14 @@ INTERRUPTED = 130
 BEFORE_ANYTHING = "interrupted before anything was done"
 _IMPORTING = "<frozen importlib._bootstrap>"
 _AGAIN = 0.02
-"""Seconds after which Ctrl-C is heard again that came while something was being imported."""
+"""The delay in seconds after which a Ctrl-C during an import is raised again."""
 _PATIENCE = 10.0
-"""Seconds of importing after which it is heard all the same."""
+"""The seconds of importing after which Ctrl-C takes effect anyway."""
 
 
 def enter(load: "Callable[[], Callable[[], int]]") -> int:
     """Import a program with ``load``, run it, and return its exit code: 130 if it is interrupted."""
-    heard = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # else a shell told us to ignore it
+    heard = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # else a shell told us to ignore Ctrl-C
     message = BEFORE_ANYTHING
     try:
         if heard:
@@ -44,9 +44,9 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
 
 
 class _Interruption:
-    """What hears Ctrl-C: raises KeyboardInterrupt, but not in the middle of an import.
+    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not in the middle of an import.
 
-    There it would leave half a module, and what imports may make another error of it, or print it and go on.
+    There it would leave half a module, and the importing code may replace the error, or print it and continue.
     """
 
     def __init__(self, main_thread: int) -> None:
@@ -54,7 +54,7 @@ class _Interruption:
         self._first = 0.0
 
     def __call__(self, _: int, frame: "FrameType | None") -> None:
-        """Raise KeyboardInterrupt, at once or when what is being imported is there."""
+        """Raise KeyboardInterrupt, at once or after the current import."""
         self._first = self._first or time.monotonic()
         if _is_importing(frame) and time.monotonic() < self._first + _PATIENCE:
             _thread.start_new_thread(self._interrupt_later, ())
@@ -65,7 +65,7 @@ class _Interruption:
     def heard_again_or(
         self, report: "Callable[[sys.UnraisableHookArgs], object]"
     ) -> "Callable[[sys.UnraisableHookArgs], None]":
-        """Return what is told of errors that nobody can catch: Ctrl-C that came there is heard again elsewhere."""
+        """Return a hook for errors that nobody can catch; it raises a Ctrl-C again, and ``report`` gets the others."""
 
         def tell(unraisable: "sys.UnraisableHookArgs") -> None:
             if unraisable.exc_type is KeyboardInterrupt:
@@ -89,7 +89,7 @@ def _is_importing(frame: "FrameType | None") -> bool:
 
 
 def _let_end() -> None:
-    """Ignore Ctrl-C from now on: all is done, and what is left is the end of the interpreter."""
+    """Ignore Ctrl-C from now on: the work is done, and only the interpreter's exit remains."""
     import threading
 
     if threading.current_thread() is threading.main_thread():

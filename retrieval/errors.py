@@ -1,21 +1,21 @@
 """Every error that factseek raises on purpose.
 
     FactseekError
-    ├── UserError            the user can mend it: exit 2, HTTP 4xx
-    │   ├── UsageError       the arguments of a command make no sense
+    ├── UserError            the user can fix it: exit 2, HTTP 4xx
+    │   ├── UsageError       the arguments of a command are invalid
     │   ├── ConfigError      a setting is unknown, of the wrong type, or out of range
     │   ├── SourceError      a source file or one of its lines cannot be read
-    │   ├── IndexStateError  an index is missing, half-built, foreign, in use, or does not fit what is asked
-    │   │   └── IndexBusyError   another process writes the index
-    │   ├── QueryError       a query, filter or option of a search makes no sense
+    │   ├── IndexStateError  an index is missing, incomplete, foreign, in use, or does not support the request
+    │   │   └── IndexBusyError   another process is writing the index
+    │   ├── QueryError       a query, filter or option of a search is invalid
     │   ├── NotFoundError    a named index or document does not exist
-    │   └── MachineError     the machine lacks something: Java, an encoder, room on the disk
-    │       └── PartMissingError  a part of an index does not answer, and may the next time
+    │   └── MachineError     the machine lacks something: Java, an encoder, disk space
+    │       └── PartMissingError  a part of an index does not answer; a later attempt may succeed
     └── CheckFailed          a checked file is bad: exit 1
 
-An error says what is wrong, and may say where and how to mend it: ``run.tsv:17: score 'nan' is not a finite number``,
-``cited: there is no index; build one with factseek index``. Nobody takes a message apart again: what needs the place or
-the remedy reads the field.
+An error says what is wrong, and may say where and how to fix it: ``run.tsv:17: score 'nan' is not a finite number``,
+``cited: there is no index; build one with factseek index``. Code that needs the place or the remedy reads the field; it
+never parses a message.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from collections.abc import Callable
 
 
 class FactseekError(Exception):
-    """The root: catch it to catch all that factseek raises on purpose.
+    """The base class: catch it to catch every error that factseek raises on purpose.
 
-    ``what`` is wrong, at ``place`` (a file, a file and a line, an index), mended by ``remedy``; both may be ``""``.
+    ``what`` is wrong, at ``place`` (a file, a line, an index); ``remedy`` says how to fix it; both may be ``""``.
     """
 
     def __init__(self, what: str, *, place: object = "", remedy: str = "") -> None:
@@ -36,17 +36,17 @@ class FactseekError(Exception):
         self.remedy = remedy
 
     def __reduce__(self) -> tuple[Callable[..., FactseekError], tuple[object, ...]]:
-        """Return what a copy in another process is made of."""
+        """Return the arguments that recreate it in another process."""
         return _copied, (type(self), self.what, self.place, self.remedy)
 
     def __str__(self) -> str:
-        """Render the message: ``place: what; remedy``."""
+        """Return the message: ``place: what; remedy``."""
         located = f"{self.place}: {self.what}" if self.place else self.what
         return f"{located}; {self.remedy}" if self.remedy else located
 
     @property
     def line(self) -> str:
-        """The message on a single line, whatever a value in it held."""
+        """The message on a single line, even if a value in it contains line breaks."""
         return " ".join(str(self).split())
 
 
@@ -55,11 +55,11 @@ def _copied(kind: type[FactseekError], what: str, place: str, remedy: str) -> Fa
 
 
 class UserError(FactseekError):
-    """Something that the user can mend."""
+    """An error that the user can fix."""
 
 
 class UsageError(UserError):
-    """The arguments of a command make no sense."""
+    """The arguments of a command are invalid."""
 
 
 class ConfigError(UserError):
@@ -71,15 +71,15 @@ class SourceError(UserError):
 
 
 class IndexStateError(UserError):
-    """An index is missing, half-built, foreign, in use, or does not fit what is asked of it."""
+    """An index is missing, incomplete, foreign, in use, or does not support the request."""
 
 
 class IndexBusyError(IndexStateError):
-    """Another process writes the index."""
+    """Another process is writing the index."""
 
 
 class QueryError(UserError):
-    """A query, a filter or an option of a search makes no sense; ``field`` names the option if it is not the query."""
+    """A query, a filter or an option of a search is invalid; ``field`` names the option if it is not the query."""
 
     def __init__(self, what: str, *, place: object = "", remedy: str = "", field: str = "") -> None:
         super().__init__(what, place=place, remedy=remedy)
@@ -91,11 +91,11 @@ class NotFoundError(UserError):
 
 
 class MachineError(UserError):
-    """The machine lacks something: Java, an encoder, room on the disk."""
+    """The machine lacks something: Java, an encoder, disk space."""
 
 
 class PartMissingError(MachineError):
-    """A part of an index, a shard on a cluster, does not answer, and may the next time."""
+    """A part of an index, a shard on a cluster, does not answer; a later attempt may succeed."""
 
 
 class CheckFailed(FactseekError):

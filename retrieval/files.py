@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and the errors of the file system as one line."""
+"""Files that are written completely or not at all, and one-line errors for the file system."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import BinaryIO
 from .errors import FactseekError, MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
-"""A sample of a file is the last bytes of so many of its stretches, the first and the last of them among these."""
+"""A sample of a file is the last ``BLOCK`` bytes of ``SAMPLED`` of its stretches, including the first and the last."""
 MOST_READ = 1 << 30
-"""Bytes of a file that is read whole: no file of a model, an index or the settings comes near it."""
+"""The most bytes to read into memory: files of models, indexes and settings are much smaller."""
 _PIECE = 1 << 20
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
@@ -27,16 +27,16 @@ _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_REA
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader, or a crash at any instant, sees the old content or the new.
 
-    Raises MachineError if there is no room or no right to write.
+    Raises MachineError if there is no space or no permission to write.
     """
     with replacing(path) as file:
         file.write(content)
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return the name of a temporary file beside ``path`` that no one else uses.
+    """Return a unique name for a temporary file beside ``path``.
 
-    Containers that share a folder have processes of the same number.
+    The process id is not enough: containers that share a folder may have processes with the same id.
     """
     return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
 
@@ -61,9 +61,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading, or what this process was given open: ``/dev/stdin``, ``/dev/fd/63``.
+    """Open a regular file for reading, or an open file of this process: ``/dev/stdin``, ``/dev/fd/63``.
 
-    Raises OSError if it cannot be opened or is a pipe, a device or a folder, without waiting for what that may say.
+    Raises OSError if it cannot be opened, or if it is a pipe, a device or a folder; it does not wait for their data.
     """
     inherited = str(path) == "/dev/stdin" or os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd"
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if inherited else os.O_NONBLOCK))
@@ -88,11 +88,11 @@ def _check_regular(handle: int, path: str, *, inherited: bool) -> None:
 def read_regular(path: Path) -> bytes:
     """Return the content of a file that :func:`open_regular` opens.
 
-    Raises OSError if that does, or it is larger than any such file is.
+    Raises OSError if it cannot be opened or is too large.
     """
     content = bytearray()
     with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size  # of what is no pipe
+        size = os.fstat(file.fileno()).st_size  # 0 for a pipe
         while max(size, len(content)) <= MOST_READ and (piece := file.read(_PIECE)):
             content += piece
     if max(size, len(content)) > MOST_READ:
@@ -101,9 +101,9 @@ def read_regular(path: Path) -> bytes:
 
 
 def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Check, before any work, that a result can be written to ``path`` without destroying an input.
+    """Check, before any work, that a result can be written to ``path`` without overwriting an input.
 
-    Raises QueryError if its folder does not exist, it exists and is no regular file, or it is one of ``inputs``.
+    Raises QueryError if its folder does not exist, if it is not a regular file, or if it is one of ``inputs``.
     """
     if not path.parent.is_dir():
         raise QueryError(f"there is no folder {path.parent}", place=path, remedy="make it first")
@@ -119,9 +119,9 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
 
 
 def files_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the files in ``paths``; a folder stands for its files that are not hidden, in order of name.
+    """Return the files in ``paths``; a folder is replaced by its files that are not hidden, sorted by name.
 
-    Raises QueryError if a folder holds none.
+    Raises QueryError if a folder contains no files.
     """
     files: list[Path] = []
     for path in paths:
@@ -137,7 +137,7 @@ def files_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def rereadable(path: Path) -> None:
-    """Check that a file can be read a second time; a missing file or a folder is left for the reader to refuse.
+    """Check that a file can be read twice; the reader reports a missing file or a folder.
 
     Raises SourceError if it is a pipe or a device.
     """
@@ -171,7 +171,7 @@ def sync_tree(folder: Path) -> None:
 def os_errors_reported(path: Path) -> Iterator[None]:
     """Raise MachineError for OS errors while writing ``path``.
 
-    They are a full disk, a read-only place, a missing right, or a file where a folder is meant.
+    They are a full disk, a read-only file system, a missing permission, or a file in place of a folder.
     """
     try:
         yield
@@ -213,14 +213,14 @@ def disk_full(path: Path | str) -> MachineError:
 
 
 def storable(name: str) -> str:
-    """Return the name of a file as text: bytes that are not UTF-8 are written as escapes."""
+    """Return the name of a file as text; bytes that are not UTF-8 become escapes."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def sample(path: Path) -> str:
-    """Return a digest of a few blocks spread over a file, which tells it from another one without reading it whole.
+    """Return a digest of a few blocks of a file, which distinguishes it from others without reading all of it.
 
-    A page of SQLite is filled from its end, and a file of Lucene ends with its checksum: so the ends are read.
+    A page of SQLite is filled from its end, and a file of Lucene ends with its checksum. So this reads the ends.
     """
     with open_regular(path) as file:
         size = file.seek(0, os.SEEK_END)
@@ -240,23 +240,23 @@ def sha256(path: Path) -> str:
 
 
 _ROOM = 64 << 20
-"""Bytes that have to be free; with fewer, whatever failed to be written failed for want of room."""
+"""The fewest free bytes on a disk that is not full; with fewer, any failed write counts as a full disk."""
 _NO_ROOM = ("No space left on device", "Disk quota exceeded")
 _NOT_WRITTEN = ("inline_container", "PytorchStreamWriter", "SafetensorError", "I/O error", "Parent directory")
-"""What the libraries say when they could not write: they hide the error of the system."""
+"""Words in the libraries' errors for failed writes, which hide the system's error."""
 _LONGEST = 200
 
 
 @contextmanager
 def saving_reported(folder: Path) -> Iterator[None]:
-    """Raise MachineError for what could not be written in ``folder``, whatever the library that writes made of it."""
+    """Raise MachineError for failed writes in ``folder``, whatever error the writing library raises."""
     with os_errors_reported(folder), _libraries_errors_reported(folder):
         yield
 
 
 @contextmanager
 def _libraries_errors_reported(folder: Path) -> Iterator[None]:
-    """Raise MachineError for what failed to be written: each library has an error of its own for that."""
+    """Raise MachineError for failed writes: each library has its own error for them."""
     try:
         yield
     except (FactseekError, OSError):
@@ -272,11 +272,11 @@ def _libraries_errors_reported(folder: Path) -> Iterator[None]:
 
 
 def user_cache(name: str) -> Path:
-    """Return the folder ``name`` of factseek in the user's cache, whether or not it exists yet."""
+    """Return the folder ``name`` of factseek in the user's cache, even if it does not exist yet."""
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(home).expanduser() / "factseek" / name
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether a file or folder is this user's and nobody else can write it: what it holds may be run."""
+    """Return whether a file or folder is this user's and nobody else can write it, because its content may run."""
     return status.st_uid == os.getuid() and not status.st_mode & 0o022

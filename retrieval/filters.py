@@ -20,21 +20,21 @@ from .text import refuse_text
 
 FIELDS = ("topic", "source", "language", "kind")
 METADATA = "metadata"
-"""What the tokens of declared fields begin with, so that none is taken for one of ours."""
+"""The prefix of declared fields' tokens, which keeps them apart from built-in fields."""
 RESERVED = (*FIELDS, "date", "id", "year", "as_of", "since", "undated")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 MOST_CHARS = 8_000
-"""Of a filter token: Lucene takes no longer ones than 32,766 bytes."""
-_SAFE = re.compile(r"[A-Za-z0-9_.~:-]*")  # what quoting leaves alone, and colons
+"""The most characters of a filter token: Lucene refuses tokens of more than 32,766 bytes."""
+_SAFE = re.compile(r"[A-Za-z0-9_.~:-]*")  # unreserved characters, and colons
 _LETTERS = re.compile(f"((?:{LETTER.pattern})+)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 
 
 def field_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of declared fields in their order, each once.
+    """Return the names of declared fields, sorted, each once.
 
-    Raises QueryError if one cannot name a field of the metadata, or is one of ours.
+    Raises QueryError if a name is invalid or reserved.
     """
     for name in names:
         if not _NAME.fullmatch(name):
@@ -48,7 +48,7 @@ def field_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def metadata_values(value: object) -> list[str]:
-    """Return what a field of the metadata can be filtered by: texts, whole numbers, true, false, or a list's."""
+    """Return the filter values of a metadata field: text, whole numbers, true, false, or those in a list."""
     return list(dict.fromkeys(filter(None, map(_text_of, value if isinstance(value, list) else [value]))))
 
 
@@ -59,7 +59,7 @@ def _text_of(value: object) -> str:
 
 
 def refuse_texts(where: Filter) -> None:
-    """Raise TypeError if a field of a filter, which admits any of several values, is one text."""
+    """Raise TypeError if a field of a filter, which needs several values, is a single string."""
     for name in (*FIELDS, "phrases", "without", "title", "excluded"):
         refuse_text(name, getattr(where, name))
     for name, values in where.metadata:
@@ -69,11 +69,11 @@ def refuse_texts(where: Filter) -> None:
 def parse_filter(
     pairs: Iterable[str] = (), *, as_of: str = "", since: str = "", undated: bool = False, declared: Sequence[str] = ()
 ) -> Filter | None:
-    """Return the filter of ``field=value`` pairs and date bounds; None if nothing is asked.
+    """Return the filter of ``field=value`` pairs and date bounds; None if there are none.
 
-    The values of one field are alternatives, fields narrow each other. A language may be named as in a document:
-    ``fra`` and ``French`` are ``fr``. ``declared`` names the metadata fields that the index declares for filters.
-    Raises QueryError if a field is unknown, a value is missing, a date is not a date, or no day is admitted.
+    Values of one field are alternatives; several fields must all match. A language may have any spelling that documents
+    may have: ``fra`` and ``French`` mean ``fr``. ``declared`` names the index's metadata fields for filters. Raises
+    QueryError if a field is unknown, if a value is missing, if a date is invalid, or if no day is admitted.
     """
     refuse_text("pairs", pairs)
     values: dict[str, list[str]] = {}
@@ -107,7 +107,7 @@ def parse_filter(
 
 
 class DateError(QueryError):
-    """A bound is no date; ``unnamed`` says so for whoever calls the field otherwise."""
+    """A date bound is invalid; ``unnamed`` is the message for callers with another name for the field."""
 
     def __init__(self, name: str, value: str) -> None:
         """Name the field and the value."""
@@ -116,9 +116,9 @@ class DateError(QueryError):
 
 
 def bound(value: str, name: str) -> str:
-    """Return the last day that ``value`` (a day, a month or a year) stands for.
+    """Return the last day of ``value`` (a day, a month or a year).
 
-    Raises QueryError if it is no date.
+    Raises QueryError if it is not a date.
     """
     day = last_day(value)
     if not day:
@@ -127,7 +127,7 @@ def bound(value: str, name: str) -> str:
 
 
 def last_day(value: str) -> str:
-    """Return the last day of a full or partial ISO date, or ``""`` if it is none."""
+    """Return the last day of a full or partial ISO date, or ``""`` if it is not a date."""
     match = _DATE.fullmatch(value)
     if not match:
         return ""
@@ -140,16 +140,16 @@ def last_day(value: str) -> str:
 
 
 def first_day(value: str, name: str) -> str:
-    """Return the first day that ``value``, which an error calls ``name``, stands for.
+    """Return the first day of ``value``; an error calls it ``name``.
 
-    Raises QueryError if it is no date.
+    Raises QueryError if it is not a date.
     """
     bound(value, name)
     return (value + "-01-01")[:10] if len(value) < 10 else value
 
 
 def narrowed(where: Filter | None, further: Filter) -> Filter | None:
-    """Return the filter that admits what both admit; None if that is everything.
+    """Return the filter that admits what both filters admit; None if that is everything.
 
     Raises QueryError if no value of a field, or no day, passes both.
     """
@@ -184,7 +184,7 @@ def _common(name: str, first: tuple[str, ...], second: tuple[str, ...]) -> tuple
 
 
 def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] = ()) -> str:
-    """Return what Lucene indexes of a document so that it can be filtered and deleted, separated by blanks."""
+    """Return a document's tokens for filters and deletions in Lucene, separated by spaces."""
     shared = _shared(kind, document.topic, document.source, document.language, document.date)
     own = [
         token(f"{METADATA}.{name}", value)
@@ -197,15 +197,15 @@ def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] 
 
 
 def title_tokens(title: str) -> list[str]:
-    """Return what is looked for of the words of a title, without regard to case and order.
+    """Return the search tokens of a title's words, regardless of case and order.
 
-    Of scripts that put no blanks between words it is pairs of letters, or the one letter.
+    In scripts without spaces they are pairs of letters, or a single letter.
     """
     return _title_tokens(title, by_letters=False)
 
 
 def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
-    """Return :func:`title_tokens`; ``by_letters`` also what else finds a title: single letters, and parts of words."""
+    """Return :func:`title_tokens`; ``by_letters`` adds the other index tokens: single letters, and parts of words."""
     form = folded(title).casefold()
     found = words_of(form) + (parts_of(form).split() if by_letters else [])
     words: set[str] = set()
@@ -221,7 +221,7 @@ def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
 
 @lru_cache(maxsize=20_000)
 def _title_token(word: str) -> str:
-    """Return the token of a word that many titles share."""
+    """Return the token of a word; many titles share it, so it is cached."""
     return token("title", word)
 
 
@@ -233,16 +233,16 @@ def _shared(kind: str, topic: str, source: str, language: str, dated: str) -> st
 
 
 def token(name: str, value: str) -> str:
-    """Return one filter token: the field and its value, with nothing in it that a tokenizer would split.
+    """Return one filter token: the field and its value, without characters at which a tokenizer splits.
 
-    A very long value is named by its SHA-256, after a sign that no other token holds.
+    A very long value is replaced by its SHA-256, after a character that no other token contains.
     """
     quoted = value.replace(":", "%3A") if _SAFE.fullmatch(value) else quote(value, safe="")
     return f"{name}={quoted}" if len(quoted) <= MOST_CHARS else f"{name}=#{hashlib.sha256(quoted.encode()).hexdigest()}"
 
 
 def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
-    """Return whether a document's metadata has, of each declared field that is filtered, a value that is admitted."""
+    """Return whether a document's metadata has an admitted value in each filtered field."""
     admitted = dict(where.values())
     return all(
         name not in admitted or not set(admitted[name]).isdisjoint(metadata_values(metadata.get(name)))
@@ -251,7 +251,7 @@ def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:
-    """Return whether a document passes the filter, words aside: the definition that every index must agree with."""
+    """Return whether a document passes the filter without its conditions on words; every index must agree with this."""
     if document.docid in where.excluded:
         return False
     have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}

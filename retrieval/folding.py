@@ -1,7 +1,7 @@
-"""The one form in which texts are compared: spellings that look the same become the same.
+"""Folding: the form in which texts are compared, so that spellings that look the same become the same.
 
-Documents, queries, phrases, exclusions and titles are folded before they are analysed, and so are the words that
-suggestions are made of. ASCII stays as it is. The form is NFKC, with what that would spoil put right before it.
+Documents, queries, phrases, exclusions and titles are folded before analysis, and so are the words of spelling
+corrections. ASCII stays unchanged. The form is NFKC, after corrections where NFKC would do harm.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import unicodedata
 
 _DROPPED = "\u00ad\u034f\u061c\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-"""Soft hyphens, blanks of no width, direction marks, and what chooses between forms of a letter."""
+"""Soft hyphens, zero-width spaces, direction marks, and variation selectors."""
 _INVISIBLE = re.compile(f"[{_DROPPED}]")
 _APOSTROPHES = "\u00b4\u1ffd\u02bb\u05f3\u02bc\u2018\u2019\u201b\u2032"
 _SUPERSCRIPTS = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
@@ -40,16 +40,16 @@ _KINDS = {
 _ARABIC = re.compile("[\u0620-\u06ff]")
 _UNIT = r"(?:^|[\s\x00-@\[-`{-\x7f\u00b7\u00d7])[A-Za-z\u00b5\u03bc]{1,2}\Z"
 _APART = {"fraction": re.compile(r"\d\Z"), "superscript": re.compile(rf"(?s)\A(?!.*{_UNIT}).*[^\s{_SUPERSCRIPTS}]\Z")}
-"""Before what a blank is due: behind a word that is longer than a unit a superscript is the number of a note."""
-# Lucene's tokenizer takes these for a part of a word; where only ASCII is around them, its tokens stay as they are.
+"""The text before which a space is due: a superscript after a word, if not a unit, is a footnote number."""
+# Lucene's tokenizer takes these for part of a word; between ASCII characters its tokens stay unchanged.
 _UP_TO_THREE, _THOUSAND = re.compile(r"(?:^|\D)\d{1,3}\Z"), re.compile(r"\d{3}(?!\d)")
 _GLUE = re.compile(r"[:._](?:(?<=[^\x00-\x7f].)(?<!\d.)(?=\w)|(?<=[A-Za-z].)(?=[^\x00-\x7f])(?!\d))")
 _ATTACHED = "\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc"
-"""What is no mark, and yet may become one letter with what stands before it: sounds of Hangul and kana."""
+"""Characters that are not marks, but may combine with the one before: sounds of Hangul and kana."""
 
 
 def folded(text: str) -> str:
-    """Return a text in the form in which it is compared; ASCII as it is."""
+    """Return a text in the form for comparisons; ASCII stays unchanged."""
     if text.isascii():
         return text
     if _SPECIAL.search(text):
@@ -58,15 +58,15 @@ def folded(text: str) -> str:
 
 
 def _normalized(text: str) -> str:
-    """Return a text in NFKC, and the apostrophes that this brings straight."""
+    """Return a text in NFKC, with ASCII apostrophes for those that NFKC produces."""
     return _KINDS["apostrophe"].sub("'", unicodedata.normalize("NFKC", text))
 
 
 def folded_value(value: str) -> str:
-    """Return a value of a field, such as a source, in the form in which values are stored, counted and compared.
+    """Return the value of a field, such as a source, in the form in which values are stored, counted and compared.
 
-    Invisible characters are dropped, apostrophes and hyphens are those of ASCII, and compatibility forms are plain
-    letters (NFKC).
+    It drops invisible characters, converts apostrophes and hyphens to ASCII, and compatibility forms to plain letters
+    (NFKC).
     """
     if value.isascii():
         return value
@@ -75,7 +75,7 @@ def folded_value(value: str) -> str:
 
 
 def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
-    """Return a text as :func:`folded` does, and where in ``text`` what each of its characters is begins and ends."""
+    """Return a text as :func:`folded` does, with the start and end in ``text`` of each of its characters."""
     if text.isascii() or not (_SPECIAL.search(text) or not unicodedata.is_normalized("NFKC", text)):
         return folded(text), list(range(len(text))), list(range(1, len(text) + 1))
     characters: list[tuple[str, int, int]] = []
@@ -98,14 +98,14 @@ def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _plain(special: re.Match[str]) -> str:
-    """Return what takes the place of a special character."""
+    """Return the replacement of a special character."""
     character, text, at = special[0], special.string, special.start()
     before = text[max(0, at - 4) : at]
     form = unicodedata.normalize("NFKC", character).replace("\u2044", "/")
     kind = next((kind for kind, characters in _KINDS.items() if characters.match(character)), "dropped")
     if kind == "dropped":
         form = ""
-    elif kind == "joiner":  # between Arabic letters it means something: Persian's and Sorani's analyzers read it
+    elif kind == "joiner":  # between Arabic letters it has a meaning: Persian's and Sorani's analyzers read it
         form = _JOINER if _ARABIC.match(before[-1:]) and _ARABIC.match(text, at + 1) else ""
     elif kind == "apostrophe":
         form = "'"

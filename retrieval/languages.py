@@ -1,4 +1,4 @@
-"""Languages: their codes, the one identifier, and whether an encoder that knows only some knows that of a query."""
+"""Languages: their codes, the language identifier, and whether an encoder knows the language of a query."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _WRITTEN_IN = {
     "Armenian": ("hy",),
 }
 _OTHER_SCRIPTS = frozenset(code for codes in _WRITTEN_IN.values() for code in codes)
-"""The languages that are written in another script than Latin."""
-_LATIN_WORDS = 4  # fewer words of Latin script than this are not judged: a name is in no language
+"""The languages in scripts other than Latin."""
+_LATIN_WORDS = 4  # a shorter text in Latin script is not judged: a name has no language
 _SURE = 0.5
 _ENGLISH = frozenset("the and that this which their been with from are were your you what".split())
-"""Function words that only English has: most texts in it hold one, which spares the identifier."""
-_NO_LANGUAGE = "zxx"  # what the identifier says of codes and numbers
+"""Function words that only English has: most English texts contain one, which saves the identifier's work."""
+_NO_LANGUAGE = "zxx"  # the identifier's label for codes and numbers
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
     """Return the script or language of ``text`` if it is none of the languages ``known``, else ``""``.
 
-    An empty ``known`` stands for every language.
+    An empty ``known`` means every language.
     """
     if not known:
         return ""
@@ -63,7 +63,7 @@ def unknown_language(text: str, known: Sequence[str]) -> str:
 
 
 def written_in(text: str, language: str) -> bool:
-    """Return whether the letters of ``text`` are those that a language, an ISO 639-1 code, is written in."""
+    """Return whether the letters of ``text`` belong to the script of a language, an ISO 639-1 code."""
     script = "" if text.isascii() else _script(text)
     if script:
         return language in _WRITTEN_IN[script]
@@ -79,7 +79,7 @@ def _script(text: str) -> str:
     return common[0][0] if common else ""
 
 
-@lru_cache(maxsize=256)  # a search asks more than once
+@lru_cache(maxsize=256)  # a search calls it more than once
 def _latin_language(text: str, known: tuple[str, ...]) -> str:
     if len(text.split()) < _LATIN_WORDS or (known == ("en",) and not _ENGLISH.isdisjoint(text.lower().split())):
         return ""
@@ -89,11 +89,11 @@ def _latin_language(text: str, known: tuple[str, ...]) -> str:
 
 @cache
 def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabilities: bool = False) -> Any:
-    """Return py3langid's identifier, whose ``classify`` gives a language's code and how sure it is.
+    """Return py3langid's identifier, whose ``classify`` returns a language's code and a score.
 
-    ``among`` are the only codes that it may give, all that it knows if none is named; with ``iso_639_1`` those of two
-    letters. With ``probabilities`` it says how sure it is between 0 and 1. All share one model of 70 MB, which
-    takes half a second to unpack.
+    ``among`` restricts its codes; empty means all; ``iso_639_1`` restricts them to those of two letters. With
+    ``probabilities`` the score is between 0 and 1. All identifiers share one model of 70 MB, which takes half a second
+    to unpack.
     """
     from py3langid.langid import LanguageIdentifier
 
@@ -162,14 +162,14 @@ ug uig uyghur|uk ukr ukrainian українська|ur urd urdu اردو|uz uzb 
 vi vie vietnamese việt|vo vol|wa wln|wo wol wolof|xh xho xhosa|yi ji yid yiddish|yo yor yoruba|
 za zha|zh zho chi cmn chinese mandarin 中文 汉语 漢語|zu zul zulu
 """
-"""ISO 639-1's code of each language, before the codes that mean the same, and its names, also in its own letters."""
+"""The ISO 639-1 code of each language, followed by its other codes and its names, also in its own script."""
 
 
 def language_code(written: str) -> str:
-    """Return the ISO 639 code of a language, of two letters if it has one; ``""`` if ``written`` names none.
+    """Return the ISO 639 code of a language, of two letters if it has one; ``""`` if ``written`` names no language.
 
-    Reads ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français``, ``العربية``; of several, the first. A code of three
-    letters that has no shorter one stays as it is.
+    It reads ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français``, ``العربية``; of several, the first. A code of
+    three letters without a shorter form stays unchanged.
     """
     known = _codes()
     first = _letters(re.split(r"[,;(/|]", written, maxsplit=1)[0])
@@ -187,7 +187,7 @@ def _codes() -> dict[str, str]:
 
 
 def _letters(written: str) -> str:
-    """Return a word in small letters without accents."""
+    """Return a word in lower case without accents."""
     parted = unicodedata.normalize("NFKD", written.strip().casefold())
     return unicodedata.normalize(
         "NFC", "".join(c for c in parted if not 0x300 <= ord(c) < 0x370 and not 0x653 <= ord(c) < 0x656)

@@ -15,10 +15,10 @@ Offered = TypeVar("Offered")
 
 
 class NameOf(NamedTuple):
-    """What the names in a setting name, said in its annotation: plug-ins of ``package``, such as ``retrieval.stages``.
+    """An annotation of a setting: its values name plug-ins of ``package``, such as ``retrieval.stages``.
 
-    ``also`` are names with a meaning of their own, or all that there are if ``package`` is empty; a name may begin with
-    ``begins``, and what follows ``ends`` in it is the plug-in's to understand.
+    ``also`` are further names, or all names if ``package`` is empty. A name may start with ``begins``. The plug-in
+    interprets the part after ``ends``.
     """
 
     package: str
@@ -28,7 +28,7 @@ class NameOf(NamedTuple):
     ends: str = ""
 
     def fault(self, name: str) -> str:
-        """Return what is wrong with a name, with the names that there are; ``""`` if nothing is."""
+        """Return the fault of a name, with the known names; ``""`` if it has none."""
         there = [*self.also, *(names(f"{_ROOT}.{self.package}") if self.package else ())]
         own = name.removeprefix(self.begins)
         if (own.partition(self.ends)[0] if self.ends else own) in there:
@@ -40,27 +40,27 @@ _ROOT = __name__.partition(".")[0]
 
 
 def names(package: str) -> list[str]:
-    """Return the names of a package's modules but for private ones, in alphabetical order; none is imported."""
+    """Return the names of a package's public modules, in alphabetical order, without importing them."""
     return list(_names(tuple(importlib.import_module(package).__path__)))
 
 
 @lru_cache(maxsize=64)
 def _names(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the modules in a package's folders: looked up once, for every search asks for them."""
+    """Return the names of the modules in a package's folders; cached, because every search needs them."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")))
 
 
 def load(package: str, name: str) -> ModuleType:
-    """Return a module of a package; ``name`` must be one of :func:`names`, for it becomes part of a path."""
+    """Return a module of a package; ``name`` must be one of :func:`names`, because it becomes part of a path."""
     return importlib.import_module(f"{package}.{name}")
 
 
 class Plugins(Generic[Offered]):
-    """The plug-ins of one package, each a module that offers what the protocol ``Offered`` says.
+    """The plug-ins of one package; each is a module that implements the protocol ``Offered``.
 
-    A name is the module's, with ``hyphens`` in the place of underscores: ``ct2021-1a`` is ``ct2021_1a.py``.
-    ``unknown`` is the error for a name that there is not, ``noun`` what a plug-in is called, and ``listed`` begins the
-    list of those there are.
+    A name is the module's, with hyphens for underscores if ``hyphens`` is true: ``ct2021-1a`` is ``ct2021_1a.py``.
+    ``unknown`` is the error for an unknown name, ``noun`` the word for a plug-in, and ``listed`` introduces the list of
+    names in that error.
     """
 
     def __init__(self, package: str, unknown: type[UserError], noun: str, listed: str, *, hyphens: bool = True) -> None:
@@ -70,17 +70,17 @@ class Plugins(Generic[Offered]):
         self._listed = listed
         self._hyphens = hyphens
         self._loaded: dict[tuple[tuple[str, ...], str], Offered] = {}
-        """By the folders that plug-ins are looked for in, and the name: every search asks for some."""
+        """The loaded plug-ins by the package's folders and the name, because every search needs some."""
 
     def names(self) -> list[str]:
-        """Return the names of the plug-ins, with hyphens, in alphabetical order; none is imported."""
+        """Return the names of the plug-ins, with hyphens, in alphabetical order, without importing them."""
         there = names(self.package)
         return sorted(name.replace("_", "-") for name in there) if self._hyphens else there
 
     def load(self, name: str) -> Offered:
         """Return the plug-in of a name.
 
-        Raises the error of these plug-ins, with the list of their names, if there is none of that name.
+        Raises the error ``unknown``, with the list of names, if it does not exist.
         """
         package = sys.modules.get(self.package) or importlib.import_module(self.package)
         path = tuple(package.__path__)

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar where it is a terminal, else a line every ten seconds."""
+"""Progress on standard error: a bar on a terminal, else a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class Bar(Protocol):
     """Running progress."""
 
     def update(self, n: int = 1) -> object:
-        """Count ``n`` more as done."""
+        """Add ``n`` to the finished items."""
         ...
 
     def close(self) -> None:
-        """End it."""
+        """End the progress."""
         ...
 
 
 Progress = Callable[[str, str, int | None], Bar]
-"""Start progress: what is done, to what (one of them), and how many there are, None if nobody knows."""
+"""Start progress: what is being done, to which unit (in the singular), and the total, None if unknown."""
 
 
 def bar(doing: str, unit: str, total: int | None = None) -> Bar:
@@ -39,7 +39,7 @@ def bar(doing: str, unit: str, total: int | None = None) -> Bar:
 
 
 class Lines:
-    """Progress as lines, for a log: one every ten seconds, as far as there is any progress."""
+    """Progress as lines for a log: at most one every ten seconds."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Lines:
         self._began = self._last = clock()
 
     def update(self, n: int = 1) -> None:
-        """Count ``n`` more as done, and write a line if the last is ten seconds old."""
+        """Add ``n`` to the finished items, and write a line if the last is ten seconds old."""
         self._done += n
         now = self._clock()
         if now - self._last >= SECONDS_BETWEEN_LINES:
@@ -69,7 +69,7 @@ class Lines:
             self._write(f"{self._doing}: {of}{what} in {now - self._began:.0f} s\n")
 
     def close(self) -> None:
-        """Write nothing: the command says what it did."""
+        """Write nothing, because the command reports its result."""
 
 
 class _Silent:

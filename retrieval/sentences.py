@@ -1,4 +1,4 @@
-"""Sentences: where they begin and end in a text of any of the scripts that end them with a stop."""
+"""Sentences: their starts and ends in a text of any script that ends them with a stop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]|[^\s぀-ヿ㐀-鿿豈-﫿]+")
 
 
 class SentenceSpan(NamedTuple):
-    """A sentence: ``text[start:end]``, without white space at its ends, and its number of words."""
+    """A sentence: ``text[start:end]``, without white space around it, and its number of words."""
 
     start: int
     end: int
@@ -29,9 +29,9 @@ class SentenceSpan(NamedTuple):
 
 
 def sentences(text: str, longest: int = 200) -> Iterator[SentenceSpan]:
-    """Yield the sentences of a text; one of more than ``longest`` words is cut between words.
+    """Yield the sentences of a text; a sentence of more than ``longest`` words is cut between words.
 
-    A line break ends a sentence: headings, list items and paragraphs stand alone.
+    A line break ends a sentence, so headings, list items and paragraphs are separate.
     """
     start = 0
     for stop in _stops(text):

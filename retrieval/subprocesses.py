@@ -1,9 +1,9 @@
-"""Where this program finds its modules: the first step of ``python -m factseek``, and how it starts copies of itself.
+"""How this program finds its modules: the first step of ``python -m factseek``, and the start of child processes.
 
-``python -m`` puts the current folder in front of everything that is imported, so that a ``json.py`` there would be
-imported instead of Python's. A child process imports the same factseek as its parent and nothing from the folder that
-it is started in: ``-P`` keeps that off ``sys.path``. The folder that holds this package is appended, so that a checkout
-that is not installed is found too. This module imports nothing but what every Python has loaded when it starts.
+``python -m`` searches the current folder first for every import, so that a ``json.py`` there would replace Python's. A
+child process imports the same factseek as its parent and nothing from its current folder: ``-P`` keeps that off
+``sys.path``. The folder that contains this package comes last, so that an uninstalled checkout is found too. This
+module imports only what every Python has already loaded at its start.
 """
 
 import os
@@ -23,14 +23,14 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return this process's environment for a child, with ``more`` in it."""
+    """Return this process's environment for a child, with the variables ``more`` added."""
     return {**os.environ, **more}
 
 
 def leave_current_folder() -> None:
-    """Take the current folder from the front of ``sys.path``; put it last if this package lies in it.
+    """Remove the current folder from the front of ``sys.path``; add it at the end if this package is in it.
 
-    Does nothing where Python was told not to put it there (``-P``, ``-I``, ``PYTHONSAFEPATH``).
+    It does nothing if Python was started without the current folder (``-P``, ``-I``, ``PYTHONSAFEPATH``).
     """
     if sys.flags.safe_path or not sys.path or sys.path[0] not in ("", _current()):
         return

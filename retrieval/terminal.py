@@ -1,4 +1,4 @@
-"""The terminal: the one place that turns an error into an exit code, and the options that commands share."""
+"""The terminal: the only place that converts errors to exit codes, and the options that commands share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .errors import CheckFailed, FactseekError, UsageError
 
 DONE, BAD_FILE, USER_ERROR = 0, 1, 2
 GOES_ON = "interrupted; published data is intact, and the same command continues"
-"""The message of an interrupted command that can go on where it stopped: ``set_defaults(interrupted=…)``."""
+"""The message of an interrupted command that can continue where it stopped: ``set_defaults(interrupted=…)``."""
 STAYS_WHOLE = "interrupted; published data is intact"
 """The message of an interrupted command that publishes all or nothing."""
 
@@ -31,7 +31,7 @@ Around = Callable[[argparse.Namespace], AbstractContextManager[object]]
 
 
 class _Once(argparse._StoreAction):
-    """Store the value of an option; of two, argparse would keep the last and say nothing."""
+    """Store the value of an option; if it is given twice, argparse would silently keep the last."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -48,7 +48,7 @@ class _Once(argparse._StoreAction):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser, of the program or of a command, that says what is wrong in one line."""
+    """A parser, of the program or of a command, with one-line errors."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,9 +57,9 @@ class Parser(argparse.ArgumentParser):
             self.register("action", name, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments; none has been read yet.
+        """Parse arguments, starting without any recorded options.
 
-        Raises UsageError, naming the command, if it has no such argument.
+        Raises UsageError, naming the command, if an argument is unknown.
         """
         self.options_read.clear()
         parsed, left = super().parse_known_args(args, namespace)
@@ -70,9 +70,9 @@ class Parser(argparse.ArgumentParser):
         return parsed, left
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a value that is no choice, with the nearest one.
+        """Check that a value is one of the choices.
 
-        Raises ArgumentError.
+        Raises ArgumentError, or UsageError with the nearest command for an unknown one.
         """
         choices: Iterable[Any] = action.choices or ()
         if not isinstance(action, argparse._SubParsersAction) or value in choices:
@@ -83,7 +83,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"there is no command {value!r}; {listed}")
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError: what is wrong with the arguments, and where help is."""
+        """Raise UsageError with the fault of the arguments and a pointer to the help."""
         raise UsageError(message, remedy=f"see {self.prog} --help")
 
 
@@ -93,13 +93,13 @@ def write(text: str) -> None:
 
 
 def write_now(text: str) -> None:
-    """Write results of a command that goes on: whoever reads them through a pipe has them at once."""
+    """Write results of a command that continues, and flush them for readers of a pipe."""
     write(text)
     sys.stdout.flush()
 
 
 def write_bytes(content: bytes) -> None:
-    """Write a result to standard output as it is, whatever the terminal's encoding."""
+    """Write a result to standard output unchanged, whatever the terminal's encoding."""
     raw = getattr(sys.stdout, "buffer", None)
     if raw is None:
         sys.stdout.write(content.decode())
@@ -118,7 +118,7 @@ def counted(number: int, name: str) -> str:
 
 
 def plural(name: str) -> str:
-    """Return the plural of a thing's name."""
+    """Return the plural of a noun."""
     return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
 
 
@@ -130,8 +130,8 @@ def listed(words: Sequence[str], conjunction: str = "and") -> str:
 def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None, around: Around = nullcontext) -> int:
     """Run the command that the arguments name; return its exit code.
 
-    0 is done, 1 a checked file that is bad, 2 a user's error, said in one line on standard error. What ``around`` does
-    to the arguments lasts as long as the command runs.
+    0 means success, 1 a bad checked file, 2 a user's error, reported in one line on standard error. The context
+    ``around`` stays open while the command runs.
     """
     _open_streams()
     args = argparse.Namespace(interrupted=BEFORE_ANYTHING)
@@ -142,7 +142,7 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None,
             code = command(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output has gone (``| head``): nobody is left to write to.
+        # The reader of the output has ended (``| head``), so nobody reads it.
         _drop_output()
         return DONE
     except (FactseekError, KeyboardInterrupt, ModuleNotFoundError, OSError) as error:
@@ -156,7 +156,7 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None,
 def program(
     package: str, about: str | None, config_type: type[Config], registers: Iterable[Callable[[Subparsers], None]]
 ) -> Callable[[], int]:
-    """Return the program ``python -m factseek.PACKAGE``, whose commands ``registers`` add."""
+    """Return the program ``python -m factseek.PACKAGE``; ``registers`` add its commands."""
     parser = Parser(prog=f"python -m factseek.{package}", description=about)
     parser.set_defaults(config_type=config_type)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -166,7 +166,7 @@ def program(
 
 
 def _line_and_code(error: BaseException, interrupted: str) -> tuple[str, int]:
-    """Return the line that says an error, and the exit code that goes with it."""
+    """Return the line that reports an error, and its exit code."""
     match error:
         case CheckFailed():
             return error.line, BAD_FILE
@@ -182,9 +182,9 @@ def _line_and_code(error: BaseException, interrupted: str) -> tuple[str, int]:
 
 
 def _open_streams() -> None:
-    """Set the standard streams to take whatever is written to them.
+    """Make the standard streams accept any output.
 
-    What was closed (``>&-``) goes nowhere, and a character that the terminal's encoding lacks is written as an escape.
+    A closed stream (``>&-``) becomes the null device. A character that the terminal's encoding lacks becomes an escape.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -195,7 +195,7 @@ def _open_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Let what is left of the output go nowhere, so that the interpreter does not fail on it at the end."""
+    """Discard the rest of the output, so that the interpreter does not fail on it at its end."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -217,7 +217,7 @@ def add_index(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filter(parser: argparse.ArgumentParser, what: str = "only documents") -> None:
-    """Add ``--filter``; ``what`` it picks begins its help."""
+    """Add ``--filter``; ``what`` is the beginning of its help."""
     parser.add_argument(
         "--filter",
         action="append",
@@ -233,7 +233,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def report(args: argparse.Namespace, facts: Mapping[str, Any], text: str) -> None:
-    """Write what a command did: with ``--json`` its facts as one object, else ``text``."""
+    """Write the result of a command: with ``--json`` its facts as one object, else ``text``."""
     write(msgspec.json.encode(facts).decode() + "\n" if args.json else text)
 
 
@@ -245,18 +245,18 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def config_of(args: argparse.Namespace, kind: type[AnyConfig]) -> AnyConfig:
-    """Return the settings that a command reads, ``kind``, of the configuration that ``--config`` names.
+    """Return the settings that a command reads, of class ``kind``, from the configuration of ``--config``.
 
-    Raises ConfigError, naming file and dotted key, if the file cannot be read or any setting in it is wrong.
+    Raises ConfigError, naming file and dotted key, if the file cannot be read or any setting is invalid.
     """
     return view(full_config_of(args), kind)
 
 
 def full_config_of(args: argparse.Namespace) -> Config:
-    """Return all settings of the configuration that ``--config`` names, with ``--verify`` if the command has it.
+    """Return all settings from the configuration of ``--config``, with ``--verify`` if the command has it.
 
-    The front door says of which class they are, by ``config_type``: so one file does for every command.
-    Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
+    The front door sets their class in ``config_type``, so one file works for every command. Raises ConfigError, naming
+    file and dotted key, if the file cannot be read or a setting is invalid.
     """
     kind: type[Config] = args.config_type
     config = load(args.config, kind)

@@ -1,4 +1,4 @@
-"""Texts: references in them, pieces to highlight, and what a profile leaves of a query."""
+"""Texts: character references, pieces to highlight, and the profiles that prepare queries."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from urllib.parse import urlsplit
 
 
 def refuse_text(name: str, values: object) -> None:
-    """Raise TypeError if what should be several values is one text."""
+    """Raise TypeError if ``values``, which should be several, is a single string."""
     if isinstance(values, str | bytes):
         raise TypeError(f"{name} is one text; give a list, even of one: [{values[:40]!r}]")
 
 
-# Python refuses to read a number of thousands of digits, leading zeros included.
+# Python refuses to convert numbers of thousands of digits, including leading zeros.
 _LEADING_ZEROS = re.compile(r"&#0+(?=[0-9])")
 _OUT_OF_RANGE = re.compile(r"&#[0-9]{8,}+;?")
 
 
 def unescaped(text: str) -> str:
-    """Return ``text`` with its character references read; one out of range is U+FFFD, as HTML says."""
+    """Return ``text`` with its character references resolved; one out of range becomes U+FFFD, as in HTML."""
     if "&" not in text:
         return text
     return html.unescape(_OUT_OF_RANGE.sub("\ufffd", _LEADING_ZEROS.sub("&#", text)))
 
 
 class Piece(NamedTuple):
-    """A stretch of text, and whether it matches the query."""
+    """A slice of text, and whether it matches the query."""
 
     text: str
     marked: bool
 
 
 def pieces_of(text: str, highlights: Sequence[tuple[int, int]], begin: int, end: int) -> list[Piece]:
-    """Split ``text[begin:end]`` at the highlights that lie in it."""
+    """Split ``text[begin:end]`` at the highlights in it."""
     pieces, last = [], begin
     for start, stop in highlights:
         if start >= last and stop <= end:
@@ -48,7 +48,7 @@ def pieces_of(text: str, highlights: Sequence[tuple[int, int]], begin: int, end:
 
 
 def web_link(url: str) -> str:
-    """Return ``url``, without white space around it, if a browser may be sent there, else ``""``."""
+    """Return ``url``, without white space around it, if it is a web address, else ``""``."""
     url = url.strip()
     try:
         parts = urlsplit(url)
@@ -59,7 +59,7 @@ def web_link(url: str) -> str:
 
 @cache
 def marks() -> str:
-    """Return all combining marks, as they stand between the brackets of a pattern: ``\\w`` has none of them."""
+    """Return all combining marks in the form of a character class, because ``\\w`` does not include them."""
     codes = [code for code in range(0x300, 0x1E94B) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
     firsts = [code for before, code in zip((0, *codes), codes, strict=False) if code != before + 1]
     lasts = [code for code, after in zip(codes, (*codes[1:], 0), strict=True) if after != code + 1]
@@ -67,7 +67,7 @@ def marks() -> str:
 
 
 _LATIN = "A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff"
-# What stands in a URL: RFC 3986, and letters with accents. Text of a script without blanks, and punctuation of other
+# The characters of a URL: RFC 3986, and letters with accents. Text of a script without spaces, and punctuation of other
 # scripts, may follow it.
 _IN_URL = rf"[{_LATIN}.~:/?#\[\]@!$&'()*+,;=%-]*"
 _LINK = re.compile(
@@ -85,17 +85,17 @@ _WORD = re.compile(r"\w")
 
 @cache
 def _hashtag() -> re.Pattern[str]:
-    """Return the pattern of a hashtag in any script, whose vowels may be marks, or parted by a joiner of no width."""
+    """Return the pattern of a hashtag in any script; its vowels may be marks, and it may contain a joiner."""
     return re.compile(rf"[#＃](\w(?:\w|[{marks()}\u200c\u200d])*)")
 
 
 def plain(text: str) -> str:
-    """Return a query as it is."""
+    """Return a query unchanged."""
     return text
 
 
 def tweet(text: str) -> str:
-    """Return a tweet without links, mentions and RT, entities unescaped, hashtags whole and split into words."""
+    """Return a tweet without links, mentions and RT, with entities resolved; hashtags appear whole and as words."""
     text = unescaped(unescaped(text))
     text = _LINK.sub(" ", text)
     text = _RETWEET.sub("", text)
@@ -105,9 +105,9 @@ def tweet(text: str) -> str:
 
 
 def _words_of(tag: str) -> str:
-    """Return a tag and, if it is of several words, these beside it: it is as often written whole as apart.
+    """Return a tag and, if it has several words, also these words, since texts contain both forms.
 
-    Words meet between a small letter and a capital, an acronym and a word, letters and digits.
+    Words are split between a lower-case letter and a capital, an acronym and a word, letters and digits.
     """
     tag, words, before = tag.strip("_"), "", ""
     for at, char in enumerate(tag):
@@ -132,9 +132,9 @@ if TYPE_CHECKING:
     ProfileName = str
 else:
     ProfileName = Literal[tuple(PROFILES)]
-    """The name of a profile, as settings and requests are checked."""
+    """The name of a profile, for the validation of settings and requests."""
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text holds anything to search for."""
+    """Return whether a text contains anything to search for."""
     return bool(_WORD.search(text))

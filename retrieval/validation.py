@@ -1,4 +1,4 @@
-"""The fields of a validation error of msgspec: it has a message and nothing else, which only this file reads."""
+"""The parts of a msgspec validation error: it has only a message, and only this module parses it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MOST_KEYS = 50
 
 
 class Mismatch(NamedTuple):
-    """What is wrong, and where: ``path`` is dotted, ``server.indexes[0]``, and empty for the whole.
+    """The fault and its place: ``path`` is dotted, such as ``server.indexes[0]``, and empty for the whole object.
 
-    ``unknown`` and ``missing`` name a field below the path; ``of_a_key`` says that a key of the mapping is meant, and
-    ``no_choice`` that a value is none of those there are.
+    ``unknown`` and ``missing`` name a field below the path. ``of_a_key`` means that a key of the mapping is invalid,
+    ``no_choice`` that a value is not one of the choices.
     """
 
     reason: str
@@ -33,12 +33,12 @@ class Mismatch(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The dotted name of what is meant, with the field that is unknown or missing."""
+        """The dotted name of the invalid field, including an unknown or missing one."""
         return ".".join(filter(None, (self.path, self.unknown or self.missing)))
 
 
 def mismatch(error: msgspec.ValidationError) -> Mismatch:
-    """Return what a validation error says."""
+    """Return the parts of a validation error."""
     reason, _, where = str(error).partition(" - at `")
     inside = where.removeprefix(_OF_A_KEY)
     unknown, missing = _UNKNOWN.fullmatch(reason), _MISSING.fullmatch(reason)
@@ -53,9 +53,9 @@ def mismatch(error: msgspec.ValidationError) -> Mismatch:
 
 
 def mismatch_in(raw: Any, error: msgspec.ValidationError, check: Callable[[Any], object]) -> Mismatch:
-    """Return what the error says that ``check`` raised for ``raw``, naming the keys for which msgspec writes ``[...]``.
+    """Return the error that ``check`` raised for ``raw``, with the keys for which msgspec writes ``[...]``.
 
-    A key beyond the first fifty of its mapping is not looked for: each takes as long as the whole check.
+    It tries only the first fifty keys of a mapping, because each takes as long as the whole check.
     """
     wrong = mismatch(error)
     while _ANY_KEY in wrong.path:
@@ -78,7 +78,7 @@ def _message(check: Callable[[Any], object], raw: Any) -> str:
 
 
 def _each_alone(raw: Any, path: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield each key of the mapping at a path of ``raw``, and ``raw`` with that key alone in the mapping."""
+    """Yield each key of the mapping at a path of ``raw``, with a ``raw`` in which that mapping has only this key."""
     if not isinstance(raw, Mapping):
         return
     if not path:
