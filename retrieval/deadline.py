@@ -52,7 +52,7 @@ class Deadline:
         self.missing: list[str] = []
         self.beside = beside
         self.memory: Memory = memory or Unbounded()
-        """The memory for the texts of the answer."""
+        """Reading for the answer charges this memory."""
         self._seconds = seconds
         self.began = monotonic()
         self._deadline = self.began + seconds

@@ -65,7 +65,7 @@ class _Interruption:
     def heard_again_or(
         self, report: "Callable[[sys.UnraisableHookArgs], object]"
     ) -> "Callable[[sys.UnraisableHookArgs], None]":
-        """Return a hook for errors that nobody can catch; it raises a Ctrl-C again, and ``report`` gets the others."""
+        """Return a hook for errors that no code can catch; it raises a Ctrl-C again, and ``report`` gets the others."""
 
         def tell(unraisable: "sys.UnraisableHookArgs") -> None:
             if unraisable.exc_type is KeyboardInterrupt:

@@ -43,9 +43,9 @@ def temporary_beside(path: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file beside ``path``, which replaces it durably when all is written, and is removed otherwise.
+    """Open a temporary file that replaces ``path`` durably at the end; an error removes the temporary file.
 
-    Raises MachineError if there is no room or no right to write.
+    Raises MachineError if there is no space or no permission to write.
     """
     temporary = temporary_beside(path)
     with os_errors_reported(path):

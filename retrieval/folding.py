@@ -40,7 +40,7 @@ _KINDS = {
 _ARABIC = re.compile("[\u0620-\u06ff]")
 _UNIT = r"(?:^|[\s\x00-@\[-`{-\x7f\u00b7\u00d7])[A-Za-z\u00b5\u03bc]{1,2}\Z"
 _APART = {"fraction": re.compile(r"\d\Z"), "superscript": re.compile(rf"(?s)\A(?!.*{_UNIT}).*[^\s{_SUPERSCRIPTS}]\Z")}
-"""The text before which a space is due: a superscript after a word, if not a unit, is a footnote number."""
+"""The text after which a space is due: a superscript after a word, if not a unit, is a footnote number."""
 # Lucene's tokenizer takes these for part of a word; between ASCII characters its tokens stay unchanged.
 _UP_TO_THREE, _THOUSAND = re.compile(r"(?:^|\D)\d{1,3}\Z"), re.compile(r"\d{3}(?!\d)")
 _GLUE = re.compile(r"[:._](?:(?<=[^\x00-\x7f].)(?<!\d.)(?=\w)|(?<=[A-Za-z].)(?=[^\x00-\x7f])(?!\d))")

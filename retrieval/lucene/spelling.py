@@ -28,7 +28,7 @@ SHORTEST, LONGEST = 3, 40
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
 """The fewest letters of a word to correct: a swapped or doubled letter; another single edit; two edits."""
 COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
-"""The least frequency of a correction: one letter away and unknown; two away; one away by letters rarely confused."""
+"""The least frequency of a correction: one edit, outside the vocabulary; two edits; an unusual change of a letter."""
 MOST_WORDS = 300_000
 """The number of words to keep of a segment: the most frequent."""
 DENIALS = frozenset(

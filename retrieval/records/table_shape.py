@@ -225,17 +225,17 @@ class TableShape(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The cells of the first row as column names are looked up: :func:`column_name`."""
+        """The cells of the first row as column names in normal form: :func:`column_name`."""
         return tuple(column_name(cell) for cell in self.cells)
 
     @property
     def sentence(self) -> str:
-        """The file's form, as a message says it: ``is comma-separated``, ``is an Excel workbook (.xlsx)``."""
+        """The file's form in the words of a message: ``is comma-separated``, ``is an Excel workbook (.xlsx)``."""
         return f"is {self.content}" if self.content else _SENTENCES[self.form]
 
     @property
     def remedy(self) -> str:
-        """The remedy for a file that cannot be read as it is, ``""`` if nothing has to be done."""
+        """The remedy for a file that cannot be read, ``""`` if it needs none."""
         if remedy := binary_remedy(self.content):
             return remedy
         if self.form != "binary" and not self.encoding:

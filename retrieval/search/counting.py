@@ -125,7 +125,7 @@ class _Matches(NamedTuple):
 
 
 class HitCounter:
-    """Counts over one snapshot. Safe for threads."""
+    """Counts over one snapshot. It is safe for threads."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         """Count over ``snapshot``, which owns this counter."""

@@ -57,7 +57,7 @@ class Segment(NamedTuple):
 
 
 def _ignore(*_: object) -> None:
-    """Take note of nothing."""
+    """Do nothing."""
 
 
 class Snapshot:

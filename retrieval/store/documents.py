@@ -134,7 +134,7 @@ class StoredDocument(NamedTuple):
 
 
 def _ignore(*_: object) -> None:
-    """Take note of nothing."""
+    """Do nothing."""
 
 
 class SegmentDocuments:
@@ -326,7 +326,7 @@ class SegmentDocuments:
         return [document for _, document in self._in_order("row, document", "passages", (int, int))]
 
     def close(self) -> None:
-        """Close the file after the current reads have ended."""
+        """Close the file; current reads continue to their end."""
         self._file.close()
 
     def _lacking(self, where: Filter) -> frozenset[int]:

@@ -125,7 +125,7 @@ class DocumentsFile:
         return connection
 
     def _end(self, connection: _Connection, cursor: sqlite3.Cursor) -> None:
-        """Return a connection after its statement, unless it was closed meanwhile."""
+        """Return a connection after its statement, unless :meth:`close` has closed it."""
         try:
             cursor.close()
         except sqlite3.ProgrammingError:
