@@ -1,1 +1,1 @@
-"""BUILD: from source files to documents, passages and index segments."""
+"""Build indexes: turn source files into documents, passages and index segments."""

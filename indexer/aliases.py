@@ -1,7 +1,7 @@
-"""Aliases: a name in a folder that points to an index, and is pointed to another in one step while it is served.
+"""Aliases: a name in a folder that points to an index. One step points it to another index, even while it is served.
 
-An alias is a symbolic link, so whatever takes the directory of an index takes an alias. A reader that has opened it
-keeps the index that it opened; a server sees that the name has come to stand for another, and serves that.
+An alias is a symbolic link, so every command that takes an index directory takes an alias. A reader that has opened the
+alias keeps the index that it opened. A server notices that the alias points to another index, and serves that one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..retrieval.search.opening import published
 
 
 class Pointed(NamedTuple):
-    """An alias, the index that it points to now, that index's manifest, and where it pointed before, if anywhere."""
+    """An alias, the index that it points to now, the id of that index's manifest, and the previous target, if any."""
 
     alias: Path
     target: Path
@@ -25,10 +25,10 @@ class Pointed(NamedTuple):
 
 
 def point(alias: Path, index: Path) -> Pointed:
-    """Make ``alias`` point to ``index``, in one step; an alias as ``index`` stands for what it points to.
+    """Make ``alias`` point to ``index`` in one step. If ``index`` is an alias, use the index that it points to.
 
-    Raises IndexStateError if it would point to itself, there is no index, or something other than an alias is in its
-    place; MachineError if it cannot be written.
+    Raises IndexStateError if the alias would point to itself, if there is no index, or if ``alias`` exists and is not
+    an alias; MachineError if the alias cannot be written.
     """
     if _place(alias) == _place(index):
         raise IndexStateError("an alias cannot point to itself", place=alias, remedy="name the index that it points to")
@@ -50,11 +50,11 @@ def point(alias: Path, index: Path) -> Pointed:
 
 
 def _target(alias: Path) -> Path:
-    """Return where an alias points, from where its own path is taken."""
+    """Return the target of an alias; a relative link is resolved from the alias's own folder."""
     return Path(os.path.normpath(alias.parent / alias.readlink()))
 
 
 def _place(path: Path) -> Path:
-    """Return where a path stands, without following the last link."""
+    """Return the absolute path without following its last link."""
     absolute = path.absolute()
     return absolute.parent.resolve() / absolute.name

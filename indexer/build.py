@@ -1,4 +1,4 @@
-"""Build: from source files to a published index, in segments, resumable after any interruption."""
+"""Build: turn source files into a published index, in segments. A build can resume after any interruption."""
 
 from __future__ import annotations
 
@@ -37,32 +37,32 @@ Verb = Literal["", "append", "update", "overwrite"]
 
 
 class Share(Protocol):
-    """The share of the documents that a build takes: those whose docids it is true of."""
+    """The share of the documents that a build takes: those whose docid the share accepts."""
 
     @property
     def name(self) -> str:
-        """The name that tells it from other shares of the same sources."""
+        """The name that distinguishes the share from others of the same sources."""
         ...
 
     @property
     def quiet(self) -> bool:
-        """Whether it reports nothing of what the readers report: the build of another share does."""
+        """Whether the build omits what the readers report, because the build of another share reports it."""
         ...
 
     def __call__(self, docid: str) -> bool:
-        """Return whether the document of a docid belongs to the share."""
+        """Return whether the document with this docid belongs to the share."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
-    """The request for a build; ``verb`` says what to do with an index that is there.
+    """The request for a build. ``verb`` says what to do if an index exists already.
 
-    A new index has a view of each kind, without ``dense`` no vectors; ``views`` names further ones. ``encoders``
-    names the models that make its vectors, instead of the one that is configured: each makes a view of its own.
-    ``share`` takes some of the documents only, and makes an index without documents if that is none.
-    ``wait`` is how many seconds it may wait for another writer to be done. ``dates`` is the order of dates such as
-    3/5/2020 where a file does not tell it, ``columns`` the fields of tables with the names of their columns.
+    A new index has a view of each kind; without ``dense`` it has no vectors. ``views`` names additional views.
+    ``encoders`` names the models that make the vectors, instead of the configured model; each model makes its own view.
+    With ``share``, the build takes only some of the documents, and makes an index without documents if the share is
+    empty. ``wait`` is the number of seconds to wait for another writer to finish. ``dates`` is the order of dates such
+    as 3/5/2020 if a file does not show it. ``columns`` pairs fields with the names of table columns.
     """
 
     kind: str
@@ -81,10 +81,10 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
-    """The result of a build; ``skipped`` counts by reason what a reader left out on purpose, ``left_out`` names it.
+    """The result of a build. ``skipped`` counts what a reader left out on purpose, by reason; ``left_out`` names it.
 
-    ``unread_dates`` counts the dates that were not understood, ``notes`` says what was guessed.
-    ``merged`` is how many segments fewer there are after small ones were merged, ``unmerged`` why they could not be.
+    ``unread_dates`` counts the dates that the reader did not understand. ``notes`` lists what the reader guessed.
+    ``merged`` is the number of segments that merging removed. ``unmerged`` says why segments could not be merged.
     """
 
     manifest: Manifest
@@ -103,11 +103,12 @@ class BuildReport:
 
 
 def build(request: BuildRequest, config: Config, encoders: Encoders | None = None) -> BuildReport:
-    """Read the sources, write segments, publish them; an interrupted call, repeated, goes on from where it stopped.
+    """Read the sources, write segments and publish them. To resume an interrupted build, repeat the same call.
 
-    ``encoders`` are those of the views if they are not, or not all, the configured one; they stay open.
-    Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb, or one that does not
-    fit, MachineError if the disk is full or Java or the encoder is missing. What was published before stays.
+    ``encoders`` are the encoders of the views, if they are not all the configured one; they stay open. Raises
+    SourceError if a source cannot be read; IndexStateError if an index exists and no verb is given, or if the existing
+    index does not fit the request; MachineError if the disk is full, or if Java or the encoder is missing. What was
+    published before the error stays.
     """
     reader(request.kind)
     check_apart(request.folder, request.sources)
@@ -124,10 +125,10 @@ def build_locked(
     encoders: Encoders | None = None,
     note: Callable[[Iterable[str]], object] | None = None,
 ) -> BuildReport:
-    """Do as :func:`build` does for whoever holds the index's lock, and leave small segments as they are.
+    """Do the same as :func:`build` for a caller that holds the index's lock, but do not merge small segments.
 
-    ``sources`` describes what is read; ``encoders`` stay open. ``note`` takes the docids that are there as they were
-    read.
+    ``sources`` describes the files to read; ``encoders`` stay open. ``note`` receives the docids whose documents are in
+    the index with the content that was read.
     """
     base = _base(request)
     with ExitStack() as opened:
@@ -156,10 +157,10 @@ def build_locked(
 def _read(
     request: BuildRequest, config: Config, task: BuildTask, tools: Tools, asked: str, *, anew: bool
 ) -> tuple[Work, ReadOptions]:
-    """Read the sources into segments; go on where a build was interrupted, unless ``anew``.
+    """Read the sources into segments. Resume an interrupted build, unless ``anew``.
 
-    What cannot be done leaves the journal if there is something to go on from.
-    Raises SourcesChangedError if the sources do not begin with what the interrupted build had read.
+    If reading fails, the journal stays if a later build can resume from it. Raises SourcesChangedError if the sources
+    do not begin with what the interrupted build had read.
     """
     folder, limits = request.folder, config.build
     options = ReadOptions(
@@ -196,13 +197,13 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
 
 
 def encoders_of(request: BuildRequest, config: Config) -> Encoders:
-    """Return the encoders of an index, those of a new one by its language or as they are named."""
+    """Return the encoders of an index; a new one gets those that the request names, else the one for its language."""
     language = language_code(request.language or config.index.language)
     return Encoders(config, language=language, models=request.encoders)
 
 
 def _with_few_segments(folder: Path, report: BuildReport, config: Config) -> BuildReport:
-    """Merge segments if there are too many; what was built is published, whether that succeeds or not."""
+    """Merge segments if there are too many. The new documents are already published, so a failure only adds a note."""
     try:
         compacted = merge_surplus(folder, config)
     except UserError as error:
@@ -214,7 +215,7 @@ def _with_few_segments(folder: Path, report: BuildReport, config: Config) -> Bui
 def _publish(
     request: BuildRequest, base: Manifest | None, tools: Tools, work: Work, options: ReadOptions
 ) -> BuildReport:
-    """Publish what a work has written beside what was there; return what was done."""
+    """Publish the new segments next to the existing ones, and return the report."""
     folder, new = request.folder, tuple(work.journal.finished)
     if not new and not work.journal.progress.duplicates and not request.share:
         journals.give_up(folder)
@@ -249,7 +250,7 @@ def _why_empty(kind: str, options: ReadOptions) -> str:
 
 
 def _base(request: BuildRequest) -> Manifest | None:
-    """Return the state that the build adds to, None if it makes a new index."""
+    """Return the manifest that the build adds to, or None if it makes a new index."""
     manifests.check_whole(request.folder)
     if not IndexFolder(request.folder).manifest.is_file() or request.verb == "overwrite":
         return None
@@ -264,14 +265,14 @@ def _base(request: BuildRequest) -> Manifest | None:
 
 
 def check_apart(folder: Path, sources: Iterable[Path]) -> None:
-    """Raise IndexStateError if an index is to lie in a folder that is read: it would be read, and change it."""
+    """Raise IndexStateError if the index would lie in a source folder: the build would then read its own index."""
     for source in sources:
         if source.is_dir() and Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(source)):
             raise IndexStateError(f"lies in the source {source}", place=folder, remedy="put the index somewhere else")
 
 
 def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoders: Encoders) -> Manifest:
-    """Return a manifest that says what the index is, as given, without segments, or as it has been."""
+    """Return the manifest that describes the index: the existing one, or a new one without segments."""
     if base is not None:
         _check_fit(request, config, base)
         return base

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .deletion import Deleted
 
 MOST_NAMES = 10
-"""Of the things left out for one reason, so many are named on standard error."""
+"""The most names to print on standard error for each reason to leave something out."""
 
 
 def register(commands: Subparsers) -> None:
@@ -133,7 +133,7 @@ def _register_delete(commands: Subparsers) -> None:
 
 
 def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
-    """Delete documents, from an index or by what else is given, and print how many there were."""
+    """Delete documents with ``delete``, or from a single index by default, and print how many were deleted."""
     from ..retrieval.search.opening import published
     from . import deletion
 
@@ -151,16 +151,16 @@ def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | 
 
 
 def _docids_in(path: Path) -> list[str]:
-    """Return the docids of a file, one a line; a byte-order mark, UTF-16 and gzip are read as what they hold.
+    """Return the docids of a file, one per line. A byte-order mark, UTF-16 and gzip are allowed.
 
-    Raises SourceError if it cannot be read or is not text.
+    Raises SourceError if the file cannot be read or is not text.
     """
     faults = Strict(path)
     return [docid for number, line in lines(path, faults) if (docid := decoded(number, line, faults))]
 
 
 def make_index(args: argparse.Namespace) -> int:
-    """Build an index and print what it holds."""
+    """Build an index and print a summary of it."""
     from .build import build
 
     began = perf_counter()
@@ -169,7 +169,7 @@ def make_index(args: argparse.Namespace) -> int:
 
 
 def request_of(args: argparse.Namespace) -> BuildRequest:
-    """Return the build that the command line asks for."""
+    """Return the build request that the command line describes."""
     from .build import BuildRequest
 
     return BuildRequest(
@@ -187,7 +187,7 @@ def request_of(args: argparse.Namespace) -> BuildRequest:
 
 
 def _column(written: str) -> tuple[str, str]:
-    """Return the field and the column that ``FIELD=NAME`` says; raise UsageError if it says neither."""
+    """Return the field and the column in ``FIELD=NAME``. Raise UsageError if either is missing."""
     field, mark, name = written.partition("=")
     if not (field.strip() and mark and name.strip()):
         raise UsageError(f"--column {written!r}: write FIELD=NAME, as in text=Finding")
@@ -195,7 +195,7 @@ def _column(written: str) -> tuple[str, str]:
 
 
 def tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> None:
-    """Print what a build read and what the index holds now."""
+    """Print what a build read and what the index contains now."""
     for example in built.bad_lines.examples:
         say(f"skipped: {example}")
     _say_left_out(built)
@@ -238,7 +238,6 @@ def _facts(index: Path, built: BuildReport, seconds: float) -> dict[str, Any]:
 
 
 def _left_out_names(built: BuildReport) -> dict[str, list[str]]:
-    """Return the names of what was left out by reason."""
     names: dict[str, list[str]] = {}
     for place, reason in sorted(built.left_out, key=itemgetter(1)):
         names.setdefault(reason, []).append(place)
@@ -246,7 +245,6 @@ def _left_out_names(built: BuildReport) -> dict[str, list[str]]:
 
 
 def _say_left_out(built: BuildReport) -> None:
-    """Print how much was left out and why, with the first names of each reason."""
     names = _left_out_names(built)
     for reason, count in sorted(built.skipped.items()):
         say(f"left out: {count} {reason}")
@@ -258,7 +256,6 @@ def _say_left_out(built: BuildReport) -> None:
 
 
 def _say_unread_dates(built: BuildReport) -> None:
-    """Print how many dates were not understood, with the first of them."""
     dates = built.unread_dates
     if dates.count:
         what = "1 date is not understood:" if dates.count == 1 else f"{dates.count:,} dates are not understood, such as"

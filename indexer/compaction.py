@@ -1,7 +1,7 @@
-"""Compaction: segments merged into few, without what was deleted.
+"""Compaction: merge segments into fewer ones, without their deleted documents.
 
-Documents are copied, Lucene's index of their passages is made anew from them, vectors are copied as they are: what is
-published then is what a build of the surviving documents would have made.
+Documents and vectors are copied. Lucene's index of the passages is built again from the documents. The result is the
+same as a new build of the remaining documents.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Group = list[SegmentInfo]
 
 
 class Compacted(NamedTuple):
-    """The result of a compaction: the manifest afterwards, the segments before, the deleted documents dropped."""
+    """The result of a compaction: the new manifest, the number of segments before it, the deleted documents dropped."""
 
     manifest: Manifest
     before: int
@@ -39,12 +39,12 @@ class Compacted(NamedTuple):
 
 
 def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: float = 0.0) -> Compacted:
-    """Merge the segments of an index, of each kind by itself, into as few as ``index.segment_passages`` allows.
+    """Merge the segments of an index, separately for each kind, into as few as ``index.segment_passages`` allows.
 
-    Deleted documents are dropped. ``add`` names views that the index is to have from now on; if it lacks one, every
-    segment is written again. Readers keep the segments that they have opened.
-    Raises UsageError if there is no such view; IndexStateError if there is no index, another process writes it, or
-    a file to be copied is damaged; MachineError if the disk is full. What was published before stays.
+    Deleted documents are dropped. ``add`` names views that the index gets; if the index lacks one of them, every
+    segment is written again. Readers keep the segments that they have opened. Raises UsageError if there is no such
+    view; IndexStateError if there is no index, another process writes it, or a file to copy is damaged; MachineError if
+    the disk is full. What was published before the error stays.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -61,17 +61,17 @@ def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: floa
 
 
 def merge_surplus(folder: Path, config: Config) -> Compacted:
-    """Merge segments of the index if it has more than ``index.max_segments``; the caller holds its lock."""
+    """Merge segments of the index if it has more than ``index.max_segments``. The caller holds the index's lock."""
     with os_errors_reported(folder):
         base = manifests.read(folder)
         return _published(folder, base, surplus(base.segments, config.index), config)
 
 
 def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
-    """Return the segments that a compaction rewrites, in groups that are merged: those of a kind.
+    """Return the segments that a compaction rewrites, in groups of one kind to merge.
 
-    A segment that holds ``most`` passages and misses none is left as it is, and so is a group that would not get
-    smaller.
+    It leaves a segment alone if the segment has ``most`` passages and no deleted document. It leaves a group alone if
+    merging would not make the group smaller.
     """
     worth = [segment for segment in segments if segment.deleted or segment.passages < most]
     return [group for group in _by_kind(worth) if _gains(group, most)]
@@ -86,10 +86,11 @@ def _by_kind(segments: Sequence[SegmentInfo]) -> list[Group]:
 
 
 def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Group]:
-    """Return the segments to merge when there are more than ``index.max_segments``, else nothing.
+    """Return the segments to merge if there are more than ``index.max_segments``, else nothing.
 
-    Small ones first: a segment is rewritten when those smaller than it hold as much, so that what is appended is not
-    copied again and again. If that leaves too many still, all are taken.
+    Small segments are merged first. A segment is rewritten only if the smaller ones together have as many passages, so
+    that appended documents are not copied again and again. If too many segments would still be left, all groups are
+    merged.
     """
     if len(segments) <= settings.max_segments:
         return []
@@ -101,7 +102,7 @@ def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Gr
 
 
 def _smallest(group: Group) -> Group:
-    """Return the segments of a group, in its order, that are no larger than all smaller ones together."""
+    """Return the segments that are no larger than all smaller ones together, in the group's order."""
     chosen: Group = []
     for segment in sorted(group, key=lambda segment: segment.passages):
         if len(chosen) > 1 and segment.passages > sum(part.passages for part in chosen):
@@ -115,16 +116,16 @@ def _gains(group: Group, most: int) -> bool:
 
 
 def _segments(group: Group, most: int) -> int:
-    """Return how many segments a group becomes at most."""
+    """Return the largest number of segments that a group can become."""
     return -(-sum(segment.passages for segment in group) // most)
 
 
 def _published(
     folder: Path, base: Manifest, groups: Sequence[Group], config: Config, lacking: Sequence[str] = ()
 ) -> Compacted:
-    """Merge the groups and publish what comes of them, with the views that are ``lacking``.
+    """Merge the groups and publish the result, with the views that are ``lacking``.
 
-    Raises UsageError if the configuration leaves such a view out.
+    Raises UsageError if the configuration disables one of these views.
     """
     before = len(base.segments)
     if not groups and not lacking:
@@ -148,7 +149,7 @@ def _published(
 def replaced(
     segments: Sequence[SegmentInfo], groups: Sequence[Sequence[SegmentInfo]], made: Mapping[str, Sequence[SegmentInfo]]
 ) -> tuple[SegmentInfo, ...]:
-    """Return the segments, each group replaced by what ``made`` holds under the name of its first."""
+    """Return the segments with each group replaced by its new segments: ``made[name of the group's first segment]``."""
     gone = {segment.name for group in groups for segment in group}
     kept: list[SegmentInfo] = []
     for segment in segments:

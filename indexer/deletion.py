@@ -1,4 +1,4 @@
-"""Deletion of documents, published as the rows of a segment that its readers leave out."""
+"""Deletion of documents: the manifest lists the deleted rows of each segment, and readers leave them out."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .queue import overtake
 
 
 class Deleted(NamedTuple):
-    """The result of a deletion: the number of documents deleted, and the docids that the index did not hold."""
+    """The result of a deletion: the number of deleted documents, and the docids that the index did not contain."""
 
     documents: int
     unknown: tuple[str, ...]
 
 
 def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0) -> Deleted:
-    """Delete documents from an index, and those that pass ``where``, and publish what is left.
+    """Delete from an index the documents with these docids and those that match ``where``, and publish the rest.
 
-    A docid that is not there is reported, not an error.
-    Raises IndexStateError if there is no index or another process writes it for longer than ``wait`` seconds.
+    An unknown docid is reported in the result and is no error. Raises IndexStateError if there is no index, or if
+    another process writes it for longer than ``wait`` seconds.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -42,12 +42,12 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
                 passing = (each for each in documents.each() if where and matches(where, each, segment.kind))
                 going += [document.docid for document in passing]
         gone = publish_without(folder, before, going)
-        overtake(folder, dict.fromkeys([*docids, *going]))  # what is reported as absent stays so, too
+        overtake(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must not add the absent ones either
     return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 
 def publish_without(folder: Path, before: Manifest, docids: Iterable[str]) -> int:
-    """Publish the index without the documents of these ids; return how many it held. The caller holds its lock."""
+    """Publish the index without these documents; return how many it contained. The caller holds the index's lock."""
     segments = without(folder, before.segments, docids)
     if segments == before.segments:
         journals.sweep(folder)
@@ -59,7 +59,7 @@ def publish_without(folder: Path, before: Manifest, docids: Iterable[str]) -> in
 
 
 def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]) -> tuple[SegmentInfo, ...]:
-    """Return the segments with the documents of these ids marked as deleted."""
+    """Return the segments with these documents marked as deleted."""
     rows: list[set[int]] = [set(segment.deleted) for segment in segments]
     with IndexFolder(folder).opened(segments) as opened:
         for docid in docids:
@@ -74,7 +74,7 @@ def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]
 
 
 def with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...], folder: Path) -> Manifest:
-    """Return ``shape`` with these segments, counted and dated."""
+    """Return ``shape`` with these segments, their counts and the current time."""
     with IndexFolder(folder).opened([segment for segment in segments if segment.deleted]) as opened:
         gone = sum(len(documents.deleted_rows()) for documents in opened)
     return msgspec.structs.replace(

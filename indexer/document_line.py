@@ -1,4 +1,4 @@
-"""A single document as a line of JSON, read as the reader ``jsonl`` does, and written."""
+"""Read a single document from a line of JSON, as the reader ``jsonl`` does, and write it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .collections import ReadOptions, jsonl
 from .collections._documents import check_docid
 
 KIND = jsonl.__name__.rpartition(".")[2]
-"""The kind of source whose reader reads such lines."""
+"""The kind of source whose reader reads these lines."""
 
 
 class Refused(NamedTuple):
-    """The reason why a line is no document, and the part to be mended: docid, text, or the line as a whole."""
+    """The reason why a line is no valid document, and the part to fix: docid, text, or the whole line."""
 
     reason: str
     part: Literal["docid", "text", "body"]
 
 
 def read_line(line: str, language: str) -> Document | Refused:
-    """Return the document of a line of JSON, as ``factseek index jsonl`` reads it, or why it is refused."""
+    """Return the document of a line of JSON, as ``factseek index jsonl`` reads it, or the reason to refuse it."""
     try:
         record = jsonl.record_of(line, "", ReadOptions(language=language))
     except SourceError as error:
@@ -33,18 +33,18 @@ def read_line(line: str, language: str) -> Document | Refused:
 
 
 def unread_date(document: Document) -> str:
-    """Return the date of a document as it was written if it was not understood, else ``""``."""
+    """Return the original date of a document if it was not understood, else ``""``."""
     return "" if document.date else str(document.metadata.get("date", ""))
 
 
 def exported(document: Document) -> str:
-    """Return a document as a line of JSON that reads back to an equal document."""
+    """Return a document as a line of JSON; reading the line returns an equal document."""
     row = {**document._asdict(), "metadata": dict(document.metadata), "checksum": checksum(document)}
     return msgspec.json.encode(row, order="deterministic").decode()
 
 
 def _has_fit_docid(line: str) -> bool:
-    """Return False if a JSON object has no valid docid; a line that is no JSON object is not refused for its docid."""
+    """Return False if a JSON object has no valid docid; return True for a line that is no JSON object."""
     try:
         row = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError):

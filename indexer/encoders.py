@@ -1,4 +1,4 @@
-"""The encoders of an index's views while it is written."""
+"""The encoders that make an index's views during a build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .settings import Config
 
 
 class Encoders:
-    """Opens the encoder of a view when it is first asked for, and keeps it until all are closed."""
+    """Opens the encoder of a view on first use, and keeps it open until ``close``."""
 
     def __init__(
         self,
@@ -25,10 +25,10 @@ class Encoders:
         language: str = "en",
         models: Sequence[str] = (),
     ) -> None:
-        """Use the encoders that are ``opened`` already, by the names of their views; these stay open.
+        """Use the encoders that are already ``opened``, by the names of their views. These stay open after ``close``.
 
-        Vectors that are new are made by the encoder that is configured for a ``language`` or, if there are ``models``,
-        by these: the first makes the view ``vectors``, the others those of :func:`further_views`.
+        New vectors come from the encoder that is configured for ``language``. If ``models`` are given, they make the
+        vectors instead: the first makes the view ``vectors``, the others the views that :func:`further_views` names.
         """
         self._config = config
         self._opened = dict(opened or {})
@@ -38,9 +38,9 @@ class Encoders:
         self._new = {view: for_language(settings, language) for view, settings in zip(views, asked, strict=True)}
 
     def __call__(self, view: str, made_by: EncoderInfo | None = None) -> Encoder:
-        """Return the encoder that made the vectors of a view or, if none is named, the one that is to make them.
+        """Return the encoder ``made_by``, which made a view's vectors or, without it, the one that will make them.
 
-        Raises MachineError if it is missing, ConfigError if there are no such vectors to be made.
+        Raises MachineError if the encoder is missing, ConfigError if no encoder is configured for the view.
         """
         if view not in self._opened:
             settings = self._settings(view, made_by)
@@ -49,7 +49,7 @@ class Encoders:
         return self._opened[view]
 
     def close(self) -> None:
-        """Close those that were opened here."""
+        """Close the encoders that this object opened."""
         while self._own:
             encoder = self._own.pop()
             self._opened = {view: other for view, other in self._opened.items() if other is not encoder}
@@ -64,9 +64,9 @@ class Encoders:
 
 
 def further_views(models: Sequence[str]) -> list[str]:
-    """Return the names of the views of all models but the first: ``vectors:multilingual-e5-small``.
+    """Return the view names of all models but the first, such as ``vectors:multilingual-e5-small``.
 
-    Raises UsageError if two would have the same name, or a model is named that none can be made of.
+    Raises UsageError if two models would have the same name, or if a model's name has no letters or digits.
     """
     views = [f"{VECTORS}:{_variant(model)}" for model in models[1:]]
     if len(set(models)) < len(models) or len(set(views)) < len(views):
@@ -82,7 +82,7 @@ def _variant(model: str) -> str:
 
 
 def _new(settings: EncoderSettings) -> Encoder:
-    """Open the encoder of vectors that are to be made; where it is missing, there is a way without."""
+    """Open an encoder for new vectors. If it is missing, the error also names the way without vectors."""
     try:
         return open_encoder(settings)
     except MissingModelError as error:

@@ -1,4 +1,4 @@
-"""Export: the documents of an index as JSON lines, which ``factseek index jsonl`` reads back as they were."""
+"""Export: write the documents of an index as JSON lines, which ``factseek index jsonl`` reads back unchanged."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .collections.jsonl import EXPORTED
 
 
 def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
-    """Yield a line of JSON a document, in the order of the segments, of the state that is published when it begins.
+    """Yield one line of JSON per document that matches ``where``, in the order of the segments.
 
-    Only documents that pass ``where``. A line carries the checksum of its document.
-    Raises IndexStateError if there is no index or its documents cannot be read.
+    The documents are those of the manifest that is published when the iteration begins. Each line contains the checksum
+    of its document. Raises IndexStateError if there is no index or its documents cannot be read.
     """
     return map(line_of, documents_of(folder, where))
 
 
 def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDocument]:
-    """Yield the documents that pass ``where``, in the order of the segments, of the state published when it begins.
+    """Yield the documents that match ``where``, in the order of the segments of the manifest published at the start.
 
     Raises IndexStateError if there is no index or its documents cannot be read.
     """
@@ -40,7 +40,7 @@ def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDo
 
 
 def export_to(folder: Path, path: Path, where: Filter | None = None) -> int:
-    """Write what :func:`export` yields to a file, which is there whole or not at all; return how many documents."""
+    """Write the lines of :func:`export` to a file, completely or not at all, and return the number of documents."""
     writable(path)
     count = 0
     lines = export(folder, where)
@@ -52,7 +52,7 @@ def export_to(folder: Path, path: Path, where: Filter | None = None) -> int:
 
 
 def line_of(stored: StoredDocument) -> bytes:
-    """Return a document as a line of JSON, the same bytes whatever the order of its metadata."""
+    """Return a document as a line of JSON; the order of its metadata does not change the bytes."""
     document = stored.document
     values = (*document[:-1], dict(document.metadata), stored.checksum)
     return msgspec.json.encode(dict(zip(EXPORTED, values, strict=True)), order="deterministic") + b"\n"

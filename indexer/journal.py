@@ -1,4 +1,4 @@
-"""The journal of a build: its finished segments, so that an interrupted build can go on."""
+"""The journal of a build: it lists the finished segments, so that an interrupted build can resume."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHARD = re.compile(r"shard-\d+")
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of reading when a segment's text was complete; ``clashes`` of docids were tolerated."""
+    """The progress of reading when a segment's text was complete. ``clashes`` counts the skipped docid clashes."""
 
     records: int = 0
     duplicates: int = 0
@@ -30,7 +30,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, kw_only=True):
-    """The state of a build. ``text_of`` is the segment whose text is complete while its vectors may not be."""
+    """The state of a build. ``text_of`` names the segment whose text is complete but whose vectors may be missing."""
 
     fingerprint: str
     sources: tuple[SourceInfo, ...]
@@ -46,12 +46,12 @@ class Journal(msgspec.Struct, kw_only=True):
 
 
 def fingerprint(*parts: object) -> str:
-    """Return a short digest of a build's task."""
+    """Return a short digest of a build's request."""
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]
 
 
 def begin(folder: Path, asked: str, sources: tuple[SourceInfo, ...]) -> Journal:
-    """Begin a build, after removing what an earlier one left."""
+    """Begin a build, after removing the leftovers of an earlier one."""
     clean(folder)
     (folder / BUILD).mkdir(parents=True, exist_ok=True)
     journal = Journal(fingerprint=asked, sources=sources, first_segment=first_segment(folder))
@@ -60,7 +60,7 @@ def begin(folder: Path, asked: str, sources: tuple[SourceInfo, ...]) -> Journal:
 
 
 def unfinished(folder: Path, asked: str) -> Journal | None:
-    """Return the journal of an unfinished build of the same request that has finished a segment's text, or None."""
+    """Return the journal of an unfinished build of the same request, or None if no segment's text is finished."""
     journal = read(folder)
     if journal is None or journal.fingerprint != asked or not (journal.finished or journal.text_of):
         return None
@@ -69,7 +69,7 @@ def unfinished(folder: Path, asked: str) -> Journal | None:
 
 
 def read(folder: Path) -> Journal | None:
-    """Return the journal of the build in ``folder``, or None if there is none that can be read."""
+    """Return the journal of the build in ``folder``, or None if there is no readable journal."""
     try:
         return msgspec.json.decode(read_regular(folder / BUILD / NAME), type=Journal)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
@@ -82,23 +82,23 @@ def save(folder: Path, journal: Journal) -> None:
 
 
 def give_up(folder: Path) -> None:
-    """Remove the files of a build that left no segment to go on from."""
+    """Remove the files of a build that left no segment to resume from."""
     journal = read(folder)
     if journal is None or not (journal.finished or journal.text_of):
         remove_build(folder)
 
 
 def clean(folder: Path) -> None:
-    """Remove what no manifest names: leftovers of a build that was given up or published.
+    """Remove everything that no manifest names: leftovers of abandoned and of published builds.
 
-    A segment that a reader holds stays until the next writer comes.
+    A segment that a reader has open stays until the next writer runs.
     """
     remove_build(folder)
     sweep(folder)
 
 
 def remove_build(folder: Path) -> None:
-    """Remove what a build has left in its folder; an index or a file of another's that lies there stays."""
+    """Remove the leftovers of a build in its folder. A foreign index or file in that folder stays."""
     place = folder / BUILD
     for file in (place / NAME, *place.glob(f".{NAME}.*")):
         file.unlink(missing_ok=True)
@@ -109,22 +109,22 @@ def remove_build(folder: Path) -> None:
 
 
 def segments_in(folder: Path) -> list[Path]:
-    """Return the folders in ``folder`` that factseek has named as segments, hidden ones too, but for other indexes."""
+    """Return the subfolders of ``folder`` that are named like segments, hidden ones too, and are not indexes."""
     return [path for path in folder.glob("*") if _SEGMENT.fullmatch(path.name) and not is_index(path)]
 
 
 def is_index(folder: Path) -> bool:
-    """Return whether a folder holds an index of its own, or one that is being built: it has a lock."""
+    """Return whether a folder is an index, or one is being built there: it has a manifest, shards or a lock."""
     return any((folder / name).exists() for name in (manifests.NAME, SHARDS, LOCK))
 
 
 def parts_in(folder: Path) -> list[Path]:
-    """Return the folders in ``folder`` that factseek has named as parts of the index there."""
+    """Return the subfolders of ``folder`` that factseek has marked as parts of the index there."""
     return [mark.parent for mark in folder.glob(f"shard-*/{PART}") if _SHARD.fullmatch(mark.parent.name)]
 
 
 def remove_part(part: Path) -> None:
-    """Remove a former part, but for what readers hold, which goes later, and what is not of factseek."""
+    """Remove a former part. What readers have open goes later, and files that factseek did not write stay."""
     if remove_index(part) and {path.name for path in part.iterdir()} <= {LOCK, PART}:
         for name in (LOCK, PART):
             (part / name).unlink(missing_ok=True)
@@ -133,7 +133,7 @@ def remove_part(part: Path) -> None:
 
 
 def remove_index(folder: Path) -> bool:
-    """Remove the manifest and the segments in a folder; return whether all are gone, or a reader holds some."""
+    """Remove the manifest and the segments in a folder. Return False if a reader still has a segment open."""
     if not folder.is_dir():
         return False
     for file in (folder / manifests.NAME, *folder.glob(f".{manifests.NAME}.*.tmp")):
@@ -141,13 +141,13 @@ def remove_index(folder: Path) -> bool:
     remove_build(folder)
     gone = [remove_unless_held(segment) for segment in segments_in(folder / SEGMENTS)]
     if all(gone):
-        with suppress(OSError):  # what else lies there is not of factseek
+        with suppress(OSError):  # files that factseek did not write stay
             (folder / SEGMENTS).rmdir()
     return all(gone)
 
 
 def sweep(folder: Path) -> None:
-    """Remove the leftovers of an interrupted writer, but keep a build that may go on."""
+    """Remove the leftovers of an interrupted writer, but keep a build that can resume."""
     if not (folder / SHARDS).exists():
         for part in parts_in(folder):
             remove_part(part)
@@ -166,13 +166,13 @@ def sweep(folder: Path) -> None:
 
 
 def first_segment(folder: Path) -> int:
-    """Return the first number that no segment of the index in ``folder`` has, nor one that a reader still holds."""
+    """Return the first number above those of all segments in ``folder``, including those that readers hold."""
     names = (_named(folder) or set()) | {path.name for path in folder.glob(f"{SEGMENTS}/*")}
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 
 
 def _named(folder: Path) -> set[str] | None:
-    """Return the segments that the manifest names; None if it cannot be read: then all is kept."""
+    """Return the segments that the manifest names; None if it cannot be read, so that all segments are kept."""
     if not (folder / manifests.NAME).is_file():
         return set()
     try:
@@ -182,7 +182,7 @@ def _named(folder: Path) -> set[str] | None:
 
 
 def _settle(folder: Path, journal: Journal) -> None:
-    """Make the folders agree with the journal: move a finished segment to its place, remove a half-written text."""
+    """Make the folders agree with the journal: move finished segments to their place, remove a half-written text."""
     for segment in journal.finished:
         built = folder / BUILD / segment.name
         if built.is_dir():

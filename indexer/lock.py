@@ -1,4 +1,4 @@
-"""One writer at a time: the lock of an index directory."""
+"""The lock of an index directory: only one process writes at a time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from ..retrieval.terminal import say
 
 POLL_SECONDS = 0.05
 _parts: set[Path] = set()
-"""The parts that this process writes as such."""
+"""The parts that this process may write, because it writes the whole index."""
 
 
 @contextmanager
 def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
-    """Hold the writer's lock of an index; the system frees it when its holder dies.
+    """Hold the writer's lock of an index. The operating system releases it if the holder dies.
 
-    Waits up to ``wait`` seconds for another holder to be done. Raises IndexBusyError, naming the holder, if it is not
-    done by then; IndexStateError if ``folder`` is a file, or a part of an index that is not written just now.
+    Wait up to ``wait`` seconds for another holder to finish. Raises IndexBusyError, with the holder's name, if the
+    other holder does not finish in time; IndexStateError if ``folder`` is a file, or if it is a part of an index that
+    this process does not write.
     """
     if folder.exists() and not folder.is_dir():
         raise IndexStateError("is a file, not an index directory", place=folder)
@@ -39,7 +40,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
         yield
     finally:
         if made and folder.is_dir() and [path.name for path in folder.iterdir()] == [LOCK]:
-            # Nothing came of it: a mistake leaves no folder behind.
+            # Nothing was written: a mistake must not leave a folder behind.
             (folder / LOCK).unlink()
             folder.rmdir()
         os.close(handle)
@@ -47,9 +48,10 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
 
 @contextmanager
 def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -> Iterator[None]:
-    """Let the writer of an index write its parts, which are indexes themselves; nobody else may.
+    """Let this process, the writer of an index, write its parts, which are indexes themselves. No other process may.
 
-    Each gets a file that marks it as a part, with ``note`` in its second line; without a note they have it already.
+    If ``note`` is given, write a file into each part that marks it as a part, with ``note`` in its second line. Without
+    a note, the parts already have this file.
     """
     own = {part.resolve() for part in parts}
     for part in own if note is not None else ():
@@ -63,7 +65,7 @@ def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -
 
 
 def _lock(folder: Path, wait: float) -> int:
-    """Return the descriptor of the lock of a folder, which is held until it is closed."""
+    """Return the descriptor of a folder's lock. The lock is held until the descriptor is closed."""
     deadline = time.monotonic() + wait
     reported = False
     while True:
@@ -81,7 +83,7 @@ def _lock(folder: Path, wait: float) -> int:
 
 
 def _try_to_take(folder: Path) -> int | str:
-    """Return the descriptor of the lock, or the name of its holder."""
+    """Return the descriptor of the lock or, if another process holds it, the name of its holder."""
     with os_errors_reported(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -97,7 +99,7 @@ def _try_to_take(folder: Path) -> int | str:
         except BaseException:
             os.close(handle)
             raise
-    # Its last holder had made the folder and took it away again: what is held here is no longer the lock.
+    # The last holder created the folder and removed it again, so this file is no longer the lock.
     os.close(handle)
     return _try_to_take(folder)
 

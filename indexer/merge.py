@@ -1,4 +1,4 @@
-"""Merging: the surviving documents of some segments, copied into new ones."""
+"""Merging: copy the remaining documents of some segments into new segments."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from .segment import TextWriter, checksums, settle
 
 
 class _Stored(NamedTuple):
-    """A document of one of the segments that are merged, by its number among them."""
+    """A document of one of the segments to merge. ``part`` is the number of its segment in the group."""
 
     part: int
     stored: StoredDocument
 
 
 class PlacedSegment(NamedTuple):
-    """A segment that is merged: the folder of its index, and what the manifest says of it."""
+    """A segment to merge: the folder of its index, and its entry in the manifest."""
 
     folder: Path
     segment: SegmentInfo
 
 
 class Merge(NamedTuple):
-    """A merge of segments: ``group`` are those of one kind.
+    """A merge of segments. ``group`` contains segments of one kind.
 
-    ``tools`` says into which index they are written, by which manifest. With ``mend`` files are taken that are not what
-    the manifest says; the views that ``anew`` names are made from the documents then, not copied. Only documents are
-    taken whose docids are ``wanted``.
+    ``tools`` names the target index and its manifest. With ``mend``, files are copied even if they differ from the
+    manifest. The views named in ``anew`` are made from the documents instead of copied. Only documents whose docid is
+    ``wanted`` are copied.
     """
 
     group: Sequence[PlacedSegment]
@@ -49,10 +49,10 @@ class Merge(NamedTuple):
     wanted: Callable[[str], bool] | None = None
 
     def segments(self, number: int) -> Iterator[SegmentInfo]:
-        """Write and yield new segments with the documents of the group in order; nothing is published yet.
+        """Write and yield new segments with the documents of the group, in order, without publishing them.
 
-        They are named from ``number`` on and full but for the last.
-        Raises IndexStateError if what is copied is damaged.
+        Their names count from ``number`` on. All segments but the last are full. Raises IndexStateError if a file to
+        copy is damaged.
         """
         if not self.mend:
             carried = [file for view in self._copied_views for file in view.carried]
@@ -67,7 +67,7 @@ class Merge(NamedTuple):
                 first, number = next(left, None), number + 1
 
     def _documents(self) -> Iterator[_Stored]:
-        """Yield the documents that are wanted of the group; those to mend may lie in another segment's place."""
+        """Yield the wanted documents of the group. With ``mend``, the files may differ from the manifest."""
         for part, (path, segment) in enumerate(self.group):
             folder = IndexFolder(path)
             opened = folder.documents_as_found if self.mend else folder.documents
@@ -81,7 +81,7 @@ class Merge(NamedTuple):
         return [view for view in views(self.tools.manifest) if view.name not in self.anew]
 
     def _segment(self, name: str, documents: Iterator[_Stored], copying: Bar) -> SegmentInfo:
-        """Write one segment with as many of the documents as it may hold; return its description."""
+        """Write one segment with as many of the documents as fit, and return its description."""
         built, first = self.tools.folder.unfinished(name), self.group[0].segment
         writer = TextWriter(built, first.kind, self.tools)
         most = self.tools.config.index.segment_passages
@@ -121,7 +121,7 @@ class Merge(NamedTuple):
 
 
 def write_all(merges: Iterable[Merge], first: int) -> dict[str, list[SegmentInfo]]:
-    """Write what each merge makes, numbered from ``first`` on; return it by the name of the first of its group."""
+    """Write each merge's segments, numbered from ``first`` on. Return them by the name of the group's first segment."""
     made: dict[str, list[SegmentInfo]] = {}
     for merge in merges:
         made[merge.group[0].segment.name] = list(merge.segments(first + sum(map(len, made.values()))))
@@ -131,7 +131,7 @@ def write_all(merges: Iterable[Merge], first: int) -> dict[str, list[SegmentInfo
 def _copy_text(
     writer: TextWriter, parts: int, documents: Iterator[_Stored], most: int, copying: Bar
 ) -> list[NDArray[np.int64]]:
-    """Add documents until there are ``most`` passages; return the rows that they had in each part."""
+    """Add documents until the segment has ``most`` passages; return the rows that they had in each part."""
     rows: list[list[int]] = [[] for _ in range(parts)]
     for part, (document, spans, first_row, digest, place) in documents:
         writer.add(document, spans, digest, place)

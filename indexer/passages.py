@@ -1,4 +1,4 @@
-"""Passages: stretches of whole sentences, about as long as an encoder reads, with their place in the document."""
+"""Passages: runs of whole sentences, about as long as an encoder reads, with their position in the document."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from itertools import accumulate
 from ..retrieval.domain import Span
 from ..retrieval.sentences import SentenceSpan, sentences
 
-_SHORTEST_TAIL = 0.2  # of a passage: a shorter rest joins the passage before it
+_SHORTEST_TAIL = 0.2  # a remainder shorter than this share of a passage joins the passage before it
 
 
 def whole(text: str) -> tuple[Span, ...]:
-    """Return the one passage of a document that is not split."""
+    """Return a document that is not split as one passage."""
     return (Span(0, 0, len(text)),)
 
 
 def split(text: str, words: int = 200, overlap: int = 1) -> tuple[Span, ...]:
     """Split a text into passages of whole sentences of about ``words`` words.
 
-    A passage repeats the last ``overlap`` sentences of the one before it. A sentence longer than a passage is cut
-    between words. Every word of the text is in some passage; a text without words is one passage.
+    Each passage repeats the last ``overlap`` sentences of the previous one. A sentence longer than a passage is cut
+    between words. Every word of the text is in some passage. A text without words is one passage.
     """
     sentence_spans = list(sentences(text, words))
     if not sentence_spans:
@@ -41,12 +41,12 @@ def _groups(sentence_spans: list[SentenceSpan], words: int, overlap: int) -> Ite
             yield first, len(sentence_spans) - 1
             return
         yield first, last
-        # The next passage has to bring at least one new sentence, however long the repeated ones are.
+        # The next passage must add at least one new sentence, even if the repeated ones are long.
         first = last + 1 - _repeated(sentence_spans, last, words, overlap)
 
 
 def _repeated(sentence_spans: list[SentenceSpan], last: int, words: int, overlap: int) -> int:
-    """Return how many sentences up to ``last`` the next passage can repeat and still hold a new one."""
+    """Return how many sentences up to ``last`` the next passage can repeat and still add a new one."""
     room = words - sentence_spans[last + 1].words
     count = 0
     while count < min(overlap, last) and sentence_spans[last - count].words <= room:

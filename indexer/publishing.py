@@ -1,4 +1,4 @@
-"""Publishing for the holder of an index's lock: documents looked up, put and removed; bulks checked and sliced."""
+"""Publish, look up and remove documents while holding the index's lock; check bulks and cut them into slices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .queue import JOBS, Job
 from .settings import Config
 
 SOURCE = SourceInfo(name="http", bytes=0, sha256="")
-"""Every document that comes this way has the same source, so that the list of sources does not grow."""
+"""Every document that arrives over HTTP has this one source, so that the list of sources does not grow."""
 
 
 class DocumentState(NamedTuple):
@@ -33,17 +33,17 @@ class DocumentState(NamedTuple):
 
 
 class PublishedDocuments:
-    """The published documents of an index, for the holder of its lock."""
+    """The published documents of an index. The caller holds its lock."""
 
     def __init__(self, folder: Path) -> None:
         """Open the published documents.
 
-        Raises IndexStateError if there is no index any more.
+        Raises IndexStateError if the index no longer exists.
         """
         self._segments = [IndexFolder(folder).documents(info) for info in manifests.read(folder).segments]
 
     def state_of_document(self, docid: str) -> DocumentState | None:
-        """Return checksum and state of a document, or None if the index does not hold it."""
+        """Return the checksum and the state of a document, or None if the index does not contain it."""
         for documents in self._segments:
             seen = documents.seen(docid)
             if seen:
@@ -57,17 +57,17 @@ class PublishedDocuments:
 
 
 def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
-    """Publish documents; each replaces the published one of its docid.
+    """Publish documents. Each replaces the published document with the same docid.
 
-    ``lines`` are those of :func:`factseek.indexer.document_line.exported`, each docid once. The caller holds the
-    index's lock. Raises what a build raises; what was published before stays then.
+    ``lines`` are lines of :func:`factseek.indexer.document_line.exported`, each docid once. The caller holds the
+    index's lock. Raises the same errors as a build; what was published before the error stays.
     """
     source = folder / JOBS / "batch"
-    journals.clean(folder)  # two batches look alike: none may go on from the other
+    journals.clean(folder)  # all batches have the same fingerprint: none may resume another
     try:
         source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
         request = BuildRequest(kind=KIND, sources=(source,), folder=folder, verb="update")
-        # The index has its analyzer, whatever is configured for new ones.
+        # The index keeps its own analyzer; the configured one applies only to new indexes.
         index = msgspec.structs.replace(config.index, analyzer="")
         build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoders)
     finally:
@@ -76,7 +76,7 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders |
 
 
 def remove(folder: Path, docids: Sequence[str]) -> None:
-    """Publish that documents are no longer there; the caller holds the index's lock."""
+    """Remove documents and publish the result. The caller holds the index's lock."""
     publish_without(folder, manifests.read(folder), docids)
 
 
@@ -86,13 +86,14 @@ def published_documents(folder: Path) -> closing[PublishedDocuments]:
 
 
 SLICE = 200
-"""Documents that are published together: who changes a single document waits for no more than these."""
+"""The most documents of a bulk to publish together: a change to a single document waits for no more than these."""
 
 
 class BulkItem(NamedTuple):
-    """A document of a job: its line as it is exported, or why it is refused.
+    """A document of a job: its exported line, or the reason why it is refused.
 
-    ``repeated`` says that an item before it is the same, ``unread_date`` is its date if that was not understood.
+    ``repeated`` means that an earlier item is the same. ``unread_date`` is the document's date if it was not
+    understood.
     """
 
     number: int
@@ -108,19 +109,19 @@ class Bulk:
     """A job with its documents."""
 
     def __init__(self, job: Job, lines: Sequence[bytes], language: str) -> None:
-        """Check the documents of a job, each a line of JSON; ``language`` is that of documents that do not say."""
+        """Check the documents of a job, each a line of JSON. ``language`` is the default of a document."""
         self.job = job
         self._items = checked(lines, language)
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to be written."""
+        """Whether all documents are handled."""
         return self.job.handled >= len(self._items)
 
     def next(self, live: PublishedDocuments, newer: Container[str] = ()) -> tuple[Job, list[str]]:
-        """Return the lines to be put next, and the job as it is when they have been published.
+        """Return the lines to publish next, and the state of the job after they are published.
 
-        Documents of ``newer`` single changes are left as they are.
+        Documents in ``newer`` were changed singly after the job was accepted, so the job skips them.
         """
         after = msgspec.structs.replace(self.job, refusals=[*self.job.refusals], skips=[*self.job.skips])
         lines = []
@@ -134,7 +135,7 @@ class Bulk:
 
 
 def _counted(job: Job, item: BulkItem, live: PublishedDocuments) -> bool:
-    """Count an item by what becomes of it; return whether it is to be written."""
+    """Count an item by its result, and return whether to write it."""
     if item.unread_date and not item.refused:
         job.unread_dates += 1
         job.unread_date = job.unread_date or f"{item.unread_date[:40]!r} (item {item.number})"
@@ -155,9 +156,9 @@ def _counted(job: Job, item: BulkItem, live: PublishedDocuments) -> bool:
 
 
 def checked(lines: Sequence[bytes], language: str) -> list[BulkItem]:
-    """Return documents, a line of JSON each, checked by themselves and against each other, numbered from 1.
+    """Check documents, one line of JSON each, alone and against each other; return them numbered from 1.
 
-    Of two with the same docid and other content the first counts and the second is refused.
+    If two documents have the same docid and different content, the first is valid and the second is refused.
     """
     items: list[BulkItem] = []
     first: dict[str, BulkItem] = {}

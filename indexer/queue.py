@@ -1,9 +1,9 @@
 """The queue of an index directory: single changes and bulks that wait for the one process that writes the index.
 
-It is an SQLite database, so whoever serves the index can leave a change, answer for a bulk and see what became of
-both, and a bulk outlives the process that took it. Changes and bulks are numbered in the order in which they were
-accepted. While bulks wait, each single change is noted before it is published: a bulk leaves alone what was changed
-after it was accepted, whatever becomes of the writer meanwhile.
+The queue is an SQLite database. Every process that serves the index can submit a change and look up the result of a
+change or a bulk. A bulk survives the process that accepted it. Changes and bulks are numbered in the order of
+acceptance. While bulks wait, each single change is noted before it is published. A bulk skips documents that were
+changed after the bulk was accepted, even if the writer dies in between.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ..retrieval.files import os_errors_reported
 from ..retrieval.store.manifest import NAME, SHARDS, now
 
 JOBS = "jobs"
-"""The folder in an index directory. No manifest names it: a snapshot leaves it out, a build leaves it alone."""
+"""The folder in an index directory. No manifest names it: a snapshot leaves it out, and a build does not touch it."""
 LOCK, FILE = "lock", "queue.sqlite"
-"""Files of that folder: the one whose lock the writer holds, and the queue."""
+"""Two files in that folder: the writer holds the lock of the first; the second is the queue."""
 MOST_REFUSALS = 100
-"""Refused documents that a job names; the rest is counted."""
+"""The most refused documents that a job names; the others are only counted."""
 Mode = Literal["append", "update"]
 State = Literal["queued", "running", "done", "failed"]
 Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
 _SECONDS = 5.0
-"""How long one process waits for another that writes the queue."""
+"""How long a process waits while another writes the queue."""
 _FORGOTTEN = 3600.0
-"""Seconds after which nobody asks for the outcome of a change any more."""
+"""Seconds after which no client asks for the result of a change any more."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS accepted (number INTEGER PRIMARY KEY AUTOINCREMENT);
 CREATE TABLE IF NOT EXISTS change (
@@ -52,7 +52,7 @@ _log = logging.getLogger("factseek.writer")
 
 
 class BulkRefusal(msgspec.Struct, frozen=True, kw_only=True):
-    """A document that was refused: its number among those of the job, from 1, and why; ``docid`` as far as known."""
+    """A refused document: its number in the job, from 1, and the reason; ``docid`` is empty if unknown."""
 
     item: int
     docid: str
@@ -60,11 +60,11 @@ class BulkRefusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """A bulk of documents. ``handled`` says how many of ``documents`` are done with; times are UTC, or empty.
+    """A bulk of documents. ``handled`` is the number of finished ``documents``; times are UTC, or empty.
 
-    ``skipped`` counts those that were changed after the bulk was accepted: they stay as they were changed.
-    ``unread_dates`` counts the dates that were not understood, ``unread_date`` is the first of them.
-    ``attempts`` counts the processes that were at what comes next: more than one if one was killed.
+    ``skipped`` counts the documents that were changed after the bulk was accepted; the later change stays.
+    ``unread_dates`` counts the dates that were not understood; ``unread_date`` is the first of them. ``attempts``
+    counts the processes that have worked on the next slice; it is above one if a process was killed.
     """
 
     id: str
@@ -88,13 +88,13 @@ class Job(msgspec.Struct, kw_only=True):
     error: str = ""
 
     def refuse(self, item: int, docid: str, reason: str) -> None:
-        """Count a refused document, and name it while there are not too many."""
+        """Count a refused document, and name it if fewer than ``MOST_REFUSALS`` are named."""
         self.refused += 1
         if len(self.refusals) < MOST_REFUSALS:
             self.refusals.append(BulkRefusal(item=item, docid=docid, reason=reason))
 
     def skip(self, item: int, docid: str) -> None:
-        """Count a document that was changed since, and name it while there are not too many."""
+        """Count a document that was changed later, and name it if fewer than ``MOST_REFUSALS`` are named."""
         self.skipped += 1
         if len(self.skips) < MOST_REFUSALS:
             reason = f"docid {docid!r} was changed after this bulk was accepted; the later change stays"
@@ -102,10 +102,10 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A document to put (``line``, as it is exported, with its ``checksum``) or, without one, to delete.
+    """A change: write a document (``line``, as exported, and its ``checksum``) or, if ``line`` is empty, delete it.
 
-    ``states`` are those of which the document must have one now (``*``: any), none: whatever it has; ``absent`` says
-    that it must not be there.
+    If ``states`` is not empty, the document must be in one of these states now (``*``: any state). If ``absent``, the
+    document must not exist.
     """
 
     docid: str
@@ -116,15 +116,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def conditional(self) -> bool:
-        """Whether to make it twice may end otherwise than to make it once."""
+        """Whether making the change twice may have another result than making it once."""
         return bool(self.states) or self.absent
 
 
 class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a change.
+    """The result of a change.
 
-    ``conflict``: the document is not in the state that was asked for; ``unsure``: a writer was killed at it;
-    ``failed``: ``error`` says why.
+    ``conflict``: the document is not in the required state; ``unsure``: a writer was killed while it made the change;
+    ``failed``: ``error`` gives the reason.
     """
 
     result: Result
@@ -132,7 +132,7 @@ class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimedChange(NamedTuple):
-    """A change that the writer has taken; ``again`` says that another writer had taken it before."""
+    """A change that the writer has taken. ``again`` means that another writer had taken it before."""
 
     number: int
     change: Change
@@ -140,13 +140,13 @@ class ClaimedChange(NamedTuple):
 
 
 class Queue:
-    """The queue of one index, opened, for one thread at a time."""
+    """The open queue of one index, for one thread at a time."""
 
     def __init__(self, folder: Path, *, to_read: bool = False) -> None:
-        """Open the queue of the index in ``folder``, made if need be; one that is there ``to_read``, on any disk.
+        """Open the queue of the index in ``folder``, and create it if necessary.
 
-        Raises IndexStateError if there is no index or its queue is damaged,
-        MachineError if it cannot be made.
+        With ``to_read``, an existing queue opens even on a read-only disk. Raises IndexStateError if there is no index
+        or its queue is damaged; MachineError if the queue cannot be created.
         """
         if (folder / SHARDS).is_file():
             what = "is a sharded index, which accepts no changes over HTTP"
@@ -170,10 +170,10 @@ class Queue:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # For whoever asks.
+    # For clients.
 
     def submit(self, change: Change) -> int:
-        """Leave a change for the writer; return the number that it is answered under."""
+        """Add a change for the writer, and return its number."""
         with self._transaction():
             number = self._next()
             row = (number, msgspec.json.encode(change), _boot_id(), time.monotonic())
@@ -181,7 +181,7 @@ class Queue:
         return number
 
     def outcome(self, number: int) -> ChangeOutcome | None:
-        """Return the outcome of a change, once; None while it waits."""
+        """Return the result of a change, once; return None while the change waits."""
         found = self._one("SELECT outcome FROM change WHERE number = ? AND outcome IS NOT NULL", number)
         if found is None:
             return None
@@ -190,12 +190,12 @@ class Queue:
         return msgspec.json.decode(found[0], type=ChangeOutcome)
 
     def withdraw(self, number: int) -> bool:
-        """Take a change back; return False if the writer has taken it."""
+        """Withdraw a change. Return False if the writer has already taken it."""
         with self._transaction():
             return self._database.execute("DELETE FROM change WHERE number = ? AND NOT taken", (number,)).rowcount > 0
 
     def submit_bulk(self, mode: Mode, documents: Sequence[bytes]) -> Job:
-        """Leave documents, each a line of JSON, for the writer; they are on the disk when this returns."""
+        """Add documents, each a line of JSON, for the writer. They are durable on disk when this returns."""
         job = Job(id=secrets.token_hex(12), mode=mode, documents=len(documents), created=now())
         row = (msgspec.json.encode(job), b"\n".join(documents))
         with self._transaction(durable=True):
@@ -205,7 +205,7 @@ class Queue:
         return job
 
     def job(self, id_: str) -> Job | None:
-        """Return the job of this id, or None if there is none."""
+        """Return the job with this id, or None."""
         found = self._one("SELECT record FROM bulk WHERE id = ?", id_)
         return msgspec.json.decode(found[0], type=Job) if found else None
 
@@ -216,15 +216,15 @@ class Queue:
         return self._one("SELECT 1 FROM change WHERE outcome IS NULL LIMIT 1") is not None
 
     def bulks(self) -> list[str]:
-        """Return the ids of the jobs that have not ended, in the order in which they came."""
+        """Return the ids of the jobs that have not ended, oldest first."""
         with _reported(self._path):
             return [id_ for (id_,) in self._database.execute("SELECT id FROM bulk WHERE ended IS NULL ORDER BY number")]
 
     def claim(self, most: int, patience: float) -> list[ClaimedChange]:
-        """Take and return the changes that wait, in the order in which they came: at most ``most``, and one a document.
+        """Take and return at most ``most`` of the waiting changes, oldest first, one per document.
 
-        One for which nobody waits any more, after ``patience`` seconds, is dropped: its document may have changed
-        since.
+        A change that has waited longer than ``patience`` seconds is dropped: its client no longer waits, and its
+        document may have changed since.
         """
         claimed: dict[str, ClaimedChange] = {}
         with self._transaction():
@@ -238,30 +238,30 @@ class Queue:
                     continue
                 change = msgspec.json.decode(content, type=Change)
                 if change.docid in claimed or len(claimed) == most:
-                    break  # what comes after it may be about the same document: the order is kept
+                    break  # later changes may be about the same document, so the order is kept
                 self._database.execute("UPDATE change SET taken = 1 WHERE number = ?", (number,))
                 claimed[change.docid] = ClaimedChange(number, change, bool(taken))
         return list(claimed.values())
 
     def answer(self, number: int, outcome: ChangeOutcome) -> None:
-        """Leave the outcome of a change for whoever asked for it."""
+        """Store the result of a change for the client."""
         with self._transaction():
             row = (msgspec.json.encode(outcome), number)
             self._database.execute("UPDATE change SET outcome = ? WHERE number = ?", row)
 
     def documents(self, id_: str) -> list[bytes]:
-        """Return the documents of a job that has not ended, each a line of JSON."""
+        """Return the documents of an unfinished job, each a line of JSON."""
         found = self._one("SELECT documents FROM bulk WHERE id = ?", id_)
         lines: list[bytes] = found[0].split(b"\n") if found and found[0] else []
         return lines
 
     def save(self, job: Job) -> None:
-        """Write the progress of a job."""
+        """Store the progress of a job."""
         with self._transaction(durable=True):
             self._database.execute("UPDATE bulk SET record = ? WHERE id = ?", (msgspec.json.encode(job), job.id))
 
     def end(self, job: Job, error: str = "") -> None:
-        """Write that a job is done or, with an ``error``, failed; its documents are not kept."""
+        """Mark a job as done or, with an ``error``, as failed, and drop its documents."""
         job.state, job.error, job.ended = ("failed" if error else "done"), error, now()
         with self._transaction(durable=True):
             self._database.execute(
@@ -270,14 +270,14 @@ class Queue:
             )
 
     def note(self, singles: Iterable[tuple[int, str]]) -> None:
-        """Note changes, by number and docid, that are about to be published, if bulks wait."""
+        """If bulks wait, note changes (number, docid) that are about to be published."""
         rows = list(singles)
         if rows and self.bulks():
             with self._transaction(durable=True):
                 self._database.executemany("INSERT OR IGNORE INTO single VALUES (?, ?)", rows)
 
     def unnote(self, singles: Iterable[tuple[int, str]]) -> None:
-        """Take back the notes of changes that were not published."""
+        """Remove the notes of changes that were not published."""
         with self._transaction():
             self._database.executemany("DELETE FROM single WHERE number = ? AND docid = ?", list(singles))
 
@@ -288,7 +288,7 @@ class Queue:
             return {docid for (docid,) in self._database.execute(query, (id_,))}
 
     def remove_old(self, *, most: int, days: float) -> None:
-        """Remove the jobs that ended more than ``days`` ago, all but the newest ``most``, and what nobody asks for."""
+        """Remove ended jobs that are older than ``days`` or not among the newest ``most``, and unneeded results."""
         with self._transaction():
             newest = "SELECT number FROM bulk WHERE ended IS NOT NULL ORDER BY number DESC LIMIT ?"
             self._database.execute(
@@ -302,14 +302,14 @@ class Queue:
             self._database.execute("DELETE FROM single WHERE NOT EXISTS (SELECT 1 FROM bulk WHERE ended IS NULL)")
 
     def overtake(self, docids: Iterable[str]) -> None:
-        """Note the documents that a command has just changed, if bulks wait."""
+        """If bulks wait, note the documents that a command has just changed."""
         if self.bulks():
             with self._transaction():
                 number = self._next()
             self.note((number, docid) for docid in docids)
 
     def _next(self) -> int:
-        """Return the number of what is accepted now."""
+        """Return the number of the next change or bulk."""
         number = self._database.execute("INSERT INTO accepted DEFAULT VALUES").lastrowid or 0
         self._database.execute("DELETE FROM accepted WHERE number < ?", (number,))
         return number
@@ -321,7 +321,7 @@ class Queue:
 
     @contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[None]:
-        """Make all of it, or nothing; what is ``durable`` is on the disk then."""
+        """Run the block completely or not at all. If ``durable``, its effect is on disk afterwards."""
         with _reported(self._path):
             if durable:
                 self._database.execute("PRAGMA synchronous = FULL")
@@ -339,7 +339,7 @@ class Queue:
 
 
 def waits(folder: Path) -> bool:
-    """Return whether a change or a bulk waits in the index in ``folder``."""
+    """Return whether a change or a bulk waits for the index in ``folder``."""
     if not has_queue(folder):
         return False
     with Queue(folder, to_read=True) as queue:
@@ -347,7 +347,7 @@ def waits(folder: Path) -> bool:
 
 
 def bulks_waiting(folder: Path) -> int:
-    """Return how many bulks wait in the index in ``folder``."""
+    """Return how many bulks wait for the index in ``folder``."""
     if not has_queue(folder):
         return 0
     with Queue(folder, to_read=True) as queue:
@@ -355,12 +355,12 @@ def bulks_waiting(folder: Path) -> int:
 
 
 def has_queue(folder: Path) -> bool:
-    """Return whether anything was ever left for the writer of the index in ``folder``."""
+    """Return whether the index in ``folder`` has ever had a queue."""
     return (folder / JOBS / FILE).is_file()
 
 
 def overtake(folder: Path, docids: Iterable[str]) -> None:
-    """Note the documents that a command has just changed, if bulks wait; the caller holds the index's lock."""
+    """If bulks wait, note the documents that a command has just changed. The caller holds the index's lock."""
     if has_queue(folder):
         with Queue(folder) as queue:
             queue.overtake(docids)
@@ -371,13 +371,13 @@ def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
     until = time.monotonic() + _SECONDS
     while True:
         try:
-            # A power cut loses at most the last changes, for which nobody waits after it; bulks are synced.
+            # A power cut loses at most the last changes, whose clients no longer wait afterwards. Bulks are synced.
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.executescript(_TABLES)
             return database
         except sqlite3.DatabaseError as error:
-            # Where two make the queue at once, SQLite does not wait for the other by itself.
+            # If two processes create the queue at once, SQLite does not wait, so this loop does.
             if "locked" in str(error) and time.monotonic() < until:
                 time.sleep(0.01)
                 continue
@@ -385,14 +385,14 @@ def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
             if not to_read or os.access(path, os.W_OK):
                 raise
             break
-    # Nobody writes there: without a log, the file alone is the queue.
+    # The disk is read-only: without a log, the file alone is the queue.
     how = "mode=ro" if path.with_name(f"{path.name}-wal").is_file() else "immutable=1"
     return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False)
 
 
 @contextmanager
 def _reported(path: Path) -> Iterator[None]:
-    """Raise an error of SQLite as one of ours."""
+    """Turn an error of SQLite into one of factseek's."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -406,7 +406,7 @@ def _reported(path: Path) -> Iterator[None]:
 
 @cache
 def _boot_id() -> str:
-    """Return an id of this start of the machine, as far as it has one: nobody waits across a restart."""
+    """Return an id of this boot of the machine, or ``""``: no client waits across a restart."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:

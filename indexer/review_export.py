@@ -1,7 +1,8 @@
-"""Export as schema.org's ClaimReview: what was checked here, as others index it.
+"""Export the reviewed claims of an index as schema.org's ClaimReview.
 
-One JSON-LD document, a ``DataFeed`` of reviews, a line each. A review needs a claim, an address and a rating, which
-schema.org's validator and Google's documentation of fact checks ask for; documents without them are left out.
+The output is one JSON-LD document: a ``DataFeed`` with one review per line. A review needs a claim, an address and a
+rating, because schema.org's validator and Google's documentation of fact checks require them. Documents that lack one
+are left out.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _LACKING = "without a claim, an address or a rating"
 
 
 def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -> Iterator[bytes]:
-    """Yield the pieces of the feed of the documents that are reviews; count in ``left_out`` those that are none.
+    """Yield the pieces of the feed of all documents that are reviews. Count the other documents in ``left_out``.
 
-    Raises IndexStateError if there is no index or its documents cannot be read; SourceError if none is a review.
+    Raises IndexStateError if there is no index or its documents cannot be read; SourceError if no document is a review.
     """
     before = _HEAD
     for stored in documents_of(folder, where):
@@ -42,9 +43,9 @@ def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -
 
 
 def export_reviews_to(folder: Path, path: Path, where: Filter | None, left_out: Counter[str]) -> int:
-    """Write what :func:`export_reviews` yields to a file, whole or not at all; return how many reviews it holds."""
+    """Write the feed of :func:`export_reviews` to a file, completely or not at all; return the number of reviews."""
     writable(path)
-    reviews = -1  # the foot is no review
+    reviews = -1  # the last piece, the foot, is no review
     pieces = export_reviews(folder, where, left_out)
     with replacing(path) as file:
         for piece in pieces:

@@ -1,4 +1,4 @@
-"""One segment, written in a folder of its own: first documents with the views written beside them, then the others."""
+"""Write one segment in its own folder: the documents with the views that grow alongside them, then the other views."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..retrieval.views import PassageSink, SegmentPlace, Tools, views
 
 
 class Seen(NamedTuple):
-    """A document that is there already: the checksum of its content, and the place where it was read."""
+    """A document that exists already: the checksum of its content, and the place where it was read."""
 
     checksum: str
     place: str
 
 
 class TextWriter:
-    """Writes the documents of a segment and the views that take them as they come."""
+    """Writes the documents of a segment, and the views that take documents one by one."""
 
     def __init__(self, folder: Path, kind: str, tools: Tools) -> None:
         folder.mkdir(parents=True)
@@ -47,7 +47,7 @@ class TextWriter:
         return self._documents.passages
 
     def seen(self, docid: str) -> Seen | None:
-        """Return checksum and place of a document that this segment holds already, or None."""
+        """Return the checksum and the place of a document that this segment already contains, or None."""
         stored = self._documents.seen(docid)
         return Seen(*stored) if stored else None
 
@@ -58,7 +58,7 @@ class TextWriter:
             sink.add(document, spans)
 
     def finish(self) -> None:
-        """Make the text of the segment, and the views written beside it, durable."""
+        """Make the text of the segment, and the views written alongside it, durable."""
         for sink in self._sinks:
             sink.end()
         self._documents.finish()
@@ -67,14 +67,14 @@ class TextWriter:
         sync_tree(self._folder)
 
     def abandon(self) -> None:
-        """Stop without keeping anything."""
+        """Stop and discard everything."""
         self._documents.abandon()
         for sink in self._sinks:
             sink.abandon()
 
 
 def written(folder: Path, kind: str) -> tuple[SegmentPlace, int]:
-    """Return a segment whose text is durable, and how many documents it has."""
+    """Return a segment whose text is durable, and its number of documents."""
     documents = SegmentDocuments(folder / DOCUMENTS)
     try:
         count, passages = documents.counts()
@@ -84,13 +84,13 @@ def written(folder: Path, kind: str) -> tuple[SegmentPlace, int]:
 
 
 def complete(segment: SegmentPlace, tools: Tools) -> None:
-    """Make the views of a segment that were not written beside its documents."""
+    """Make the views of a segment that were not written alongside its documents."""
     for view in views(tools.manifest):
         view.complete(segment, tools)
 
 
 def checksums(folder: Path) -> dict[str, FileInfo]:
-    """Return size and checksum of every file of a segment, by its path in the segment."""
+    """Return the size and the checksum of every file of a segment, by its path in the segment."""
     return {
         path.relative_to(folder).as_posix(): FileInfo.of(path) for path in sorted(folder.rglob("*")) if path.is_file()
     }

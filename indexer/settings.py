@@ -9,7 +9,7 @@ from ..retrieval.config import Count, Positive, Settings, Weight
 
 
 class PassageSettings(Settings, frozen=True, kw_only=True):
-    """The settings by which the text of a long document becomes passages."""
+    """How the text of a long document is split into passages."""
 
     words: Positive = 200
     overlap_sentences: Count = 1
@@ -17,7 +17,7 @@ class PassageSettings(Settings, frozen=True, kw_only=True):
 
 
 class BuildSettings(config.BuildSettings, frozen=True, kw_only=True):
-    """Limits of reading and the memory of building."""
+    """Limits for reading, and the memory for building."""
 
     skip_bad_lines: Count = 0
     max_line_bytes: Positive = 10_000_000
@@ -25,7 +25,7 @@ class BuildSettings(config.BuildSettings, frozen=True, kw_only=True):
 
 
 class WatchSettings(Settings, frozen=True, kw_only=True):
-    """The settings by which a folder is watched for files."""
+    """How a folder is watched for new files."""
 
     settle_seconds: Weight = 1.0
     batch_files: Positive = 100

@@ -1,7 +1,7 @@
-"""Snapshots: a consistent copy of a published state, and its restoration as that of an index.
+"""Snapshots: copy a published state consistently, and restore it as an index.
 
-Published files never change, so a copy on the same file system shares them: it costs names, not bytes. A snapshot is an
-index itself.
+Published files never change, so a copy on the same file system shares them by hard links and takes almost no space. A
+snapshot is itself an index.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNSHARED = {errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EM
 
 
 class Copied(NamedTuple):
-    """The result of a snapshot or a restoration: its manifest, its files, and how many of them are shared."""
+    """The result of a snapshot or a restoration: the manifest, the number of files, and how many of them are shared."""
 
     manifest: Manifest
     files: int
@@ -44,12 +44,11 @@ class Copied(NamedTuple):
 
 
 def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
-    """Copy the published state of an index to ``target``, which is there whole or not at all.
+    """Copy the published state of an index to ``target``, completely or not at all.
 
-    It takes no lock: others read and write meanwhile. Files are shared where the file system can, unless ``copy``;
-    what is copied is compared with the manifest.
-    Raises IndexStateError if there is no index, ``target`` is not free, or a file is damaged; MachineError if the disk
-    is full or may not be written.
+    It takes no lock, so others can read and write meanwhile. Files are shared if the file system allows it, unless
+    ``copy``. Copied files are compared with the manifest. Raises IndexStateError if there is no index, ``target`` is
+    not free, or a file is damaged; MachineError if the disk is full or not writable.
     """
     manifest, lease = open_leased(folder)
     with closing(lease), os_errors_reported(target), _place_for(folder, target) as place:
@@ -75,7 +74,7 @@ class Copier:
     def segment(self, folder: Path, segment: SegmentInfo, place: Path) -> None:
         """Copy the files of a segment of the index in ``folder`` to ``place``.
 
-        Raises IndexStateError if one is missing or, when it was copied, is not what the manifest says.
+        Raises IndexStateError if a file is missing, or if a copied file differs from the manifest.
         """
         shared = self.shared
         for name in segment.files:
@@ -88,12 +87,12 @@ class Copier:
                 raise IndexStateError(f"{fault.path.name} {fault.what}", place=f"segment {segment.name}", remedy=REMEDY)
 
     def file(self, source: Path, target: Path) -> None:
-        """Copy a file, durably, or share it."""
+        """Copy a file durably, or share it."""
         if source.exists() and not source.is_file():
             raise IndexStateError("is not a regular file", place=source, remedy=REMEDY)
         target.parent.mkdir(parents=True, exist_ok=True)
         self.files += 1
-        if self._share and not source.is_symlink():  # what a link names may change
+        if self._share and not source.is_symlink():  # the target of a link may change
             try:
                 os.link(source, target)
                 self.shared += 1
@@ -107,7 +106,7 @@ class Copier:
 
 @contextmanager
 def _place_for(folder: Path, target: Path) -> Iterator[Path]:
-    """Make a folder beside ``target``, in which a snapshot can grow; it is gone if that fails.
+    """Create a folder next to ``target`` for an unfinished snapshot, and remove it if the snapshot fails.
 
     Raises IndexStateError if ``target`` is not free, or lies in the index.
     """
@@ -130,13 +129,13 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
 
 
 def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = False, wait: float = 0.0) -> Copied:
-    """Publish the state that a snapshot holds as that of the index in ``folder``; its readers keep what they opened.
+    """Publish the state of a snapshot as that of the index in ``folder``. Readers keep the segments that they opened.
 
-    Raises IndexStateError if the snapshot is none or damaged, or there is an index and ``overwrite`` is not given;
-    MachineError if the disk is full. What was published before stays until all is there.
+    Raises IndexStateError if ``source`` is no snapshot or is damaged, or if an index exists and ``overwrite`` is not
+    given; MachineError if the disk is full. The earlier state stays published until the copy is complete.
     """
     wanted, lease = open_leased(source)
-    with closing(lease):  # it may be an index that is written meanwhile
+    with closing(lease):  # the source may be an index that is written meanwhile
         _check_plain(source, wanted)
         for segment in wanted.segments:
             check_files(source, segment)
@@ -146,7 +145,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
                 raise IndexStateError("there is an index already", place=folder, remedy=remedy)
             manifests.check_whole(folder)
             live: dict[str, SegmentInfo] = {}
-            with suppress(IndexStateError):  # what is damaged may be replaced
+            with suppress(IndexStateError):  # a damaged index may be replaced
                 live = {segment.name: segment for segment in manifests.read(folder).segments}
             journals.clean(folder)
             (folder / BUILD).mkdir(parents=True, exist_ok=True)
@@ -159,10 +158,10 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
 
 
 def _check_plain(source: Path, wanted: Manifest) -> None:
-    """Raise IndexStateError if what is to be read of a snapshot is no regular file in folders of its own.
+    """Raise IndexStateError if a path of a snapshot is not a regular file or a real folder.
 
-    A snapshot may come from elsewhere, and a link in it would give away what it names. What is missing is left to be
-    named by who reads it.
+    A snapshot may come from elsewhere, and a link in it would expose the file that it points to. A missing file is
+    reported later, by the code that reads it.
     """
     files = {Path(SEGMENTS, segment.name, name) for segment in wanted.segments for name in segment.files}
     files.add(Path(manifests.NAME))
@@ -176,7 +175,7 @@ def _check_plain(source: Path, wanted: Manifest) -> None:
 
 
 def _copied(copier: Copier, source: Path, folder: Path, segment: SegmentInfo, live: dict[str, SegmentInfo]) -> bool:
-    """Copy a segment of the snapshot to its place; return False if another segment has its name."""
+    """Copy a segment of the snapshot to its place. Return False if another segment has its name."""
     there = live.get(segment.name)
     if there is not None and there.files == segment.files and not any(file_faults(folder, there)):
         return True
@@ -189,7 +188,7 @@ def _copied(copier: Copier, source: Path, folder: Path, segment: SegmentInfo, li
 
 
 def _renamed(source: Path, folder: Path, wanted: Manifest, segments: list[SegmentInfo], config: Config) -> Manifest:
-    """Return the manifest to publish, after writing again, under a new name, each segment whose name is taken."""
+    """Write each segment whose name is taken again under a new name, and return the manifest to publish."""
     if not segments:
         return wanted
     with closing(Encoders(config)) as encoders:

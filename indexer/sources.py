@@ -1,4 +1,4 @@
-"""Descriptions of the sources that are read: name, size and checksum of each."""
+"""Describe the sources of a build: name, size and checksum of each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..retrieval.store.manifest import SourceInfo
 
 
 def describe(sources: Sequence[Path]) -> tuple[SourceInfo, ...]:
-    """Describe sources by content: a file by its checksum, a folder by those of the files below it.
+    """Describe sources by content: a file by its checksum, a folder by the checksums of the files below it.
 
-    Raises SourceError if one is missing.
+    Raises SourceError if a source is missing.
     """
     return tuple(_described(source) for source in sources)
 
@@ -23,7 +23,7 @@ def _described(source: Path) -> SourceInfo:
     try:
         if source.is_dir():
             return _folder(source)
-        if source.exists() and not source.is_file():  # to read a pipe would use it up
+        if source.exists() and not source.is_file():  # reading a pipe would empty it
             raise SourceError("is not a regular file; write it to one first", place=source)
         return SourceInfo(name=storable(source.name), bytes=source.stat().st_size, sha256=sha256(source))
     except FileNotFoundError:
@@ -41,5 +41,5 @@ def _folder(folder: Path) -> SourceInfo:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the regular files below a folder in order; what else is there is never opened."""
+    """Yield the regular files below a folder in order; other entries are never opened."""
     return iter(sorted(path for path in folder.rglob("*") if path.is_file()))

@@ -1,4 +1,4 @@
-"""The commands that keep an index: ``compact``, ``verify-index``, ``snapshot``, ``restore`` and ``export``."""
+"""The commands that maintain an index: ``compact``, ``verify-index``, ``snapshot``, ``export`` and so on."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _register_alias(commands: Subparsers) -> None:
 
 
 def point_alias(args: argparse.Namespace) -> int:
-    """Point an alias to an index and say where it points.
+    """Point an alias to an index and print its target.
 
     Raises UsageError if the argument is not of the form NAME=DIR.
     """
@@ -182,7 +182,7 @@ def point_alias(args: argparse.Namespace) -> int:
 
 
 def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | None = None) -> int:
-    """Merge segments, of an index or by what else is given, and print what became of them."""
+    """Merge segments with ``compact``, or those of a single index by default, and print the result."""
     from ..retrieval.search.opening import published
     from . import compaction
 
@@ -218,9 +218,9 @@ def verify_index(
     verify: Callable[..., Verified] | None = None,
     repair: Callable[..., Repaired] | None = None,
 ) -> int:
-    """Check an index, repair it if that is asked, by what is given if anything is, and print what is wrong.
+    """Check an index and, with ``--repair``, repair it; print what is wrong.
 
-    Raises CheckFailed if something stays wrong.
+    ``verify`` and ``repair`` replace the functions for a single index. Raises CheckFailed if faults are left.
     """
     from . import verification
 
@@ -269,7 +269,7 @@ def take_snapshot(args: argparse.Namespace) -> int:
 
 
 def restore_index(args: argparse.Namespace) -> int:
-    """Restore a snapshot and print what the index holds now."""
+    """Restore a snapshot and print what the index contains now."""
     from .snapshot import restore
 
     done = restore(args.source, args.index, config_of(args, Config), overwrite=args.overwrite, wait=args.wait)

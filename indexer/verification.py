@@ -1,4 +1,4 @@
-"""Verification of an index: every file against the manifest, every view against the documents; and its repair."""
+"""Verify an index: compare every file with the manifest and every view with the documents. Repair it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from .merge import Merge, PlacedSegment, write_all
 from .settings import Config
 
 MOST = 100
-"""Faults of a kind that are named in a segment; the rest is counted."""
+"""The most faults of one kind to name in a segment; the others are only counted."""
 
 
 class Verified(NamedTuple):
-    """The result of a verification: the manifest, and the faults by segment; those of the whole index stand at ``""``.
+    """The result of a verification: the manifest, and the faults by segment; ``""`` holds those of the whole index.
 
-    ``docids`` counts how often each whole document is there, ``intact`` names the segments whose documents all are.
+    ``docids`` counts the undamaged copies of each document. ``intact`` names the segments without a damaged document.
     """
 
     manifest: Manifest
@@ -46,7 +46,7 @@ class Verified(NamedTuple):
 
     @property
     def documents(self) -> int:
-        """The number of whole documents."""
+        """The number of undamaged documents."""
         return self.docids.total()
 
     @property
@@ -56,7 +56,7 @@ class Verified(NamedTuple):
 
 
 class Repaired(NamedTuple):
-    """The result of a repair: the verification before it, the segments made again, and the faults that are left."""
+    """The result of a repair: the verification before it, the rebuilt segments, and the faults that are left."""
 
     verified: Verified
     segments: tuple[str, ...]
@@ -64,9 +64,9 @@ class Repaired(NamedTuple):
 
 
 def verify(folder: Path, config: Config) -> Verified:
-    """Check every segment of an index: its files against the manifest, its views against the documents.
+    """Check every segment of an index: its files against the manifest, and its views against the documents.
 
-    Raises IndexStateError if there is no index that can be read.
+    Raises IndexStateError if there is no readable index.
     """
     manifest, lease = open_leased(folder)
     with closing(lease):
@@ -74,7 +74,7 @@ def verify(folder: Path, config: Config) -> Verified:
 
 
 def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified:
-    """Verify a state of an index; the caller sees to it that nobody removes a segment."""
+    """Verify one state of an index. The caller makes sure that nobody removes a segment."""
     tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
     seen: Counter[str] = Counter()
     faults: dict[str, list[Fault]] = {}
@@ -100,12 +100,11 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
 
 
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
-    """Verify an index, make its damaged segments again from their documents, publish them, and verify the index again.
+    """Verify an index, rebuild its damaged segments from their documents, publish them, and verify the index again.
 
-    Whole files that can be copied, vectors for example, are kept; the rest is made again. A segment whose documents
-    are damaged is left as it is.
-    Raises IndexStateError if there is no index, another process writes it, or vectors are needed of another encoder
-    than the configured one.
+    Undamaged files that can be copied, such as vectors, are kept; the others are rebuilt. A segment with damaged
+    documents stays unchanged. Raises IndexStateError if there is no index, another process writes it, or vectors are
+    needed from another encoder than the configured one.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -120,7 +119,7 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
         segments = _made_again(folder, verified, repairable, config)
         if len(repairable) == len(damaged):
             manifest = with_segments(base, segments, folder)
-        else:  # what cannot be read cannot be counted either
+        else:  # unreadable documents cannot be counted
             manifest = msgspec.structs.replace(base, segments=segments, created=manifests.now())
         manifests.publish(folder, manifest)
         journals.clean(folder)
@@ -128,12 +127,12 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
 
 
 def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
-    """Return the segments of the index, after making those that are ``intact`` again from their whole documents."""
+    """Rebuild the segments in ``intact`` from their documents, and return all segments of the index."""
     base = verified.manifest
     with closing(Encoders(config)) as encoders:
         tools = Tools(IndexFolder(folder), base, config, encoders)
         anew: dict[str, frozenset[str]] = {}
-        for segment in intact:  # a view cannot be copied if a file of it is damaged
+        for segment in intact:  # a view with a damaged file cannot be copied
             damaged = {fault.path.name for fault in verified.faults[segment.name]}
             anew[segment.name] = frozenset(view.name for view in views(base) if damaged & set(view.carried))
         for view in views(base):
@@ -147,7 +146,7 @@ def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], con
 
 
 class Checks(NamedTuple):
-    """The checks of one segment; ``seen`` counts the documents of all."""
+    """The checks of one segment. ``seen`` counts the documents of all segments."""
 
     tools: Tools
     segment: SegmentInfo
@@ -160,7 +159,7 @@ class Checks(NamedTuple):
         return SegmentPlace(self.tools.folder.segment(segment.name), segment.name, segment.kind, segment.passages)
 
     def document_faults(self) -> Iterator[Fault]:
-        """Yield the faults of the documents, whatever the checksum of their file says."""
+        """Yield the faults of the documents, even if the checksum of their file is right."""
         yield from self._faults(DOCUMENTS, self._documents)
 
     def view_faults(self) -> Iterator[Fault]:
@@ -200,7 +199,7 @@ class Checks(NamedTuple):
 
 
 def _fault(error: FactseekError, path: Path, segment: str) -> Fault:
-    """Return an error as a fault, without its remedy, which is printed once for all faults."""
+    """Return an error as a fault, without its remedy, which the command prints once for all faults."""
     return Fault(Path(error.place) if error.place else path, " ".join(error.what.split()), segment)
 
 
@@ -210,7 +209,7 @@ def _differs(what: str, there: int, expected: int) -> Iterator[str]:
 
 
 def _fits(stored: StoredDocument) -> bool:
-    """Return whether passages lie in the text of their document, numbered in their order."""
+    """Return whether the passages lie in the text of their document and are in order."""
     spans, size = stored.spans, len(stored.document.text)
     if any(not 0 <= span.start <= span.end <= size for span in spans):
         return False

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .watching import WatchOutcome
 
 PATIENCE = 60.0
-"""Seconds that a batch waits for another writer to be done; it is tried again after that."""
+"""Seconds that a batch waits for another writer to finish before it is tried again."""
 
 
 def register(commands: Subparsers) -> None:
@@ -45,7 +45,7 @@ def register(commands: Subparsers) -> None:
 
 
 def watch_folder(args: argparse.Namespace) -> int:
-    """Watch until stopped; print what becomes of each batch."""
+    """Watch a folder until stopped, and print the result of each batch."""
     from .build import BuildRequest
     from .watching import Watched, check, watch
 
@@ -68,9 +68,9 @@ def watch_folder(args: argparse.Namespace) -> int:
 
 
 def _kind_of(index: Path) -> str:
-    """Return the one kind that an index holds.
+    """Return the only kind of source in an index.
 
-    Raises UsageError if there is no index, or it holds several.
+    Raises UsageError if there is no index, or if it has several kinds.
     """
     from ..retrieval.store import manifest as manifests
 
@@ -95,7 +95,7 @@ def _tell(index: Path, outcome: WatchOutcome) -> None:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Set an event at the first Ctrl-C or termination; the second has its usual effect."""
+    """Set an event at the first Ctrl-C or termination signal; a second signal has its usual effect."""
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 

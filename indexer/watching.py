@@ -1,4 +1,4 @@
-"""Watching a folder: its files are added to an index as they appear, and read again when they change."""
+"""Watch a folder: index its files as they appear, and read them again when they change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RETRY_SECONDS = 5.0
 
 
 class Stamp(NamedTuple):
-    """The state of a file; another one means that the file has changed."""
+    """The state of a file. If it differs, the file has changed."""
 
     modified: int
     size: int
@@ -34,7 +34,7 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """The files of ``folder`` whose names match ``pattern``; ``request`` says how they are built."""
+    """The files of ``folder`` whose names match ``pattern``; ``request`` says how to index them."""
 
     folder: Path
     request: BuildRequest
@@ -42,7 +42,7 @@ class Watched:
 
 
 class WatchOutcome(NamedTuple):
-    """The outcome of a batch of files: the report of its build, or why nothing was built."""
+    """The result of a batch of files: the report of its build, or the reason why nothing was built."""
 
     files: tuple[Path, ...]
     report: BuildReport | None
@@ -50,7 +50,7 @@ class WatchOutcome(NamedTuple):
 
 
 class Watch:
-    """The files that were read, each in which state; reads those that are new or have changed."""
+    """Reads files that are new or have changed; remembers the state in which it read each file."""
 
     def __init__(self, watched: Watched, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
         self._watched = watched
@@ -81,7 +81,7 @@ class Watch:
                 self._waiting[path] = stamp, now
 
     def batches(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[WatchOutcome]:
-        """Read the files that have settled, batch by batch, until ``stopped`` says so; yield what became of each."""
+        """Read the files that no longer change, batch by batch, until ``stopped`` returns true; yield the results."""
         notes, self._notes = self._notes, []
         yield from notes
         self.look(list(self._waiting))
@@ -103,12 +103,12 @@ class Watch:
         try:
             report = build(replace(request, sources=sources, verb="update" if there else ""), self._config)
         except SourceError as error:
-            if len(sources) > 1:  # whose fault is it?
+            if len(sources) > 1:  # read the files one by one, to find the faulty one
                 for path in files:
                     yield from self._batch([path])
                 return
             outcome = WatchOutcome(tuple(files), None, error.line)
-        except UserError as error:  # not the files' fault: they are tried again
+        except UserError as error:  # the files are not at fault, so they are tried again
             self._not_before = self._clock() + RETRY_SECONDS
             yield WatchOutcome(tuple(files), None, error.line)
             return
@@ -128,14 +128,14 @@ class Watch:
         self._notes.append(WatchOutcome((path,), None, SourceError(what, place=path, remedy=remedy).line))
 
     def _is_irregular(self, path: Path) -> bool:
-        """Return whether ``path`` is a pipe, a device or a link in a circle, and was not named before."""
+        """Return whether ``path`` is a pipe, a device or a circular link that was not reported before."""
         if path in self._irregular or path.is_dir() or path.is_file() or not os.path.lexists(path):
             return False
         self._irregular.add(path)
         return True
 
     def _is_wanted(self, path: Path) -> bool:
-        """Return whether a file of this name, in the folder that is watched, is to be read."""
+        """Return whether a file in the watched folder is to be read, by its name."""
         below = path.relative_to(self._watched.folder)
         if any(part.startswith(".") for part in below.parts) or path.name.endswith(UNFINISHED):
             return False
@@ -154,7 +154,7 @@ class Watch:
 
 
 def check(watched: Watched) -> None:
-    """Raise SourceError if there is no such folder or kind, or the index lies in the folder."""
+    """Raise SourceError if the folder or the kind does not exist, or if the index lies in the folder."""
     folder, index = watched.folder, watched.request.folder
     reader(watched.request.kind)
     if not folder.is_dir():
@@ -164,14 +164,14 @@ def check(watched: Watched) -> None:
 
 
 def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[WatchOutcome]:
-    """Read what is in the folder, then what appears in it, until ``stop`` is set; yield what became of each batch.
+    """Read the files of the folder, then new ones as they appear, until ``stop`` is set; yield each batch's result.
 
-    The batch at work is finished first.
+    The current batch is finished first.
     """
     from watchfiles import watch as changes
 
     watch = Watch(watched, config)
-    root = Path(os.path.realpath(watched.folder))  # what the events begin with, however the folder is named
+    root = Path(os.path.realpath(watched.folder))  # events name this path, even if the folder was given by another name
     rounds = changes(
         root,
         watch_filter=None,

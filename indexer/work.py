@@ -1,4 +1,4 @@
-"""The work of a build: segment after segment, each in the journal, so that an interrupted build can go on."""
+"""The work of a build: it writes each segment into the journal, so that an interrupted build can resume."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .settings import Config
 
 
 class BuildTask(NamedTuple):
-    """The task of a build: what its segments are of, and ``live``, those that are published.
+    """The task of a build: the kind of its segments, and ``live``, the segments already published.
 
-    ``sources`` describes what is read. With ``update``, a document whose docid is live with other content takes its
-    place.
+    ``sources`` describes the files to read. With ``update``, a document replaces the live one with the same docid if
+    their contents differ.
     """
 
     kind: str
@@ -35,11 +35,11 @@ class BuildTask(NamedTuple):
 
 
 class SourcesChangedError(Exception):
-    """The sources do not begin with what an interrupted build had read of them: it cannot go on."""
+    """The sources do not begin with what an interrupted build had read, so it cannot resume."""
 
 
 class Stopwatch:
-    """The time since it was last read, so that each second is counted once."""
+    """Measures the time since the last call, so that each second is counted once."""
 
     def __init__(self) -> None:
         self._last = perf_counter()
@@ -51,13 +51,13 @@ class Stopwatch:
 
 
 class UpdateLedger:
-    """The documents of the sources that are live already, by docid; on disk, so that memory does not grow.
+    """The documents of the sources that are already live, by docid. They are on disk, so that memory does not grow.
 
-    A second document of such a docid contradicts the first.
+    A second document with the same docid and other content contradicts the first.
     """
 
     def __init__(self) -> None:
-        # An empty name is a database of this connection alone, which goes when it is closed.
+        # An empty name makes a temporary database that only this connection sees.
         self._db = sqlite3.connect("", isolation_level=None)
         self._db.execute("CREATE TABLE unchanged (docid BLOB PRIMARY KEY, checksum TEXT, place TEXT) WITHOUT ROWID")
         self._db.execute("BEGIN")
@@ -79,15 +79,15 @@ class UpdateLedger:
             yield docid.decode("utf-8", "surrogatepass")
 
     def close(self) -> None:
-        """Drop the ledger."""
+        """Delete the ledger."""
         self._db.close()
 
 
 class Work:
-    """A build at work: it takes records and leaves finished segments in the journal."""
+    """A build in progress: it takes records and lists finished segments in the journal."""
 
     def __init__(self, task: BuildTask, config: Config, tools: Tools, journal: Journal, options: ReadOptions) -> None:
-        """Go on from the journal; ``options`` are those that the records are read with."""
+        """Resume from the journal; ``options`` are those with which the records are read."""
         self._kind, self._sources, live, self.updates = task
         self._tools = tools
         self._folder, self._shape = tools.folder, tools.manifest
@@ -111,7 +111,7 @@ class Work:
     def read(self, records: Iterable[Record]) -> None:
         """Write all records, after finishing the segment that an interrupted build had begun.
 
-        Raises SourcesChangedError if they do not begin with what an interrupted build had read of them.
+        Raises SourcesChangedError if the records do not begin with what an interrupted build had read.
         """
         self._stopwatch()
         if self.journal.text_of:
@@ -124,11 +124,11 @@ class Work:
             self._finish_text(self._writer)
 
     def _take(self, record: Record) -> None:
-        """Take the next record, and finish a segment when it is full.
+        """Take the next record, and finish the segment if it is full.
 
-        A record that an interrupted build had read is passed over. Sources that changed since (a broken line that was
-        mended) are compared document by document: the build goes on only if what it had read is still what they begin
-        with, and all that it wrote is still among it; else SourcesChangedError is raised.
+        A record that an interrupted build had read is skipped. If the sources have changed since (someone fixed a
+        broken line, say), their documents are compared one by one. The build resumes only if the sources still begin
+        with what it had read and still contain everything that it wrote. Else SourcesChangedError is raised.
         """
         if self._read_again < self._read_before:
             self._take_again(record)
@@ -142,7 +142,7 @@ class Work:
             self._finish_text(self._writer)
 
     def close(self) -> None:
-        """Close the documents that were looked into; a segment that is not finished is given up."""
+        """Close the documents that were opened, and discard an unfinished segment."""
         if self._writer is not None:
             self._writer.abandon()
             self._writer = None
@@ -165,7 +165,7 @@ class Work:
         self.resumed = True
 
     def _known(self, record: Record) -> bool:
-        """Return whether a document was written or live as it is; note that it was written."""
+        """Return whether a document was written or is live with the same content; remember if it was written."""
         docid, digest = record.document.docid, checksum(record.document)
         if _holds(self._finished, docid, digest):
             self._written_before.add(docid)
@@ -178,12 +178,12 @@ class Work:
             yield from documents.docids()
 
     def docids(self) -> Iterator[str]:
-        """Yield the docids of the documents that the build wrote, or found as they were read."""
+        """Yield the docids of the documents that the build wrote or found live with the same content."""
         yield from self.new_docids()
         yield from self._ledger.docids()
 
     def _write(self, writer: TextWriter, record: Record) -> None:
-        """Write the document of a record, unless it is there already."""
+        """Write the document of a record, unless it exists already."""
         done = self._progress
         digest = checksum(record.document)
         seen = self._seen(writer, record, digest)
@@ -197,7 +197,7 @@ class Work:
             self._progress = msgspec.structs.replace(self._progress, clashes=done.clashes + 1)
 
     def _finish_text(self, writer: TextWriter) -> None:
-        """Make the text of a segment durable, and finish the segment if there is any."""
+        """Make the text of a segment durable, and finish the segment if it has documents."""
         writer.finish()
         self._writer = None
         self.journal.progress = self._progress
@@ -207,7 +207,7 @@ class Work:
             self._finish_segment()
 
     def _seen(self, writer: TextWriter, record: Record, digest: str) -> Seen | None:
-        """Return the document of the same docid that a record clashes with, None if an update may replace it."""
+        """Return an earlier document with the record's docid, or None if the record is to be written."""
         docid = record.document.docid
         earlier = writer.seen(docid) or _first_seen(self._finished, docid)
         if earlier is not None:
@@ -220,7 +220,7 @@ class Work:
         return live
 
     def _live_already(self, record: Record, digest: str) -> Seen | None:
-        """Return the live document of the same content, or an earlier one of the docid in the sources, else None."""
+        """Return the live document with the same content, or an earlier one of the docid in the sources, or None."""
         docid = record.document.docid
         earlier = self._ledger.seen(docid)
         if earlier is not None:
@@ -244,7 +244,7 @@ class Work:
         return split(record.document.text, settings.words, settings.overlap_sentences)
 
     def _finish_segment(self) -> None:
-        """Add the views that are missing to the segment whose text is complete, and move it to its place."""
+        """Add the missing views to the segment whose text is complete, and move the segment to its place."""
         self._text_seconds += self._stopwatch()
         folder = self._folder.unfinished(self.journal.text_of)
         segment, documents = written(folder, self._kind)

@@ -1,7 +1,7 @@
 """The writer of a served index: the one process that makes the changes and jobs waiting in its directory.
 
-Single documents go before bulks, which are written slice by slice, so that nobody waits for a whole bulk. What came
-while a batch was made is the next batch: the more is asked at once, the less each change costs.
+Single documents go before bulks. Bulks are written slice by slice, so that no single change waits for a whole bulk.
+Changes that arrive while a batch is published form the next batch, so each change costs less under load.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ from .queue import Change, ChangeOutcome, ClaimedChange, Queue, Result
 from .settings import Config
 
 MOST = 200
-"""Changes that are published together."""
+"""The most changes to publish together."""
 LOOK_EVERY = 0.02
 BUSY_EVERY = 0.2
 BREATH = 0.1
 TROUBLED_EVERY = 2.0
-"""Seconds between two looks; between two tries while another process writes; in which another process that waits for
-the lock gets it; and after the directory failed."""
+"""Seconds between two looks; between two tries while another process writes; of a pause that lets another process
+take the lock; and after an error of the directory.
+"""
 BREATH_EVERY = 1.0
-"""Seconds of changes that follow each other after which there is a breath; between slices of a bulk there always is."""
+"""Seconds of changes without a pause after which there is a pause. Between slices of a bulk there always is one."""
 PATIENCE = 5.0
-"""Seconds after ``write_seconds`` in which whoever asked for a change has surely withdrawn it, or died."""
+"""Seconds beyond ``write_seconds`` after which the client has certainly withdrawn its change, or died."""
 IDLE = 300.0
-"""Seconds without anything to do after which the writer ends; the next change starts another."""
+"""Seconds without work after which the writer ends; the next change starts another."""
 FAILURES = 5
-"""Failures in a row after which the writer ends: what it lacks (files that it may open, memory) another may have."""
+"""Consecutive failures after which the writer ends: a new process may have the files or memory that this one lacks."""
 ATTEMPTS = 3
-"""Processes that may die at one slice of a job before it is given up."""
+"""The most processes that may die at one slice of a job; then the job fails."""
 UNTOLD = "an internal error occurred; see the server's log"
 _PUT: frozenset[Result] = frozenset({"created", "replaced"})
 _SAME: frozenset[Result] = frozenset({"unchanged", "absent"})
@@ -47,7 +48,7 @@ _log = logging.getLogger("factseek.writer")
 
 
 class WriterLimits(NamedTuple):
-    """The seconds that a change is waited for, and how many ended jobs are kept for how many days."""
+    """The seconds that a client waits for a change, how many ended jobs are kept, and for how many days."""
 
     write_seconds: float
     keep_jobs: int
@@ -69,14 +70,14 @@ class Writer:
 
     @property
     def _queue(self) -> Queue:
-        """The queue, opened when it is first needed: the index may be gone for a while."""
+        """The queue, opened on first use: the index may be missing for a while."""
         self._opened = self._opened or Queue(self._folder)
         return self._opened
 
     def run(self, stopped: Callable[[float], bool]) -> None:
-        """Make what waits, until nothing comes any more, or ``stopped``, which waits for so many seconds, returns true.
+        """Work until there is nothing to do for ``IDLE`` seconds, or until ``stopped(seconds)`` returns true.
 
-        It ends as well when nothing succeeds any more.
+        ``stopped`` waits that many seconds. The writer also ends after ``FAILURES`` failures in a row.
         """
         self._tried(self._remove_old)
         last = monotonic()
@@ -86,7 +87,7 @@ class Writer:
             last = last if pause == LOOK_EVERY else monotonic()
 
     def _turn(self) -> float:
-        """Do the next piece of work; return the seconds to wait until there may be more."""
+        """Do the next piece of work; return the seconds to wait before the next one."""
         try:
             if not self.work():
                 return LOOK_EVERY
@@ -96,15 +97,15 @@ class Writer:
             return BREATH
         except IndexBusyError:
             return BUSY_EVERY
-        except (UserError, OSError) as error:  # a directory that is gone, or may not be written: it may come back
+        except (UserError, OSError) as error:  # the directory is missing or read-only, perhaps only for a while
             _log.error("%s", error)
             self._failures += 1
             return TROUBLED_EVERY
 
     def work(self) -> bool:
-        """Make the changes that wait, or else the next slice of the oldest job; return whether there was either.
+        """Make the waiting changes or, without any, the next slice of the oldest job; return whether there was work.
 
-        Raises IndexBusyError, and leaves everything as it is, while another process writes the index.
+        Raises IndexBusyError, and changes nothing, while another process writes the index.
         """
         if self._queue.changes_wait():
             with locked(self._folder), os_errors_reported(self._folder):
@@ -119,7 +120,7 @@ class Writer:
         return True
 
     def close(self) -> None:
-        """Close the encoder, and note that the writer did not die of the job under way."""
+        """Close the encoder, and record that the writer did not die during the current job."""
         if self._bulk is not None:
             job = self._bulk.job
             job.attempts -= 1
@@ -131,7 +132,7 @@ class Writer:
     # Single documents.
 
     def _make(self, claimed: Sequence[ClaimedChange]) -> None:
-        """Publish the changes that were claimed, and leave the outcome of each."""
+        """Publish the claimed changes, and store the result of each."""
         results: dict[int, Result] = {}
 
         def judge() -> None:
@@ -143,7 +144,7 @@ class Writer:
         puts = [each for each in claimed if results.get(each.number) in _PUT]
         gone = [each for each in claimed if results.get(each.number) == "deleted"]
         others = [each for each in claimed if each not in puts and each not in gone]
-        # Whoever is told that a document is as asked, or is not there, is told of what stays so.
+        # A client that reads "unchanged" or "absent" relies on it, so bulks accepted earlier must not undo it.
         same = _singles(each for each in others if results.get(each.number) in _SAME)
         self._answer(others, results, error or self._tried(lambda: self._queue.note(same)))
         if puts:
@@ -155,7 +156,7 @@ class Writer:
     def _publish_singles(
         self, claimed: Sequence[ClaimedChange], results: dict[int, Result], publish: Callable[[], object]
     ) -> None:
-        """Publish changes that bulks accepted before them must not undo, and leave the outcome of each."""
+        """Publish changes that earlier bulks must not undo, and store the result of each."""
         singles = _singles(claimed)
         error = self._tried(lambda: self._queue.note(singles)) or self._tried(publish)
         if error:
@@ -172,7 +173,7 @@ class Writer:
     # Bulks.
 
     def _advance(self, id_: str) -> None:
-        """Publish the next slice of a job; end it if that was the last, or if it cannot be published."""
+        """Publish the next slice of a job; end the job if that was the last slice or publishing failed."""
         if self._bulk is None or self._bulk.job.id != id_:
             self._bulk = self._start(id_)
         bulk = self._bulk
@@ -187,7 +188,7 @@ class Writer:
         self._merge()
 
     def _start(self, id_: str) -> Bulk | None:
-        """Begin a job, or go on with one that another writer left; one that cannot be begun is ended."""
+        """Begin a job, or resume one that another writer left; end a job that cannot begin."""
         job = self._queue.job(id_)
         if job is None:
             return None
@@ -213,35 +214,35 @@ class Writer:
             after, lines = bulk.next(live, self._queue.newer_writes(bulk.job.id))
         if lines:
             self._put(lines)
-        after.attempts = 1  # it went on: whoever died before did not die at what comes now
+        after.attempts = 1  # it went on, so earlier deaths were not at the next slice
         self._queue.save(after)
         bulk.job = after
 
     # Both.
 
     def _count(self, error: str) -> None:
-        """Count a failure; a success sets the count back, for this writer is able to write."""
+        """Count consecutive failures; a success resets the count."""
         self._failures = self._failures + 1 if error else 0
 
     def _put(self, lines: Sequence[str]) -> None:
         put(self._folder, lines, self._config, self._encoders)
 
     def _merge(self) -> None:
-        """Merge small segments if there are too many; what was published stands either way."""
+        """Merge small segments if there are too many; a failure does not undo what was published."""
         self._tried(lambda: merge_surplus(self._folder, self._config))
 
     def _remove_old(self) -> None:
         self._queue.remove_old(most=self._limits.keep_jobs, days=self._limits.keep_job_days)
 
     def _tried(self, call: Callable[[], object]) -> str:
-        """Run ``call``; return what went wrong in one line, or ``""``."""
+        """Run ``call``; return its error in one line, or ``""``."""
         try:
             with os_errors_reported(self._folder):
                 call()
         except UserError as error:
             _log.error("%s", error.line)
             return plain(error, self._folder)
-        except Exception:  # noqa: BLE001  whoever waits is told, and the writer goes on
+        except Exception:  # noqa: BLE001  the client gets the error, and the writer continues
             _log.exception("a change could not be made")
             return UNTOLD
         return ""
@@ -252,7 +253,7 @@ def _singles(claimed: Iterable[ClaimedChange]) -> list[tuple[int, str]]:
 
 
 def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:
-    """Return the result of a change of a document whose state is ``there``: None if the index does not hold it."""
+    """Return the result of a change; ``there`` is the document's state, or None if the index does not contain it."""
     change = claimed.change
     if claimed.again and change.conditional:
         return "unsure"

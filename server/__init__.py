@@ -1,1 +1,1 @@
-"""SERVE: the HTTP API and the search page."""
+"""Serve indexes: the HTTP API and the search page."""

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 class Application(Flask):
-    """Flask for views that are no coroutines: to look whether one is takes longer than to call it."""
+    """Flask without coroutine views: checking whether a view is a coroutine takes longer than calling it."""
 
     url_map_class = RememberingMap
     url_map: RememberingMap
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return the routes as they are for a request; there are none for anything else, which names no host."""
+        """Return the routes bound to a request, or None without a request, because then no host is known."""
         return None if request is None else self.url_map.bound(request)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return ``func`` as it is."""
+        """Return ``func`` unchanged."""
         return func
 
 

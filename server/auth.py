@@ -1,4 +1,4 @@
-"""Who may ask: API keys, of which only hashes are configured, and rates that hold over all workers."""
+"""API keys, of which only hashes are configured, and rate limits that apply across all workers."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from .errors import RefusedError, dialect
 from .settings import ServerSettings
 
 OPEN = ("/livez", "/readyz", "/metrics", "/static/")
-"""Addresses that need no key: those of a server's monitoring, and those of the page that asks for the key."""
-# Chromium looks at the first of the challenges in a line alone: a browser is to ask for a password.
+"""Addresses that need no key: those for monitoring, and those of the page that asks for the key."""
+# Chromium reads only the first challenge in a line; it must be Basic, so that browsers ask for a password.
 _CHALLENGE = 'Basic realm="factseek", Bearer realm="factseek"'
 _SEND_ONE = "send a key that this server knows: Authorization: Bearer KEY"
 _ASK: Mapping[str, str] = {"WWW-Authenticate": _CHALLENGE}
-_BUCKET = struct.Struct("16sdd")  # caller, what is left, when that was so
+_BUCKET = struct.Struct("16sdd")  # caller, remaining requests, time of that state
 _LEAST = 1024
 _PROBES = 16
 
 
 class UnknownKeyError(RefusedError):
-    """No key was given, or none that is known."""
+    """A request has no key, or an unknown one."""
 
     status, slug = 401, "unauthorized"
 
 
 class TooManyRequestsError(RefusedError):
-    """A caller has asked as often as it may for now."""
+    """A caller has used up its requests for now."""
 
     status, slug = 429, "too-many-requests"
 
@@ -52,14 +52,15 @@ def new_key() -> str:
 
 
 def digest(key: str) -> str:
-    """Return the hash of a key, for the configuration; a random key needs no salt and no slow hash."""
+    """Return the hash of a key, for the configuration. A random key needs no salt and no slow hash."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
-    """Refuse requests to ``app`` without a known key or beyond the rate; without a key an address is a caller.
+    """Refuse requests to ``app`` without a known key or above the rate limit. Without a key, the address is the caller.
 
-    Where documents may be written reading needs no key, unless the server is private: :func:`check_key` is asked then.
+    If documents may be written, reading needs no key, unless the server is private. Views that write call
+    :func:`check_key`.
     """
     if not settings.keys and not settings.per_minute:
         return
@@ -84,7 +85,7 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
 
 
 def check_key() -> None:
-    """Raise UnknownKeyError if the current request carries no known key."""
+    """Raise UnknownKeyError if the current request has no known key."""
     if not g.get("key_name"):
         raise UnknownKeyError(_SEND_ONE, _ASK)
 
@@ -92,12 +93,12 @@ def check_key() -> None:
 def _known(keys: Mapping[str, str], key: str) -> str:
     """Return the name of a key.
 
-    Raises UnknownKeyError if it is none that is known.
+    Raises UnknownKeyError if the key is unknown.
     """
     sent = digest(key)
     known_name = ""
     for name, held in keys.items():
-        # All are compared, each in constant time: how long it takes says nothing.
+        # Compare all keys, each in constant time, so that the duration reveals nothing.
         if hmac.compare_digest(sent, held):
             known_name = name
     if not known_name:
@@ -108,7 +109,8 @@ def _known(keys: Mapping[str, str], key: str) -> str:
 def _sent_key() -> str:
     """Return the key of a request, ``""`` if there is none.
 
-    It is a bearer's, the password that a browser asks for, ``X-API-Key``, or where an adapter's clients put it.
+    The key is a bearer token, the password of basic authentication, ``X-API-Key``, or the parameter that an adapter's
+    protocol uses.
     """
     scheme, _, value = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":
@@ -116,7 +118,7 @@ def _sent_key() -> str:
     if scheme.lower() == "basic":
         try:
             return base64.b64decode(value, validate=True).decode().partition(":")[2]
-        except ValueError:  # it is not base64, not ASCII, or not UTF-8 within
+        except ValueError:  # not base64, not ASCII, or not UTF-8 inside
             return ""
     if key := request.headers.get("X-API-Key", "").strip():
         return key
@@ -125,9 +127,9 @@ def _sent_key() -> str:
 
 
 class Rates:
-    """Counts what callers ask. Made before the workers are forked; safe for threads and processes.
+    """Counts the requests of each caller, safely for threads and processes. Create it before the workers fork.
 
-    A lock of the system guards the memory: it is free again when a worker that holds it is killed.
+    A file lock guards the memory. The system releases it if a worker that holds it is killed.
     """
 
     def __init__(self, callers: int = 0) -> None:
@@ -139,10 +141,10 @@ class Rates:
         self._threads = threading.Lock()
 
     def wait(self, caller: str, per_minute: int, now: float | None = None) -> float:
-        """Count a request; return 0 if it may be answered, else the seconds until one may.
+        """Count a request. Return 0 if it may be answered, else the seconds to wait.
 
-        A caller may ask ``per_minute`` times at once, and regains that many evenly within a minute. ``now`` is in
-        seconds of the monotonic clock, which processes share.
+        A caller may send ``per_minute`` requests at once, and regains that many evenly within a minute. ``now`` is in
+        seconds of the monotonic clock, which all processes share.
         """
         now = monotonic() if now is None else now
         name = hashlib.blake2b(caller.encode("utf-8", "replace"), digest_size=16).digest()
@@ -158,7 +160,7 @@ class Rates:
                 fcntl.lockf(self._lock, fcntl.LOCK_UN)
 
     def _bucket(self, name: bytes, per_minute: int, now: float) -> tuple[int, float]:
-        """Return where the caller's bucket is, or the one that was not used for longest, and what is left in it."""
+        """Return the position of the caller's bucket, or of the least recently used one, and its remaining requests."""
         first = int.from_bytes(name[:4], "big")
         oldest, oldest_place = math.inf, 0
         for step in range(_PROBES):

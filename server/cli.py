@@ -91,7 +91,7 @@ def _add_named(parser: argparse.ArgumentParser, option: str, what: str, help: st
 
 
 def make_key(args: argparse.Namespace) -> int:
-    """Print a new key and what the configuration holds of it."""
+    """Print a new key and its line for the configuration."""
     if not _KEY_NAME.fullmatch(args.name):
         raise UsageError(
             f"{args.name[:80]!r} cannot name a key", remedy="use up to 64 letters, digits, '.', '_' and '-'"
@@ -132,9 +132,9 @@ def offer_tools(args: argparse.Namespace) -> int:
 
 
 def configured(args: argparse.Namespace) -> Config:
-    """Return the configuration with what the options change.
+    """Return the configuration, changed by the command-line options.
 
-    Raises ConfigError if an option makes no sense.
+    Raises ConfigError if an option is invalid.
     """
     config = config_of(args, Config)
     asked = {name: getattr(args, name, None) for name in ("host", "port", "workers")}

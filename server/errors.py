@@ -1,8 +1,7 @@
-"""The one place that turns an error into an HTTP answer: ``application/problem+json``, or a page for a browser.
+"""Turn every error into an HTTP answer: ``application/problem+json``, or a page for a browser.
 
-Below the prefix of an adapter an error has the shape that the adapter's own protocol gives it.
-
-``error`` is a slug to program against, ``detail`` a sentence to read. An answer never holds a path or a stack trace.
+Below an adapter's prefix, an error has the shape of the adapter's protocol. ``error`` is a slug for programs,
+``detail`` a sentence for people. An answer never contains a path or a stack trace.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from werkzeug.exceptions import HTTPException
 from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
 
 RETRY_AFTER = 5.0
-"""Seconds after which to ask again for an index that could not be searched: one that was replaced is there by then."""
+"""Seconds after which a client may retry an index that could not be searched; a replaced one is available by then."""
 _DIALECTS, _PAGE = "factseek.dialects", "factseek.problem_page"
 _HTTP = {
     400: ("bad-input", "the request is invalid"),
@@ -55,12 +54,12 @@ _log = logging.getLogger("factseek.server")
 
 
 class BadInput(QueryError):
-    """A field of a request makes no sense."""
+    """A field of a request is invalid."""
 
     def __init__(self, field: str, reason: str, unnamed: str = "") -> None:
-        """Name the field as the client wrote it; ``body`` is the whole.
+        """Name the field as the client wrote it; ``body`` is the whole body.
 
-        ``unnamed`` is the reason for a page, which calls the field by its label, where ``reason`` names it.
+        ``unnamed`` is the reason without the field's name, for the page, which names the field by its label.
         """
         super().__init__(f"{field}: {reason}")
         self.field = field
@@ -68,9 +67,9 @@ class BadInput(QueryError):
 
 
 class RefusedError(FactseekError):
-    """A request that is not answered whatever it asks; ``headers`` go with the refusal.
+    """The server refuses a request regardless of its content; ``headers`` belong to the refusal.
 
-    Its client is asked to come again after ``retry_after`` seconds; 0 leaves that to the status.
+    The client may retry after ``retry_after`` seconds; 0 uses the default of the status.
     """
 
     status, slug = 503, "unavailable"
@@ -84,7 +83,7 @@ class RefusedError(FactseekError):
 
 
 class OverloadedError(RefusedError):
-    """More is asked at once than this server answers."""
+    """The server has more requests than it can answer."""
 
     status, slug = 503, "overloaded"
 
@@ -93,19 +92,19 @@ class OverloadedError(RefusedError):
 
 
 class UnknownIndexError(NotFoundError):
-    """No index of this name is served."""
+    """The server serves no index with this name."""
 
     slug = "unknown-index"
 
 
 class UnknownRankerError(NotFoundError):
-    """No ranker of this name is served."""
+    """The server serves no ranker with this name."""
 
     slug = "unknown-ranker"
 
 
 class UnknownJobError(NotFoundError):
-    """No job of this id is known."""
+    """There is no job with this id."""
 
     slug = "unknown-job"
 
@@ -122,35 +121,35 @@ class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Dialect(NamedTuple):
-    """What the clients of a protocol expect where something goes wrong, and where they put a key."""
+    """The error format of a protocol, and where its clients put a key."""
 
     failure: Callable[[Problem], object]
-    """Says an error, whose status is the protocol's already, in its shape."""
+    """Returns an error in the protocol's shape; its ``status`` is already the protocol's."""
     statuses: Mapping[int, int]
-    """The protocol's status for one of ours, where they differ."""
+    """The protocol's status for each of our statuses, if different."""
     key_parameter: str
-    """The parameter of a query string that carries a key, ``""`` if none does."""
+    """The query parameter with a key, ``""`` if there is none."""
 
 
 def speak(app: Flask, prefix: str, dialect: Dialect) -> None:
-    """Let ``app`` speak a dialect at all addresses below ``/prefix/``."""
+    """Let ``app`` answer errors at all addresses below ``/prefix/`` in a dialect."""
     app.extensions.setdefault(_DIALECTS, {})[prefix] = dialect
 
 
 def dialect() -> Dialect | None:
-    """Return the dialect of the address that the current request asks for, None if it is our own."""
+    """Return the dialect of the current request's address, None for our own API."""
     dialects: Mapping[str, Dialect] = current_app.extensions.get(_DIALECTS, {})
     return dialects.get(request.path.partition("/")[2].partition("/")[0])
 
 
 def register(app: Flask, page: Callable[[Problem], str]) -> None:
-    """Answer every error of ``app`` in the one shape; ``page`` writes one for a browser."""
+    """Answer every error of ``app`` in one shape; ``page`` writes it for a browser."""
     app.extensions[_PAGE] = page
     app.register_error_handler(Exception, answer)
 
 
 def answer(error: Exception) -> Response | HTTPException:
-    """Return the answer to an error; an unexpected one is logged, and its message stays in the log."""
+    """Return the answer to an error. Log an unexpected error; its message appears only in the log."""
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error
     problem, spoken = _problem_of(error), dialect()
@@ -160,7 +159,7 @@ def answer(error: Exception) -> Response | HTTPException:
         trace = None if isinstance(error, FactseekError) else error
         _log.log(level, "%s %s", problem.request_id, reason, exc_info=trace)
     if spoken is not None:
-        # An address that is not there is that in every protocol, whatever it answers to a name that is not.
+        # An unknown address is 404 in every protocol, even if the protocol has another status for unknown names.
         own = problem.status if problem.error == "not-found" else spoken.statuses.get(problem.status, problem.status)
         body = msgspec.json.encode(spoken.failure(msgspec.structs.replace(problem, status=own)))
         response = Response(body, own, mimetype="application/json")
@@ -180,7 +179,6 @@ def answer(error: Exception) -> Response | HTTPException:
 
 
 def _problem_of(error: Exception) -> Problem:
-    """Return an error as the problem that its client is told of."""
     status, (slug, detail) = 500, _HTTP[500]
     field: str | msgspec.UnsetType = msgspec.UNSET
     if isinstance(error, HTTPException):
@@ -195,14 +193,14 @@ def _problem_of(error: Exception) -> Problem:
         status, slug, detail = error.status, error.slug, error.line
     elif isinstance(error, FactseekError):
         status, (slug, detail) = 503, _HTTP[503]
-        g.unanswerable = not isinstance(error, PartMissingError)  # which nothing that is opened anew would mend
+        g.unanswerable = not isinstance(error, PartMissingError)  # opening it again would not restore a missing part
         detail = detail if g.unanswerable else error.line
     title = TITLES.get(slug, slug.replace("-", " ").capitalize())
     return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id, field=field)
 
 
 def slug_of(status: int) -> str:
-    """Return the ``error`` of a status that has no error of its own."""
+    """Return the ``error`` slug of a status that has no error class."""
     return _HTTP[status][0] if status in _HTTP else HTTPStatus(status).phrase.lower().replace(" ", "-")
 
 

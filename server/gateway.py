@@ -1,9 +1,10 @@
-"""Between uvicorn, which speaks HTTP, and the application, which is asked by threads.
+"""The gateway between uvicorn, which speaks HTTP, and the application, which threads call.
 
-A request costs a thread when its body has been read whole, so a slow client keeps nobody waiting; as many may wait as
-``server.max_waiting`` says, and what comes then is refused at once, so that overload does not become delay. An answer
-whose length the application does not say is made piece by piece, each when the client has read those before it, and has
-no thread between two pieces. An empty piece says that the answer waits for something, and is asked again after a while.
+A request takes a thread only after its whole body has been read, so a slow client blocks nobody. At most
+``server.max_waiting`` requests wait; more are refused at once, so that overload does not become delay. If the
+application does not declare the length of an answer, the answer is made piece by piece. Each piece is made after the
+client has read the previous ones, and no thread is kept between pieces. An empty piece means that the answer is
+waiting; the gateway asks again after a pause.
 """
 
 from __future__ import annotations
@@ -30,27 +31,27 @@ from .settings import ServerSettings
 
 WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 ALWAYS = ("/livez", "/readyz", "/metrics")
-"""Addresses that are answered in overload too, by threads of their own: a server at its limit is not dead."""
+"""Addresses that are answered in overload too, by their own threads: a server at its limit is not dead."""
 LAST_CALL = 2.0
-"""Seconds that a refused client has to read why, and one that is idle to ask something when the server stops."""
+"""Seconds for a refused client to read the reason, and for an idle client to send a last request at a stop."""
 _CHANGES = ("PUT", "DELETE")
-"""Methods that wait for the writer of an index: they have threads of their own, so that no search waits."""
+"""Methods that wait for the writer of an index. They have their own threads, so that no search waits for them."""
 _CHANGE_THREADS, _ALWAYS_THREADS, _STREAM_THREADS = 16, 2, 2
 _FREE_BODY = 16_384
-"""Bytes of a body that are not charged to the memory budget: large bodies keep no ordinary search out."""
+"""Bytes of a body that are not charged to the memory budget, so that large bodies never block ordinary searches."""
 _OF_BODIES = 0.75
-"""Of the memory: bodies that are never finished leave some for answers."""
+"""The share of the memory that bodies may take: bodies that never end must leave some for answers."""
 _LARGE_ANSWER = 1 << 18
-"""Bytes of an answer that a client cannot be expected to read at once: more is charged until it is read."""
+"""Bytes of an answer that a client can be expected to read at once. A larger answer is charged until it is read."""
 _TOGETHER, _TOGETHER_SECONDS = 16_384, 0.01
-"""Small pieces that are made within this time are sent together, up to so many bytes."""
+"""Small pieces that are made within this time are sent together, up to this many bytes."""
 _PAUSE = 0.1
-"""Seconds after which an answer that had nothing to send is asked again."""
+"""Seconds until an answer that had nothing to send is asked again."""
 _log = logging.getLogger("factseek.server")
 
 
 class _GoneError(Exception):
-    """The client went before its request had come whole."""
+    """The client left before its request was complete."""
 
 
 class _Lane:
@@ -60,13 +61,13 @@ class _Lane:
         self.pool = ThreadPoolExecutor(threads, name)
         self.most = threads + waiting
         self.jobs: dict[asyncio.Future[_Answer], tuple[Any, Future[None]]] = {}
-        """Each request by its answer: its scope, and its work, done by a thread or waiting for one."""
+        """For each answer, the request's scope and its work, which a thread does or will do."""
 
     def make_way(self) -> None:
-        """Return if one more may wait.
+        """Return if one more request may wait.
 
-        A client that has closed its sending half may have gone: its request gives way where there is no place.
-        Raises OverloadedError if there is none.
+        A client that has closed its sending half may be gone. If there is no place, such a request is dropped. Raises
+        OverloadedError if there is no place.
         """
         if len(self.jobs) < self.most:
             return
@@ -89,11 +90,11 @@ class _Answer(NamedTuple):
 
 
 class Gateway:
-    """The application as ASGI 3 has it; POSTs to addresses of ``changing`` wait for a writer, as PUT and DELETE do."""
+    """The application as ASGI 3. PUT, DELETE and POST to ``changing`` addresses wait for a writer."""
 
     def __init__(self, application: WSGI, settings: ServerSettings, changing: Iterable[str] = ()) -> None:
         self.refused: Callable[[int], object] = lambda _: None
-        """Is told the status of every request that the application is not asked."""
+        """Called with the status of every request that does not reach the application."""
         self._application = application
         self._most_body = settings.max_body_bytes
         self._changing = frozenset(changing)
@@ -128,14 +129,15 @@ class Gateway:
         except (RefusedError, HTTPException) as error:
             await self._refuse(error, environ, receive, send, whole=whole)
         except _GoneError:
-            pass  # nobody reads an answer
+            pass  # nobody reads the answer
         finally:
             charge.keep(0)
 
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
-        """Read a body whole.
+        """Read a whole body.
 
-        Raises RequestEntityTooLarge, NoMemoryError, or _GoneError.
+        Raises RequestEntityTooLarge if the body is too long, NoMemoryError if there is no memory for it, _GoneError if
+        the client left.
         """
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
         if announced > self._most_body:
@@ -154,9 +156,9 @@ class Gateway:
                 return bytes(body)
 
     async def _answer(self, lane: _Lane, scope: Any, environ: dict[str, Any], *, join: bool) -> _Answer:
-        """Have a thread of a lane answer; with ``join`` the answer is whole, whether or not it says its length.
+        """Let a thread of a lane answer. With ``join``, return the whole answer, even if its length is not declared.
 
-        Raises OverloadedError if too many wait already.
+        Raises OverloadedError if too many requests wait already.
         """
         lane.make_way()
         loop = asyncio.get_running_loop()
@@ -171,12 +173,12 @@ class Gateway:
         def work() -> None:
             try:
                 answer = _answered(self._application, environ, join=join)
-            except Exception as error:  # noqa: BLE001  whatever the application raises ends this answer, not the thread
+            except Exception as error:  # noqa: BLE001  an error of the application ends this answer, not the thread
                 loop.call_soon_threadsafe(settle, None, error)
                 return
             loop.call_soon_threadsafe(settle, answer)
             if answer.rest is None:
-                _close(answer)  # after it was handed over: nobody waits for the log
+                _close(answer)  # after the hand-over, so that nobody waits for the log
 
         lane.jobs[future] = scope, lane.pool.submit(work)
         try:
@@ -185,9 +187,9 @@ class Gateway:
             lane.jobs.pop(future, None)
 
     async def _stream(self, answer: _Answer, receive: Any, send: Any) -> None:
-        """Send an answer piece by piece, unless too many are being sent; stop when the client has gone.
+        """Send an answer piece by piece; stop if the client leaves.
 
-        Raises OverloadedError.
+        Raises OverloadedError if too many answers are being sent.
         """
         pool, loop = self._stream_pool, asyncio.get_running_loop()
         if self._streams >= self._most_streams:
@@ -210,8 +212,8 @@ class Gateway:
             pool.submit(_close, answer)
 
     async def _refuse(self, error: Exception, environ: dict[str, Any], receive: Any, send: Any, *, whole: bool) -> None:
-        """Have the application say why a request is not answered; what still comes of its body is thrown away."""
-        # What raised it would be kept with it, the body that was read too, until garbage is collected.
+        """Let the application explain why a request is refused, and discard the rest of its body."""
+        # The traceback would keep the body in memory until garbage collection.
         error.__traceback__ = error.__context__ = None
         answer = _answered(self._application, {**environ, "wsgi.input": io.BytesIO(), REFUSAL: error}, join=True)
         _close(answer)
@@ -219,7 +221,7 @@ class Gateway:
         if whole:
             await _send_whole(answer, send)
             return
-        # To close at once would throw away the answer together with what is still being sent.
+        # Closing at once would discard the answer while the client is still sending.
         answer.headers.append((b"connection", b"close"))
         await send(_head(answer))
         await send({"type": "http.response.body", "body": answer.body, "more_body": True})
@@ -231,9 +233,9 @@ class Gateway:
 
 
 def environ_of(scope: Any) -> dict[str, Any]:
-    """Return what WSGI asks of a server (PEP 3333), but for the body.
+    """Return the WSGI environment of a request (PEP 3333), without its body.
 
-    A header whose name holds an underscore is dropped: it could pass for another one.
+    A header with an underscore in its name is dropped: it could imitate another header.
     """
     server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
     environ: dict[str, Any] = {
@@ -264,7 +266,7 @@ def environ_of(scope: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=1000)
 def _variable(name: bytes) -> str:
-    # The body is read whole, whatever its transfer encoding and its announced length were.
+    # The whole body has been read, so its transfer encoding and its declared length no longer apply.
     if b"_" in name or name in (b"transfer-encoding", b"content-length"):
         return ""
     upper = name.decode("latin-1").upper().replace("-", "_")
@@ -290,7 +292,7 @@ def _answered(application: WSGI, environ: dict[str, Any], *, join: bool) -> _Ans
     except BaseException:
         close()
         raise
-    # werkzeug dates what a client may keep: there is one date only.
+    # werkzeug dates cacheable answers, but an answer has only one date.
     lines = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers if name != "Date"]
     if join and not bodiless and "content-length" not in names:
         lines.append((b"content-length", b"%d" % len(body)))
@@ -298,7 +300,7 @@ def _answered(application: WSGI, environ: dict[str, Any], *, join: bool) -> _Ans
 
 
 def _next_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bool, bool]:
-    """Return what comes next of an answer, whether there is more, and whether that is to be waited for."""
+    """Return the next pieces of an answer, whether there are more, and whether to wait before asking for them."""
     until = monotonic() + _TOGETHER_SECONDS
     together = bytearray()
     for piece in pieces:
@@ -311,20 +313,20 @@ def _next_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bool, bool]:
 
 
 def _close(answer: _Answer) -> None:
-    """Show the application that an answer is with its client, or that nobody waits for it."""
+    """Tell the application that its answer was sent, or that nobody waits for it."""
     try:
         answer.close()
-    except Exception:  # noqa: BLE001  the answer is with its client
+    except Exception:  # noqa: BLE001  the client already has the answer
         _log.exception("an answer could not be closed")
 
 
 def _noting_gone(send: Callable[[dict[str, Any]], Awaitable[None]]) -> Callable[[dict[str, Any]], Awaitable[None]]:
-    """Return ``send``, which raises _GoneError if the connection was closed a moment ago."""
+    """Return ``send``, changed to raise _GoneError if the connection was just closed."""
 
     async def checked(message: dict[str, Any]) -> None:
         try:
             await send(message)
-        except RuntimeError as error:  # uvloop's, of a transport
+        except RuntimeError as error:  # uvloop raises it for a closed transport
             if "is closed" in str(error):
                 raise _GoneError from None
             raise
@@ -337,7 +339,7 @@ def _head(answer: _Answer) -> dict[str, Any]:
 
 
 async def _send_whole(answer: _Answer, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-    """Send an answer; return when the client has read most of it, if it is a large one."""
+    """Send an answer. If it is large, return after the client has read most of it."""
     large = len(answer.body) > _LARGE_ANSWER
     await send(_head(answer))
     await send({"type": "http.response.body", "body": answer.body, "more_body": large})

@@ -1,4 +1,4 @@
-"""Hooks around every request: a request id, headers that protect a browser, a line in the log."""
+"""Hooks around every request: a request id, headers that protect browsers, and a line in the log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .settings import ServerSettings
 
 _access = logging.getLogger("factseek.access")
 REFUSAL = "factseek.refusal"
-"""The key of an environ under which the gateway leaves the error with which a request is to be refused."""
+"""The key in the environ under which the gateway stores the error that refuses a request."""
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 PROTECTION = {
     "Content-Security-Policy": (
@@ -30,7 +30,7 @@ PROTECTION = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # The address of a search holds the query: it is nobody's business whose link was followed.
+    # The address of a search contains the query, which other sites must not see when a link is followed.
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -39,22 +39,22 @@ PROTECTION = {
 
 
 class EncodedBodyError(RefusedError):
-    """A body is compressed, or otherwise encoded."""
+    """A body is compressed, or encoded in another way."""
 
     status, slug = 415, "unsupported-media-type"
 
 
 def register(app: Flask, settings: ServerSettings) -> None:
-    """Give every request of ``app`` its id and every answer its headers and its line in the log."""
+    """Give every request of ``app`` an id, and every answer its headers and its line in the log."""
     app.before_request(_begin)
     app.after_request(partial(_finish, settings.log_queries))
     application, headers = app.wsgi_app, list(PROTECTION.items())
 
     def protected(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        # The headers that protect a browser are added here, where that costs least.
+        # Adding the protective headers here costs least.
         return application(environ, lambda status, own, *error: start(status, own + headers, *error))
 
-    app.wsgi_app = protected  # type: ignore[assignment, method-assign]  # as Flask shows it
+    app.wsgi_app = protected  # type: ignore[assignment, method-assign]  # as Flask's documentation shows
 
 
 def _begin() -> None:
@@ -64,7 +64,7 @@ def _begin() -> None:
     noted.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
     if REFUSAL in environ:
         raise environ[REFUSAL]
-    # What is not UTF-8 would be read with replaced characters: many addresses would mean one document or one query.
+    # Invalid UTF-8 would be read with replacement characters: several addresses would mean one document or query.
     try:
         environ["PATH_INFO"].encode("latin-1").decode()
     except UnicodeDecodeError:
@@ -87,7 +87,7 @@ def _finish(log_queries: bool, response: Response) -> Response:
         mark_failed()
     fields = {
         "method": answered.method,
-        # A route, not an address: an address may hold a query.
+        # The log has the route, not the address, because an address may contain a query.
         "route": answered.url_rule.rule if answered.url_rule else "-",
         "status": response.status_code,
         "request_id": noted.request_id,

@@ -1,4 +1,4 @@
-"""The log: a line of JSON an event on standard error, and no query in it unless the configuration wants them there."""
+"""The log: one line of JSON per event on standard error, without queries unless the configuration allows them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import msgspec
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record as one line of JSON; what a record carries as ``fields`` stands beside its message."""
+    """Writes a record as one line of JSON; the record's ``fields`` appear next to its message."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+        """Return a record as a line."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -28,11 +28,11 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr() -> None:
-    """Send what factseek logs to standard error.
+    """Send factseek's log to standard error.
 
-    What no line shows is not looked up for it: the caller's place in the source, its thread and its task.
+    Do not look up details that no line shows: the caller's place in the source, its thread and its task.
     """
-    logging._srcfile = None  # as Python's own guide to logging shows it
+    logging._srcfile = None  # as Python's guide to logging shows
     logging.logThreads = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())

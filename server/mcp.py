@@ -1,7 +1,7 @@
-"""The tools of language-model agents: ``factseek mcp``, an MCP server over the HTTP API, asked within the process.
+"""The tools for language-model agents: ``factseek mcp``, an MCP server on top of the HTTP API in the same process.
 
-An agent meets the same checks, limits and notes as a client. Each tool asks the HTTP API, but for a verdict, which that
-has no route for. A docstring is what the agent reads of a tool.
+An agent meets the same checks, limits and notes as an HTTP client. Each tool calls the HTTP API, except for verdicts,
+for which the API has no route. Agents read the docstring of each tool.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 Factory = Callable[..., Flask]
-"""Makes the application of a configuration and open indexes, as :func:`factseek.server.app.create_app` does."""
+"""Makes the application from a configuration and open indexes, as :func:`factseek.server.app.create_app` does."""
 PATH = "/mcp"
-"""Where the tools are over HTTP."""
+"""The path of the tools over HTTP."""
 WARNING = (
     "A model made this verdict from the sentences that it found. It is often wrong: read the evidence, and cite the "
     "sources, not the verdict."
@@ -63,16 +63,15 @@ _INSTRUCTIONS = (
     "evidence says. An index of fact-checks contains claims with the rating of their fact-checker."
 )
 _EXCERPT = 600
-"""Characters of a passage in an answer, at most; get_document has the whole."""
+"""The most characters of a passage in an answer; get_document returns the whole text."""
 _MOST = 20
-"""Hits of an answer, at most: an agent reads each."""
+"""The most hits of an answer, because an agent reads each."""
 _CREDENTIALS = (b"authorization", b"x-api-key")
 _KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")
-"""Headers of a refusal of the API that an agent is told."""
+"""Headers of an API refusal that are passed to the agent."""
 
 
 def _said_of(option: str) -> str:
-    """Return what the API says of an option of a search."""
     description: str = get_type_hints(SearchRequest, include_extras=True)[option].__metadata__[0].description
     return description
 
@@ -164,7 +163,7 @@ class RankedTexts(BaseModel):
 
 
 class RefusedQuestionError(Exception):
-    """The API refused what was asked; the message is what it said, ``status`` that of its answer."""
+    """The API refused a request. The message is the API's, ``status`` the status of its answer."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -172,9 +171,9 @@ class RefusedQuestionError(Exception):
 
 
 class AgentTools:
-    """The tools over the indexes of an application; each is run in a thread of ``pool``, for Java to know it.
+    """The tools over the indexes of an application. Each runs in a thread of ``pool``, which Java must know.
 
-    Verdicts are those of a model, if there is one.
+    Verdicts come from ``model``, if there is one.
     """
 
     def __init__(
@@ -219,9 +218,9 @@ class AgentTools:
         return f"{document.title}\n{document.text}" if document.title else document.text
 
     async def _run(self, call: Callable[[], T]) -> T:
-        """Return what ``call`` returns, run in a thread of the pool.
+        """Return the result of ``call``, run in a thread of the pool.
 
-        Raises ToolError, with one line that the agent can act on, if what was asked makes no sense.
+        Raises ToolError, with one line that the agent can act on, if the request is invalid.
         """
         try:
             return await self._in_pool(call)
@@ -237,9 +236,9 @@ class AgentTools:
         return index or next(iter(self._indexes))
 
     def _answer(self, method: str, *parts: str, body: dict[str, Any] | None = None) -> Any:
-        """Return what the API answers at the address of these parts, each of which may hold anything.
+        """Return the API's answer at the address of these parts; a part may contain any character.
 
-        Raises RefusedQuestionError if it is an error.
+        Raises RefusedQuestionError if the answer is an error.
         """
         address = "/v1/" + "/".join(quote(part, safe="") for part in parts)
         with Client(self._app.wsgi_app).open(address, method=method, json=body) as answer:
@@ -270,7 +269,8 @@ class AgentTools:
     def _checked(self, claim: str, name: str, k: int, as_of: str) -> CheckedClaim:
         """Return the evidence on a claim and the verdict.
 
-        Raises QueryError if the index is not of the kind that the model learned with, or the claim cannot be searched.
+        Raises QueryError if the index is not of the kind that the model was trained with, or the claim cannot be
+        searched.
         """
         evidence, verdict = self._search(claim, name, k, None, as_of), None
         if self._model is not None:
@@ -290,7 +290,7 @@ class AgentTools:
 
 
 class OneLineServer(MCPServer[Any]):
-    """An MCP server that refuses arguments in one line, each by its name, and those that a tool does not have."""
+    """An MCP server that refuses invalid or unknown arguments in one line, with their names."""
 
     def __init__(self, tools: AgentTools) -> None:
         """Offer the tools, and documents as resources."""
@@ -304,7 +304,7 @@ class OneLineServer(MCPServer[Any]):
         super().__init__(
             "factseek", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", tools=offered
         )
-        # A docid is no path: it may hold whatever the collection calls its documents.
+        # A docid is no path: a collection may use any characters in it.
         security = ResourceSecurity(exempt_params=frozenset({"docid"}))
         address = "factseek://{index}/{+docid}"
         self.resource(address, name="document", mime_type="text/plain", security=security)(tools.document_text)
@@ -314,7 +314,7 @@ class OneLineServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool by its name.
 
-        Raises ToolError, in one line, if the arguments make no sense or the tool refuses them.
+        Raises ToolError, in one line, if the arguments are invalid or the tool refuses them.
         """
         try:
             return await super().call_tool(name, arguments, context)
@@ -330,7 +330,7 @@ class OneLineServer(MCPServer[Any]):
 
 
 class Gate:
-    """An ASGI application before another, which asks ``door``, the HTTP API, whether a caller may ask."""
+    """An ASGI application in front of ``app``: it asks ``door``, the HTTP API, whether a caller may send requests."""
 
     def __init__(self, app: Application, door: Flask, threads: int) -> None:
         self._app = app
@@ -338,7 +338,7 @@ class Gate:
         self._pool = ThreadPoolExecutor(threads, "gate")
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Hand a request on, or answer the refusal of the API."""
+        """Pass a request on, or answer with the API's refusal."""
         if scope["type"] == "http":
             refusal = await asyncio.get_running_loop().run_in_executor(self._pool, self._refusal, scope)
             if refusal is not None:
@@ -358,16 +358,16 @@ class Gate:
 
 
 def run_stdio(config: Config, verdicts: Path | None, create_app: Factory) -> None:
-    """Offer the tools on standard input and output until that ends."""
+    """Offer the tools on standard input and output until the input ends."""
     log_to_stderr()
     with opened(config, verdicts, create_app) as (server, _):
         server.run("stdio")
 
 
 def run_http(config: Config, verdicts: Path | None, create_app: Factory, listener: socket.socket, url: str) -> None:
-    """Offer the tools over HTTP on a bound socket, as streamable HTTP, until a signal stops it.
+    """Offer the tools as streamable HTTP on a bound socket, until a signal stops it.
 
-    Keys and rates are those of the server; a body is as long as one of its requests, at most.
+    Keys, rates and the limit of a body are those of the server.
     """
     import uvicorn
 
@@ -390,14 +390,14 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
 
 @contextmanager
 def opened(config: Config, verdicts: Path | None, create_app: Factory) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
-    """Open the indexes and the models, and give the tools over them; close them afterwards.
+    """Open the indexes and the model, yield the server with the tools over them, and close them afterwards.
 
     Raises ConfigError if no index is named; IndexStateError, SourceError or MachineError if one cannot be opened.
     """
     if not config.server.indexes:
         raise ConfigError("there is no index to search: name one under server.indexes, or with --index NAME=DIR")
     model = training.load(verdicts, view(config, claims.Config)) if verdicts else None
-    # Who may ask was looked at before.
+    # The gate has already checked the caller.
     within = msgspec.structs.replace(config.server, keys={}, per_minute=0, writes=False, adapters={})
     with ExitStack() as stack:
         indexes: dict[str, Index] = {

@@ -1,7 +1,6 @@
-"""The memory that a worker may spend on bodies and answers, charged before it is taken, and given back.
+"""The memory that a worker may spend on bodies and answers: charged before use, and given back afterwards.
 
-Whoever serves the application leaves the :class:`Charge` of each request in its environ; without one, as in tests, an
-answer takes what it needs.
+The gateway stores the :class:`Charge` of each request in its environ. Without one, as in tests, memory is unlimited.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
 MEMORY = "factseek.memory"
-"""The key of an environ under which the :class:`Charge` of a request stands."""
+"""The key in the environ for the :class:`Charge` of a request."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _LARGE = 1 << 20
-"""Bytes from which on a block of memory is mapped by itself."""
+"""Blocks of memory from this size on are mapped separately."""
 
 
 class NoMemoryError(OverloadedError):
-    """There is no memory for what is asked beside what others are being answered."""
+    """The memory left by other requests is too small for this one."""
 
     def __init__(self) -> None:
         super().__init__("requests and answers fill the memory that this server has for them; try again")
 
 
 class Budget:
-    """A number of bytes, taken and given back. Safe for threads."""
+    """A number of bytes that requests take and give back. Safe for threads."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -44,13 +43,13 @@ class Budget:
         self.held = 0
         self._most = 0
         self._eldest: Charge | None = None
-        """Who has held something for the longest."""
+        """The charge that has held memory for the longest time."""
 
     def take(self, size: int, holder: Charge, share: float = 1.0) -> bool:
-        """Take ``size`` bytes more for a holder out of a share of the budget; return whether they could be had.
+        """Take ``size`` more bytes for a holder from a share of the budget; return whether that was possible.
 
-        Whoever is alone, or has held something for the longest, gets what it asks: else what is larger than the whole
-        budget would be refused for ever, and answers that are made side by side would all be given up.
+        A holder that is alone, or has held memory for the longest time, always gets its bytes. Else a request larger
+        than the whole budget would never succeed, and parallel answers would all fail.
         """
         with self._lock:
             self._eldest = self._eldest or holder
@@ -63,7 +62,7 @@ class Budget:
             return True
 
     def give(self, size: int, holder: Charge) -> None:
-        """Give back so many bytes of what a holder has, all of it if that is less."""
+        """Give back ``size`` bytes of a holder, or all that it holds if that is less."""
         with self._lock:
             size = min(size, holder.held)
             self.held -= size
@@ -72,7 +71,7 @@ class Budget:
                 self._eldest = None
 
     def calmed(self, much: int) -> bool:
-        """Return whether nothing is held any more of what, since the last time, was more than ``much``."""
+        """Return whether nothing is held now, if more than ``much`` was held since the last such return."""
         with self._lock:
             if self.held or self._most <= much:
                 return False
@@ -81,28 +80,28 @@ class Budget:
 
 
 class Charge:
-    """What one request holds of a budget. Safe for threads."""
+    """The part of a budget that one request holds. Safe for threads."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self.held = 0
 
     def spend(self, size: int) -> None:
-        """Take so many bytes more.
+        """Take ``size`` more bytes.
 
-        Raises NoMemoryError if they cannot be had.
+        Raises NoMemoryError if the budget does not allow it.
         """
         if not self._budget.take(size, self):
             raise NoMemoryError
 
     def give_back(self, size: int) -> None:
-        """Give back so many bytes."""
+        """Give back ``size`` bytes."""
         self._budget.give(size, self)
 
     def keep(self, size: int, share: float = 1.0) -> None:
-        """Hold exactly so many bytes from now on, of a share of the budget.
+        """Hold exactly ``size`` bytes from now on, from a share of the budget.
 
-        Raises NoMemoryError if that is more than before and cannot be had.
+        Raises NoMemoryError if that is more than before and the budget does not allow it.
         """
         if size < self.held:
             self.give_back(self.held - size)
@@ -111,18 +110,18 @@ class Charge:
 
 
 class PartMemory:
-    """What one part of a streamed answer holds of the memory: taken while it is made, given back as it is sent."""
+    """The memory of one part of a streamed answer: taken while the part is made, given back as it is sent."""
 
     def __init__(self, memory: Memory, most: int | None = None) -> None:
-        """Hold nothing yet; a part that needs more than ``most`` bytes is refused whatever there is."""
+        """Hold nothing yet. A part that needs more than ``most`` bytes is always refused."""
         self._memory = memory
         self._most = most
         self._held = self._spent = self._needed = 0
 
     def spend(self, size: int) -> None:
-        """Charge so many bytes.
+        """Charge ``size`` bytes.
 
-        Raises NoMemoryError if they cannot be had, or are too many for one part.
+        Raises NoMemoryError if the budget does not allow it, or if they are too many for one part.
         """
         spent = self._spent + size
         self._needed = max(self._needed, spent)
@@ -132,19 +131,19 @@ class PartMemory:
         self._spent = spent
 
     def give_back(self, size: int) -> None:
-        """Let what follows in the same part use so many bytes again."""
+        """Let the rest of the same part use ``size`` bytes again."""
         self._spent -= size
 
     def take_again(self) -> None:
-        """Take at once what the part was found to need before it was refused.
+        """Take at once the memory that the part needed when it was refused.
 
-        Raises NoMemoryError if that cannot be had: so nothing is read to no purpose.
+        Raises NoMemoryError if the budget does not allow it, before anything is read in vain.
         """
         self._spent = 0
         self._hold(self._needed)
 
     def keep(self, size: int) -> None:
-        """Give back all but so many bytes."""
+        """Give back all but ``size`` bytes."""
         if size < self._held:
             self._memory.give_back(self._held - size)
             self._held = size
@@ -162,9 +161,9 @@ def answer_memory() -> Memory:
 
 
 def charged_document(index: Index, docid: str) -> Document:
-    """Return a document after charging what it takes to write it out.
+    """Return a document after charging the memory to write it.
 
-    Raises NotFoundError if there is none of this id, NoMemoryError if there is no memory for it.
+    Raises NotFoundError if there is no document with this id, NoMemoryError if there is no memory for it.
     """
     document = index.document(docid)
     answer_memory().spend((1 + WRITTEN) * sys.getsizeof(document.text))
@@ -172,15 +171,15 @@ def charged_document(index: Index, docid: str) -> Document:
 
 
 def give_memory_back() -> None:
-    """Return to the system the memory that lies free between blocks in use."""
+    """Return free memory between used blocks to the system."""
     with suppress(AttributeError, OSError):  # only glibc has this
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def share_memory_among_threads() -> None:
-    """Set the C library to keep two arenas, not eight a core, of which each would grow to what one thread once needed.
+    """Limit the C library to two arenas, not eight per core: each would grow to the most that one thread ever needed.
 
-    What is large goes back to the system at once: left to itself, the library raises the bound of what is large.
+    Large blocks go back to the system at once. By default, the library raises the size that counts as large.
     """
     with suppress(AttributeError, OSError):  # only glibc has this
         library = ctypes.CDLL(None)

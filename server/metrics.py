@@ -1,7 +1,7 @@
-"""Prometheus metrics: totals over all workers of what was asked and answered, and the state of what is served.
+"""Prometheus metrics: totals of requests and answers over all workers, and the state of the served indexes.
 
-Workers count together in files of a folder in memory. A file of the library is mapped and sparse: where the file system
-is full, a page that cannot be had ends the process by SIGBUS. So each is allocated whole before it is mapped.
+Workers count together in files of a folder in memory. The library maps sparse files. If the file system is full, a
+missing page ends the process with SIGBUS. So each file is allocated completely before it is mapped.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from .runtime import READY, IndexRegistry, registry
 from .search import Timed
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable that names the folder to the library when it is first imported: after the fork."""
+"""The environment variable that names the folder; the library reads it at its first import, after the fork."""
 _PREFIX = "factseek-metrics-"
 _NAME = re.compile(_PREFIX + r"(\d{1,9})-\w+")
 _FIRST_SIZE = 1 << 16
 _OF_A_VALUE = 32
-"""Bytes that a value takes beside its key, at most."""
+"""The most bytes that a value takes in addition to its key."""
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _KEY = "factseek-metrics"
 _log = logging.getLogger("factseek.server")
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 REMEMBERED = 1024
-"""Labels of one metric whose counter is remembered: to look it up takes a lock and more time than to count."""
+"""The most label combinations of one metric to cache: a lookup takes a lock, and more time than counting."""
 
 
 class Metrics:
-    """The counters; of all workers where they share a folder."""
+    """The counters; those of all workers if they share a folder."""
 
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -61,7 +61,7 @@ class Metrics:
         )
 
     def text(self, serving: IndexRegistry) -> bytes:
-        """Return all of it, and what is served, in Prometheus' text format."""
+        """Return all metrics, and the state of the served indexes, in Prometheus' text format."""
         from prometheus_client import CollectorRegistry, generate_latest
         from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -73,7 +73,7 @@ class Metrics:
 
 
 def _labelled(kind: Any, options: dict[str, Any], name: str, says: str, labels: list[str]) -> Callable[..., Any]:
-    """Return a function from labels to the counter or histogram that they name."""
+    """Return a function from label values to their counter or histogram."""
     labelled = kind(name, says, labels, **options).labels
 
     @lru_cache(maxsize=REMEMBERED)
@@ -88,7 +88,7 @@ def _labelled(kind: Any, options: dict[str, Any], name: str, says: str, labels: 
 
 
 class _Lost:
-    """Stands for a counter that there is no room for: it is lost, the answer is not."""
+    """Replaces a counter that has no room: the count is lost, but not the answer."""
 
     def inc(self) -> None:
         """Count nothing."""
@@ -101,7 +101,7 @@ _LOST = _Lost()
 
 
 def register(app: Flask) -> None:
-    """Count what ``app`` answers, and answer ``/metrics``."""
+    """Count the answers of ``app``, and serve ``/metrics``."""
     metrics = app.extensions[_KEY] = Metrics()
 
     def answer() -> Response:
@@ -113,7 +113,7 @@ def register(app: Flask) -> None:
 
 
 def metrics_of(app: Flask) -> Metrics:
-    """Return what ``app`` counts."""
+    """Return the metrics of ``app``."""
     metrics: Metrics = app.extensions[_KEY]
     return metrics
 
@@ -124,14 +124,14 @@ def _count(metrics: Metrics, response: Response) -> Response:
     metrics.requests(answered.method, route, status).inc()
     if status >= 400:
         metrics.errors(route, status).inc()
-    # What is streamed is not yet made.
+    # A streamed answer is not complete yet.
     response.call_on_close(partial(_ended, metrics, route, noted.began, noted.get("searches", ())))
     return response
 
 
 def _ended(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]) -> None:
     metrics.seconds(route).observe(perf_counter() - began)
-    for search in searches:  # by the file of its retriever, and so by few names
+    for search in searches:  # labelled by the retriever's file, of which there are few
         retriever, took = search.retriever.partition(":")[0], search.took
         for stage in took.__struct_fields__:
             metrics.stages(route, retriever, stage).observe(getattr(took, stage) / 1000)
@@ -168,12 +168,12 @@ def _served(serving: IndexRegistry) -> str:
 
 
 def allocate_files() -> None:
-    """Let the library count in files that are allocated whole; a counter that there is no room for is an OSError."""
+    """Make the library allocate its files completely; a counter that has no room raises OSError."""
     from prometheus_client import values
     from prometheus_client.mmap_dict import MmapedDict
 
     class AllocatedDict(MmapedDict):
-        """The library's file of counters, which grows by what can be had."""
+        """The library's file of counters, which grows only by allocated space."""
 
         def __init__(self, filename: str, read_mode: bool = False) -> None:
             if not read_mode:
@@ -182,7 +182,7 @@ def allocate_files() -> None:
                         if not os.fstat(file.fileno()).st_size:
                             os.posix_fallocate(file.fileno(), 0, _FIRST_SIZE)
                     except OSError:
-                        Path(filename).unlink()  # it could not be read
+                        Path(filename).unlink()  # it would be unreadable
                         raise
             super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
 
@@ -195,20 +195,21 @@ def allocate_files() -> None:
             super()._init_value(key)  # type: ignore[no-untyped-call]
 
     patched: Any = values
-    patched.MmapedDict = AllocatedDict  # the name under which the library makes its files
+    patched.MmapedDict = AllocatedDict  # the library creates its files by this name
 
 
 class MetricsFolder(NamedTuple):
-    """The folder, and the descriptor whose lock shows that a server uses it: workers inherit it."""
+    """The folder, and the descriptor whose lock shows that a server uses it; workers inherit it."""
 
     folder: Path
     lock: int
 
 
 def share() -> MetricsFolder | None:
-    """Create the folder before the workers are forked, and remove those that servers left behind when they died.
+    """Create the folder before the workers are forked, and remove folders of dead servers.
 
-    Where memory takes no folder, it is one of temporary files. Without any it is None: each worker counts alone.
+    If shared memory is not writable, use the folder for temporary files. If neither is, return None: each worker counts
+    alone.
     """
     os.environ.pop(VARIABLE, None)
     for memory in (True, False):
@@ -230,7 +231,7 @@ def share() -> MetricsFolder | None:
 
 
 def takes_files(folder: str) -> bool:
-    """Return whether a file can be made in a folder."""
+    """Return whether a folder is writable."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             return True
@@ -248,7 +249,7 @@ def unshare(metrics: MetricsFolder | None) -> None:
 
 
 def _abandoned(folder: Path) -> bool:
-    """Return whether the server that created a folder is dead and none of its workers uses it any more."""
+    """Return whether the server that created a folder is dead and no worker of it uses the folder."""
     name = _NAME.fullmatch(folder.name)
     if not name or Path(f"/proc/{name[1]}").exists():
         return False
@@ -257,7 +258,7 @@ def _abandoned(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        # A server in a container of its own has other process numbers; the lock is seen all the same.
+        # A server in a container has other process numbers, but its lock is visible here.
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.fstat(handle).st_uid == os.getuid()
     except OSError:

@@ -1,10 +1,10 @@
-"""Addresses: which route one leads to, and how one is written for whoever asks, who may be behind a proxy.
+"""Addresses: find the route of an address, and write addresses for clients, which may be behind a proxy.
 
-Most requests ask for the same few addresses, that of a search above all. To find the route of one takes werkzeug a
-twentieth of a search's whole request, so what addresses led to lately is remembered; no route depends on a host.
+Most requests use the same few addresses, above all that of a search. werkzeug needs a twentieth of a search's time to
+find the route. So this module remembers the routes of recent addresses; no route depends on a host.
 
-What a client says of its address, host and path (``Host``, ``X-Forwarded-*``) is in no answer, unless it is a proxy
-that ``server.trusted_proxies`` names: addresses are written as the server itself is reached.
+No answer contains the address, host or path that a client claims (``Host``, ``X-Forwarded-*``), unless the client is a
+proxy in ``server.trusted_proxies``. Addresses are written as those of the server itself.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ from werkzeug.routing import BaseConverter, Map, MapAdapter, Rule
 from ..retrieval.errors import ConfigError
 
 REMEMBERED = 1024
-"""Addresses that are remembered; they are forgotten together."""
+"""The most addresses to remember; beyond that, all are forgotten together."""
 _LONGEST = 200
-"""Characters of an address that is remembered: one that holds a long docid seldom comes again."""
+"""The most characters of an address to remember: one with a long docid rarely occurs again."""
 _BY_PROXY = "factseek.by_proxy"
-"""The key of an environ that says that a trusted proxy has made the request, and so its headers."""
+"""The key in the environ of a request whose headers come from a trusted proxy."""
 _CALLER = re.compile(r"\[?((?:[0-9a-f]*:){2,}[0-9a-f.]*)(?:%\w+)?(?:\](?::\d+)?)?|([\d.]+)(?::\d+)?", re.I)
-"""An address of a caller, of version 6 or 4, and its port."""
+"""The address of a caller, version 6 or 4, with its port."""
 _SANE = {
     "HTTP_X_FORWARDED_PREFIX": re.compile(r"(/[A-Za-z0-9._~-]+)+/?|/"),
     "HTTP_X_FORWARDED_PROTO": re.compile(r"https?"),
     "HTTP_X_FORWARDED_HOST": re.compile(r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?"),
 }
-"""What each value of a header may be; of a header with any other nothing is taken."""
+"""The valid values of each header; a header with any other value is ignored."""
 WSGIApplication = Callable[..., Iterable[bytes]]
 
 
 class DocidConverter(BaseConverter):
-    """A docid is the rest of an address, slashes and all."""
+    """Matches a docid: the rest of an address, including slashes."""
 
     regex = r"[\s\S]+"
     part_isolating = False
 
     def to_url(self, value: str) -> str:
-        """Return a docid as part of an address, escaped: a client would resolve ``..`` between plain slashes."""
+        """Return a docid as part of an address. If it has ``.`` or ``..``, which clients resolve, escape slashes."""
         dots = {".", ".."} & set(value.split("/"))
         return quote(value, safe="" if dots else "/")
 
 
 class RememberingMap(Map):
-    """A map of routes that remembers what addresses led to. Safe for threads, once all routes are there."""
+    """A map of routes that remembers the routes of addresses. Safe for threads after all routes are added."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.remembered: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]] = {}
 
     def bound(self, request: Request) -> BoundRoutes:
-        """Return the routes as they are for a request.
+        """Return the routes bound to a request.
 
-        Raises BadHost if the host that the client names cannot be one.
+        Raises BadHost if the host that the client sends is invalid.
         """
         environ = request.environ
         path = environ["PATH_INFO"].encode("latin-1").decode(errors="replace")
@@ -77,14 +77,14 @@ class RememberingMap(Map):
 
 
 class BoundRoutes(MapAdapter):
-    """The routes as they are for one request."""
+    """The routes bound to one request."""
 
     map: RememberingMap
 
     def match(self, *args: Any, **options: Any) -> Any:
-        """Return what werkzeug returns: the route and the values in the address, if ``return_rule``.
+        """Return werkzeug's result; with ``return_rule``, the route and the values in the address.
 
-        Raises what werkzeug raises, of which nothing is remembered.
+        Raises werkzeug's errors, which are not remembered.
         """
         if args or options != {"return_rule": True}:
             return super().match(*args, **options)
@@ -102,7 +102,7 @@ class BoundRoutes(MapAdapter):
 
 @lru_cache(maxsize=64)
 def _checked(host: str) -> str:
-    """Return a host as werkzeug has it in an address."""
+    """Return a host in the form that werkzeug uses in addresses."""
     try:
         return host.lower().encode("idna").decode("ascii")
     except UnicodeError:
@@ -110,9 +110,9 @@ def _checked(host: str) -> str:
 
 
 def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
-    """Return the networks of ``server.trusted_proxies``, an address being one of its own.
+    """Return the networks of ``server.trusted_proxies``; a single address is a network of its own.
 
-    Raises ConfigError if one is none.
+    Raises ConfigError if one is invalid.
     """
     networks = []
     for address in addresses:
@@ -128,7 +128,7 @@ def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
 
 
 def _address(caller: str) -> str:
-    """Return the address of a caller without its port, ``""`` if it is none."""
+    """Return the address of a caller without its port, ``""`` if it is invalid."""
     match = _CALLER.fullmatch(caller.strip())
     try:
         return str(ip_address(match[1] or match[2])) if match else ""
@@ -137,10 +137,10 @@ def _address(caller: str) -> str:
 
 
 def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplication:
-    """Return an application that believes the proxies at these addresses who asks, and by which address.
+    """Return an application that trusts the proxies at these addresses for the caller and the server's address.
 
-    Of several values of a header that is what the farthest proxy that is trusted was told. Whatever anyone else says
-    is passed over. Raises ConfigError if an address is none.
+    If a header has several values, the one from the farthest trusted proxy is used. Headers from anyone else are
+    ignored. Raises ConfigError if an address is invalid.
     """
     networks = networks_of(addresses)
 

@@ -1,7 +1,7 @@
-"""The served indexes by name, kept the same as what is published, and the processes that write them.
+"""The served indexes by name, kept up to date with what is published, and the processes that write them.
 
-A thread looks at the manifests. A new snapshot is opened and tried beside the old one, answers from then on, and the
-old one is closed when the last request that uses it has ended.
+A thread watches the manifests. It opens and tests a new snapshot next to the old one. From then on the new one answers,
+and the old one is closed after its last request.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
 READY = "ready"
 UNAVAILABLE = "unavailable"
 GONE = "gone"
-"""The directory of the index is not there any more; what was opened of it may still answer."""
+"""The directory of the index no longer exists; the open index may still answer."""
 RESERVED = ("aliases", "claims", "indexes", "jobs")
 LOOK_EVERY = 0.5
 """Seconds between two looks at the manifests."""
 TRY_AGAIN = 30.0
-"""Seconds until an index is tried again that could not be opened or failed a request."""
+"""Seconds until an index that could not be opened, or failed a request, is tried again."""
 YOUNG = "24m"
-"""Java's memory for what a search makes and drops."""
+"""Java's memory for the short-lived objects of a search."""
 TIDY_EVERY = 20.0
-"""Seconds between two times that memory is given back; where an index was put in its place, that is done at once."""
+"""Seconds between two times that memory is given back; after an index is replaced, that happens at once."""
 FRESH_SECONDS = 10.0
-"""Seconds that somebody waits at most for a look at what was published just now."""
+"""The longest wait, in seconds, for a look at what was just published."""
 AGAIN = 2.0
-"""Seconds between two starts by one worker: a writer that dies at once is not started at once."""
+"""Seconds between two starts by one worker: a writer that dies at once is not restarted at once."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KEY = "factseek"
 _USED = "factseek.used"
@@ -68,9 +68,9 @@ _log = logging.getLogger("factseek.server")
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ServedIndex:
-    """A snapshot of an index under its name; ``retrievers`` holds those that it answers, its default first.
+    """A snapshot of an index under its name. ``retrievers`` lists those that it supports, its default first.
 
-    A request holds on to it as long as it answers from the index.
+    A request keeps a reference while it uses the index.
     """
 
     name: str
@@ -86,21 +86,21 @@ class IndexRegistry:
         self.config = config
         self._served: dict[str, ServedIndex] = {}
         self.indexes: Mapping[str, ServedIndex] = MappingProxyType(self._served)
-        """The served indexes by name; a value changes when a new manifest is published."""
+        """The served indexes by name; a value changes if a new manifest is published."""
         self.reloader: IndexReloader | None = None
-        """Keeps the indexes up to date; without one, they are those that were opened."""
+        """Keeps the indexes up to date; without it, the indexes opened at the start stay."""
         self.writers: Writers | None = None
-        """Starts what writes the indexes, where that is allowed."""
+        """Starts the writers of the indexes, if writing is allowed."""
         self.failed: dict[str, bool] = {}
         """The names of indexes that could not answer a request."""
         self.recorded: dict[str, str] = {}
-        """The state of each index that is known, :data:`READY` or what it is instead."""
+        """The last known state of each index: :data:`READY` or another."""
         self._asking = threading.Lock()
         for name, index in indexes.items():
             self.publish(checked_name(name), index)
 
     def publish(self, name: str, index: Index) -> None:
-        """Answer from this snapshot from now on; requests that began before keep theirs."""
+        """Use this snapshot for new requests; earlier requests keep theirs."""
         default = index.resolve().retriever
         others = [other for other in index.info.retrievers if other != default]
         served = ServedIndex(name, index, index.info.id, (default, *others))
@@ -112,12 +112,12 @@ class IndexRegistry:
             self.reloader.retire(index)
 
     def refresh(self, name: str) -> None:
-        """Return when the newest state of the index of this name is served."""
+        """Wait until the newest state of this index is served, or cannot be."""
         if self.reloader is not None:
             self.reloader.refresh(name)
 
     def states(self) -> dict[str, str]:
-        """Return the state of each index; one of which nobody knows it is asked for a search until it has answered."""
+        """Return the state of each index. Each call tries a search on an index of unknown state, until one succeeds."""
         with self._asking:
             for name, served in self.indexes.items():
                 if name not in self.recorded and answers(name, served.index):
@@ -126,9 +126,9 @@ class IndexRegistry:
 
 
 def install(app: Flask, config: Config, indexes: Mapping[str, Index]) -> None:
-    """Give ``app`` the indexes that it serves.
+    """Give ``app`` its indexes.
 
-    Raises ConfigError if an index has a name that cannot be served.
+    Raises ConfigError if an index has an invalid name.
     """
     app.extensions[_KEY] = IndexRegistry(config, indexes)
 
@@ -140,9 +140,9 @@ def registry() -> IndexRegistry:
 
 
 def index_named(name: str) -> ServedIndex:
-    """Return the index that is served under this name, for as long as the current request lasts.
+    """Return the index with this name, and keep it open until the current request ends.
 
-    Raises UnknownIndexError if there is none; IndexStateError if it cannot be opened at the moment.
+    Raises UnknownIndexError if there is no such index; IndexStateError if it is not open at the moment.
     """
     serving = registry()
     served = serving.indexes.get(name)
@@ -156,7 +156,7 @@ def index_named(name: str) -> ServedIndex:
 
 
 def suited_indexes(served: ServedIndex, query: str) -> list[str]:
-    """Name the other served indexes whose language is written as ``query`` is, if that of this one is not."""
+    """Return the names of other indexes in the script of ``query``, if this index is in another script."""
     if written_in(query, served.index.info.language):
         return []
     others = (other for other in registry().indexes.values() if other.name != served.name)
@@ -164,15 +164,15 @@ def suited_indexes(served: ServedIndex, query: str) -> list[str]:
 
 
 def mark_failed() -> None:
-    """Note that the index of the current request could not answer it."""
+    """Record that the index of the current request could not answer."""
     for served in request.environ.get(_USED, ()):
         registry().failed[served.name] = True
 
 
 def checked_name(name: str) -> str:
-    """Return ``name`` if an index may be served under it: a name, never a path.
+    """Return ``name`` if it is a valid name for an index, and no path.
 
-    Raises ConfigError if not.
+    Raises ConfigError if it is not.
     """
     if not _NAME.fullmatch(name):
         raise ConfigError(
@@ -186,19 +186,19 @@ def checked_name(name: str) -> str:
 
 
 def answers(name: str, index: Index) -> bool:
-    """Return whether an index answers a search that opens all of its parts; log what goes wrong."""
+    """Return whether an index answers a search that opens all of its parts; log any error."""
     try:
         document = next(index.documents(), None)
         words = f"{document.title} {document.text}"[:200] if document else ""
         words = words if any(map(str.isalnum, words)) else "evidence"
         index.evidence("", index.search([words], Search(k=1))[0])
-        for ranking in index.info.retrievers:  # so that no user waits for what is measured of a ranking once
+        for ranking in index.info.retrievers:  # a first search measures its ranking, and no user should wait for it
             alone = Search(k=1, retriever=ranking)
             if index.resolve(alone).rankings == (ranking,):
                 index.evidence("", index.search([words], alone)[0], alone)
     except FactseekError as error:
         _log.error("%s is not ready: %s", name, error.line)
-    except Exception:  # noqa: BLE001  a damaged index may raise anything: the others go on
+    except Exception:  # noqa: BLE001  a damaged index may raise any error; the others continue
         _log.exception("%s is not ready", name)
     else:
         return True
@@ -206,7 +206,7 @@ def answers(name: str, index: Index) -> bool:
 
 
 class IndexReloader:
-    """Opens, replaces and closes the indexes of a registry, all in one thread: Java asks for that."""
+    """Opens, replaces and closes the indexes of a registry, all in one thread, as Java requires."""
 
     def __init__(self, registry: IndexRegistry, config: Config) -> None:
         self._registry = registry
@@ -216,29 +216,29 @@ class IndexReloader:
         self._again: dict[str, float] = {}
         self._tidied = 0.0
         self._asked: SimpleQueue[Index | tuple[str, threading.Event] | None] = SimpleQueue()
-        """Snapshots to close, indexes that somebody waits for to be looked at, None to stop."""
+        """Snapshots to close, indexes to look at with the event of the waiting thread, None to stop."""
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reloader")
         registry.reloader = self
         registry.recorded.update(dict.fromkeys(config.server.indexes, UNAVAILABLE))
 
     def start(self) -> None:
-        """Open every index that can be opened, then go on looking."""
+        """Open every index that can be opened, then keep watching."""
         self._thread.start()
         self._looked.wait()
 
     def retire(self, index: Index) -> None:
-        """Close an index that nobody answers from any more."""
+        """Close an index that no request uses any more."""
         self._asked.put(index)
 
     def refresh(self, name: str) -> None:
-        """Return when what was published before is served, or cannot be."""
+        """Wait until the published state is served, or cannot be."""
         done = threading.Event()
         self._asked.put((name, done))
         done.wait(FRESH_SECONDS)
 
     def stop(self) -> None:
-        """Close everything; no request may be under way."""
+        """Close everything. No request may be running."""
         self._asked.put(None)
         self._thread.join()
 
@@ -260,7 +260,7 @@ class IndexReloader:
                 if self._registry.writers is not None:
                     self._registry.writers.ensure_writer(Path(folder))
             self._looked.set()
-            if monotonic() > self._tidied + TIDY_EVERY:  # what opens an index takes much for a moment
+            if monotonic() > self._tidied + TIDY_EVERY:  # opening an index briefly takes much memory
                 give_memory_back()
                 self._tidied = monotonic()
             stop = self._wait_for_next_look()
@@ -269,9 +269,9 @@ class IndexReloader:
         self._encoders.close()
 
     def _wait_for_next_look(self) -> bool:
-        """Close what nobody uses any more, and look at once where somebody waits; return whether to stop.
+        """Close unused snapshots, and look at indexes that threads wait for; return whether to stop.
 
-        It ends when it is time to look everywhere again.
+        It returns when it is time to look at all indexes again.
         """
         until = monotonic() + LOOK_EVERY
         while (left := until - monotonic()) > 0:
@@ -316,7 +316,7 @@ class IndexReloader:
         except FactseekError as error:
             _log.error("%s is not ready: %s", name, error.line)
             return False
-        except Exception:  # noqa: BLE001  a damaged index may raise anything: the others go on
+        except Exception:  # noqa: BLE001  a damaged index may raise any error; the others continue
             _log.exception("%s is not ready", name)
             return False
         if not answers(name, index):
@@ -330,32 +330,31 @@ class IndexReloader:
         return True
 
     def _open(self, folder: Path) -> Index:
-        """Open an index: one in shards on the cluster, if there is one."""
         return open_index(folder, self._config, encoders=self._encoders)
 
 
 class Writers:
-    """Starts the processes that write: one an index, when there is something to write and nobody is at it.
+    """Starts writer processes: one per index, if something waits and no writer runs.
 
-    A writer holds a lock of its index from before it is started until it ends, however it ends: so there is never more
-    than one, whichever worker starts it, and its place is free as soon as it is gone. Safe for threads.
+    A writer holds a lock of its index from before its start until its end, however it ends. So there is never more than
+    one, whichever worker starts it, and the lock is free as soon as the writer is gone. Safe for threads.
     """
 
     def __init__(self, config: Config, lifeline: int) -> None:
-        """Take the reading end of a pipe, whose other end the server holds open as long as it lives."""
-        # Keys are no business of a process that nobody asks anything.
+        """Take the reading end of a pipe. The server keeps the other end open while it runs."""
+        # The writer answers no clients, so it gets no keys.
         server = msgspec.structs.replace(config.server, keys={})
         self._config = msgspec.json.encode(msgspec.structs.replace(config, server=server))
         self._lifeline = lifeline
         self._started: dict[Path, tuple[subprocess.Popen[bytes], float]] = {}
 
     def ensure_writer(self, folder: Path) -> None:
-        """Start a writer of the index in ``folder`` if something waits to be written and there is none."""
+        """Start a writer of the index in ``folder``, if something waits to be written and no writer runs."""
         started = self._started.get(folder)
         if started is not None and (started[0].poll() is None or monotonic() - started[1] < AGAIN):
             return
         if queue.waits(folder):
-            with suppress(OSError):  # a directory that is gone, or may not be written: nothing can wait there
+            with suppress(OSError):  # the directory is gone or read-only, so nothing can wait there
                 self._start(folder)
 
     def _start(self, folder: Path) -> None:
@@ -371,7 +370,8 @@ class Writers:
         except BlockingIOError:
             return
         finally:
-            # The lock belongs to what is open, which the writer has too: it stays held until that ends.
+            # The lock belongs to the open file, which the writer has inherited, so it stays locked until the writer
+            # ends.
             os.close(handle)
         self._started[folder] = process, monotonic()
         _log.info("process %d writes %s", process.pid, folder)

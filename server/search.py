@@ -1,4 +1,4 @@
-"""One search as the API and the page run it: options checked field by field, stages timed."""
+"""Run one search for the API and the page: check its options field by field, and time its stages."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
 KEEP: Final = "keep"
-"""What a client says of undated documents to have them under a date bound."""
+"""The value of ``undated`` that keeps undated documents under a date bound."""
 _SEARCHING = "factseek-searching"
 
 
 class TimedOutError(RefusedError):
-    """A search found nothing in the time that it has."""
+    """A search found nothing within its time."""
 
     status, slug = 503, "timed-out"
 
@@ -51,9 +51,9 @@ class _Searching(NamedTuple):
 
 
 def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: int = 0) -> Search:
-    """Return the search that a request asks of ``index``; ``k_name`` is what the client calls ``k``.
+    """Return the search of a request on ``index``; ``k_name`` is the client's name for ``k``.
 
-    Raises BadInput, naming the field, if the index cannot answer it.
+    Raises BadInput, with the field, if the index cannot answer it.
     """
     settings = index.settings.search
     check_most(k_name, options.k, settings.max_k)
@@ -76,9 +76,9 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
 
 
 def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name: str) -> Question:
-    """Return what a request asks of ``index``; ``k_name`` is what the client calls ``k``.
+    """Return the question of a request to ``index``; ``k_name`` is the client's name for ``k``.
 
-    Raises BadInput, naming the field, if the index cannot answer it.
+    Raises BadInput, with the field, if the index cannot answer it.
     """
     try:
         facets = request.facets if isinstance(request.facets, dict) else fields_of(request.facets)
@@ -99,9 +99,9 @@ def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name
 
 
 def answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer a question within the time and the memory of a request, and note it for the log.
+    """Answer a question within the time and memory of a request, and note it for the log.
 
-    Raises BadInput, naming the field, if the query, which the client calls ``query_name``, cannot be searched for.
+    ``query_name`` is the client's name for the query. Raises BadInput, with the field, if the query cannot be searched.
     """
     began = monotonic()
     limited = replace(question, search=question.search._replace(limit=limit_of()))
@@ -117,7 +117,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
 def answer_of_many(
     indexes: Mapping[str, Index], questions: Mapping[str, Question], weights: Mapping[str, float], rrf_k: int = 0
 ) -> FederatedAnswer:
-    """Answer a question from several indexes as :func:`answer` does from one."""
+    """Answer a question from several indexes, as :func:`answer` does from one."""
     limited = {
         name: replace(question, search=question.search._replace(limit=limit_of()))
         for name, question in questions.items()
@@ -130,7 +130,7 @@ def answer_of_many(
 
 @contextmanager
 def query_errors_named(query_name: str = "query") -> Iterator[None]:
-    """Raise what is wrong with a search as its client is told of it, who calls the query ``query_name``."""
+    """Turn errors of a search into errors for the client; ``query_name`` is the client's name for the query."""
     try:
         yield
     except BadInput:
@@ -142,9 +142,9 @@ def query_errors_named(query_name: str = "query") -> Iterator[None]:
 
 
 def whole_answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Return what :func:`answer` returns, for answers that have no place for a coverage.
+    """Return the same as :func:`answer`, for answers that cannot say that parts are missing.
 
-    Raises what it raises, and PartMissingError if a shard did not answer.
+    Raises the same errors, and PartMissingError if a shard did not answer.
     """
     began = monotonic()
     result = answer(index, question, query_name)
@@ -158,7 +158,7 @@ def register(app: Flask, settings: ServerSettings) -> None:
 
 
 def limit_of(queries: int = 1) -> Deadline:
-    """Return the time limit, from now on, of a search for so many queries."""
+    """Return the deadline of a search for this many queries, from now on."""
     searching = _searching()
     return Deadline(searching.settings.search_seconds * queries, searching.beside, answer_memory())
 
@@ -178,13 +178,13 @@ def _searching() -> _Searching:
 def _retriever(asked: str | None, search: Search, index: Index) -> str:
     """Return the retriever that answers.
 
-    Raises BadInput if there is none of that name, or the index cannot answer it or a ranking that it fuses.
+    Raises BadInput if there is no such retriever, or if the index cannot answer it or a ranking that it fuses.
     """
     try:
         if asked not in (None, AUTO):
             return index.resolve(search._replace(retriever=asked)).retriever
     except QueryError:
-        pass  # which field is to blame is seen below
+        pass  # the code below finds the field to blame
     try:
         name = index.resolve(Search(retriever=asked)).retriever
     except QueryError as error:
@@ -197,14 +197,14 @@ def _retriever(asked: str | None, search: Search, index: Index) -> str:
 
 
 def _reason(error: QueryError) -> str:
-    """Return what is wrong, without the place (a folder of the server, which clients must not see) and the remedy."""
+    """Return the error without its place (a folder of the server, which clients must not see) and its remedy."""
     return " ".join(error.what.split())
 
 
 def _stages(field: str, asked: list[str] | None, index: Index) -> tuple[str, ...] | None:
-    """Return the stages that a field asks for, if it does.
+    """Return the stages in a field, None if it is absent.
 
-    Raises BadInput, naming the field, if one makes no sense or the index lacks what it reads.
+    Raises BadInput, with the field, if a stage is invalid or the index lacks what the stage reads.
     """
     if asked is None:
         return None
@@ -216,7 +216,7 @@ def _stages(field: str, asked: list[str] | None, index: Index) -> tuple[str, ...
 
 
 class Timed(Protocol):
-    """A search, or a ranking, whose stages were or will be timed."""
+    """A search or a ranking, with the time of its stages."""
 
     @property
     def took(self) -> Took | RankTook:
@@ -224,23 +224,23 @@ class Timed(Protocol):
 
     @property
     def retriever(self) -> str:
-        """The retriever that answers; ``""`` of a ranking of claims."""
+        """The retriever that answers; ``""`` for a ranking of claims."""
 
 
 def note_search(query: str | list[str], search: Timed) -> None:
-    """Note queries and result of the current request for the log and the metrics; of a document its docid."""
+    """Note queries and result of the current request for the log and the metrics; for a document, note its docid."""
     noted = g._get_current_object()
     noted.setdefault("queries", []).append({"like": query.docid} if isinstance(query, DocumentQuery) else query)
     noted.setdefault("searches", []).append(search)
 
 
 def note_query(query: str | list[str]) -> None:
-    """Note queries of the current request for the log, which holds them where it is asked to."""
+    """Note queries of the current request for the log, which contains them only if configured."""
     g.setdefault("queries", []).append(query)
 
 
 def milliseconds(began: float, ended: float) -> float:
-    """Return the time between two readings of the clock in milliseconds, to a hundredth."""
+    """Return the time between two readings of the clock in milliseconds, rounded to a hundredth."""
     return round((ended - began) * 1000, 2)
 
 
@@ -267,7 +267,7 @@ def _where(options: SearchOptions, index: Index) -> Filter | None:
 def _pairs(asked: FilterRequest | list[str], most: int) -> list[str]:
     """Return a filter as ``field=value`` pairs.
 
-    Raises BadInput if it has more values than a search can look for in its time.
+    Raises BadInput if it has more values than a search can check in its time.
     """
     lists = asked.values() if isinstance(asked, FilterRequest) else {"": asked}
     for name, values in lists.items():
@@ -295,6 +295,6 @@ def _fusion(asked: FusionRequest | FusionKind | None, configured: FusionSettings
 
 
 def check_most(field: str, value: int | None, most: int) -> None:
-    """Raise BadInput, naming the field as the client does, if a number is over the most that may be asked for."""
+    """Raise BadInput, with the client's name of the field, if a number exceeds its maximum."""
     if value is not None and value > most:
         raise BadInput(field, f"{value} is out of range: ask for 1 to {most}")

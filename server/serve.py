@@ -1,6 +1,6 @@
-"""Serving: gunicorn and its workers, everything that the user can mend checked before the workers are forked.
+"""Serve with gunicorn and its workers. Check everything that the user can fix before the workers are forked.
 
-Indexes are opened in each worker: neither Java nor SQLite survives a fork.
+Each worker opens the indexes itself, because neither Java nor SQLite survives a fork.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from .worker import EventWorker, server_of
 
 BACKLOG = 2048
 _RESERVED_DESCRIPTORS = 256
-"""File descriptors that connections leave to indexes, templates and writers; a quarter where there are few."""
+"""File descriptors reserved for indexes, templates and writers; a quarter of all if there are few."""
 
 
 def serve(config: Config) -> None:
-    """Serve the configured indexes until a signal stops it, then leave the process with gunicorn's exit code.
+    """Serve the configured indexes until a signal stops it, then exit with gunicorn's exit code.
 
-    Raises ConfigError if no index is named, one is named badly, or the address cannot be had; IndexStateError or
+    Raises ConfigError if no index is named, a name is invalid, or the address is not available; IndexStateError or
     MachineError if an index cannot be opened.
     """
     check(config)
@@ -59,9 +59,9 @@ def serve(config: Config) -> None:
 
 
 def check(config: Config) -> None:
-    """Open and close every index and ranker, so that an error is reported once, before there are workers.
+    """Open and close every index and ranker, so that an error is reported once, before workers start.
 
-    Raises ConfigError, IndexStateError or MachineError.
+    Raises ConfigError, IndexStateError or MachineError if something cannot be served.
     """
     if not config.server.indexes:
         raise ConfigError("there is no index to serve: name one under server.indexes, or with --index NAME=DIR")
@@ -89,16 +89,16 @@ def check(config: Config) -> None:
             with open_index(folder, config) as index:
                 manifest = index.info.published
         for made_by in manifest.encoders.values():
-            # It exports the model when that was not done before: once, not in each worker.
+            # This exports the model if necessary: once, not in each worker.
             encoders(made_by, folder)
     rankers.check(config)
     verdicts.check(config)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Bind the address; port 0 takes a free one.
+    """Bind the address; port 0 takes a free port.
 
-    Raises ConfigError if that cannot be done.
+    Raises ConfigError if that fails.
     """
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -114,11 +114,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn, configured by us alone and given a socket that is already bound."""
+    """gunicorn, configured only by factseek, with a socket that is already bound."""
 
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self._config = config
-        # This process, and those that it forks, may open as many files as the system grants.
+        # Allow this process and its children to open as many files as the system permits.
         most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -128,7 +128,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             free = most - min(_RESERVED_DESCRIPTORS, most // 4)
             self._most_connections = min(config.server.max_connections, free)
         self._rates = Rates(len(config.server.keys))
-        # Its end tells the writers of the indexes that master and workers have ended.
+        # When its end closes, the writers know that master and workers have ended.
         self._lifeline = os.pipe() if config.server.writes else None
         self._url = url_of(listener)
         self._descriptor = listener.detach()
@@ -152,12 +152,12 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             self.cfg.set(name, value)
 
     def _announce(self, worker: Any) -> None:
-        """Log once, when the first worker answers, what is served where."""
+        """Log once, when the first worker answers, what is served and where."""
         if worker.age == 1:
             say(f"factseek serves {', '.join(self._config.server.indexes)} on {self._url}")
 
     def load(self) -> Any:
-        """Load the rankers, open the indexes and make the application; runs in each worker, after the fork."""
+        """Load the rankers, open the indexes and make the application. It runs in each worker, after the fork."""
         log_to_stderr()
         app = create_app(
             self._config,
@@ -172,26 +172,26 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             self._reloader = IndexReloader(registry(), self._config)
         self._reloader.start()
         self._metrics = metrics_of(app)
-        # What pages are made of is read before there are connections, which take file descriptors.
+        # Read the parts of pages before there are connections, which take file descriptors.
         mimetypes.init()
         for name in app.jinja_env.list_templates():
             app.jinja_env.get_template(name)
         return app
 
     def gateway(self, application: WSGI) -> Gateway:
-        """Return the application that :meth:`load` made as a worker's server asks it."""
+        """Return the gateway to the application that :meth:`load` made, for a worker's server."""
         settings = self._config.server
         gateway = Gateway(application, settings, adapters.changing(settings.adapters))
         gateway.refused = self._count_refused
         return gateway
 
     def uvicorn(self, gateway: Gateway, **more: Any) -> uvicorn.Server:
-        """Return the server of a worker."""
+        """Return the HTTP server of a worker."""
         seconds = self._config.server.answer_seconds
         return server_of(gateway, self._most_connections, seconds, self._count_refused, **more)
 
     def close(self) -> None:
-        """Close the indexes: the last request of a worker has been answered."""
+        """Close the indexes after a worker has answered its last request."""
         self._reloader.stop()
 
     def _count_refused(self, status: int) -> None:
@@ -199,6 +199,6 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
 
 
 def url_of(listener: socket.socket) -> str:
-    """Return the address of a bound socket as a browser takes it."""
+    """Return the URL of a bound socket, for a browser."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

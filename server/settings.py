@@ -1,4 +1,4 @@
-"""The settings of the server, beside those of what it serves: indexes that are written, rankers of claims."""
+"""The settings of the server, together with those of indexing, claims and the cluster."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..retrieval.config import Count, Positive, Settings, anchored_path
 
 
 class ServerSettings(Settings, frozen=True, kw_only=True):
-    """The HTTP server; ``indexes`` maps the names it serves to directories.
+    """The HTTP server. ``indexes`` maps served names to index directories.
 
-    ``rankers`` and ``verdicts`` (models of them) map theirs to files.
+    ``rankers`` and ``verdicts`` map served names to model files.
 
-    ``adapters`` maps the names of other protocols that are spoken to the indexes that they answer from.
+    ``adapters`` maps the names of other protocols to the indexes that they use.
     """
 
     host: str = "127.0.0.1"
@@ -61,7 +61,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     )
 
     def anchored(self, folder: Path) -> Self:
-        """Take the directories of indexes, and the files of models, from ``folder``."""
+        """Resolve the paths of indexes and models relative to ``folder``."""
         anchored = {
             field: {name: anchored_path(path, folder) for name, path in getattr(self, field).items()}
             for field in ("indexes", "rankers", "verdicts")

@@ -1,7 +1,7 @@
-"""The worker process: gunicorn's, with uvicorn's server in it, and what uvicorn leaves to others bounded.
+"""The worker process: gunicorn's, with uvicorn's server in it, and with limits that uvicorn lacks.
 
-uvicorn neither limits how long a client takes for a request's head or for reading an answer, nor how many connections
-there are, how long heads and trailers are and how many requests a pipeline holds.
+uvicorn does not limit the time for a request's head or for reading an answer, the number of connections, the length of
+heads and trailers, or the number of pipelined requests.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from .gateway import LAST_CALL, Gateway
 from .memory import give_memory_back, share_memory_among_threads
 
 READING, IDLE = 20.0, 15.0
-"""Seconds for a request to come whole, or for a client that takes nothing of its answer; of silence between two."""
+"""Seconds for a request to arrive, or without progress in reading an answer; and of silence between requests."""
 _MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190
-"""Bytes of a head, and of the address in it: a longer query comes in a body."""
+"""The most bytes of a head, and of the address in it; a longer query goes into a body."""
 _SLICE = 4_096
-"""Bytes that are parsed at once: so many requests of a pipeline, and no more, are held beside the one in work."""
+"""Bytes to parse at once: only the pipelined requests in one slice are kept besides the current one."""
 _RESERVED_CONNECTIONS = 16
-"""Connections above the limit that are still read, in case they ask how the server is."""
+"""Connections above the limit that are still read, because they may be health checks."""
 _MUCH = 16 << 20
-"""Bytes of bodies and answers after which, when all are gone, memory is given back."""
+"""Bytes of bodies and answers after which memory is given back when none are left."""
 _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 _UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's connection within bounds; what a bound refuses is answered by a line of plain text."""
+    """uvicorn's connection with limits. If a limit is exceeded, the answer is a line of plain text."""
 
     def __init__(self, *args: Any, most: int, answering: float, refused: Callable[[int], object], **more: Any) -> None:
-        """Take no more than ``most`` connections; give a client so many seconds for reading a whole answer."""
+        """Accept at most ``most`` connections; allow ``answering`` seconds for reading a whole answer."""
         super().__init__(*args, **more)
         self._most, self._answering, self._refused = most, answering, refused
         self._unread = b""
         self._silent = 0
-        """Bytes of a head, of a trailer, or of what frames a body, since the last that was of use."""
+        """Bytes of heads, trailers or chunk framing since the last useful data."""
         self._status = 400
         self._dead = self._crowded = self._stopping = self._half_closed = False
         self._head_since = 0.0
-        """When the head began that is not yet whole; 0 if there is none."""
+        """The time when the incomplete head began; 0 if there is none."""
         self._swept: Any = None
         self._unsent, self._unsent_since, self._answer_since = 0, 0.0, 0.0
 
     # Requests.
 
     def connection_made(self, transport: Any) -> None:
-        """Take a connection; where they are too many close one that is idle, rather one that never asked anything."""
+        """Accept a connection. If there are too many, close an idle one, preferably one that never sent a request."""
         super().connection_made(transport)
         self._free_since = self.loop.time()
         if len(self.connections) <= self._most:
@@ -77,7 +77,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is asked or answered: it may be closed without harm."""
+        """Whether there is no request and no answer: the connection may be closed without harm."""
         return not (self._answers or self._head_since or self._dead)
 
     @property
@@ -85,12 +85,12 @@ class Connection(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def data_received(self, data: bytes) -> None:
-        """Parse what comes, as far as it is not behind a request that waits."""
+        """Parse incoming data, unless it is behind a waiting request."""
         if self._dead:
             return
         begins = not (self._unread or self._head_since or (self._answers and self.cycle.more_body))
         if begins and _UPGRADE.search(data):
-            # No other protocol is spoken here: the request is answered as if nobody had asked for one.
+            # No other protocol is supported: the request is answered as if it did not ask for an upgrade.
             head, end, rest = data.partition(b"\r\n\r\n")
             data = _UPGRADE.sub(b"\r\nX-Upgrade:", head) + end + rest
         self._unread += data
@@ -103,7 +103,7 @@ class Connection(HttpToolsProtocol):
             self._silent += len(piece)
             super().data_received(piece)
             if self._silent > _MOST_HEAD:
-                # The parser gathers a header whole before it hands it over.
+                # The parser collects a whole header before it passes it on.
                 self._status = 431
                 self.send_400_response("")
         self._unread = b"" if self._dead else unread[at:]
@@ -111,7 +111,7 @@ class Connection(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def on_response_complete(self) -> None:
-        """Go on to the next request, or close."""
+        """Continue with the next request, or close."""
         self._free_since = self.loop.time()
         super().on_response_complete()
         if self.transport.is_closing():
@@ -126,14 +126,14 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes a bool
-        """Answer what was asked before the client closed its sending half; return whether to keep ours open."""
+        """Answer the requests sent before the client closed its sending half; return whether to keep ours open."""
         self._half_closed = True
         if self._answers:
             self.cycle.scope["half_closed"] = True  # type: ignore[typeddict-unknown-key]
         return self._answers and (bool(self.pipeline) or not self.cycle.more_body)
 
     def shutdown(self) -> None:
-        """Give a client that is about to ask something a moment to do so: its answer says that it is the last."""
+        """Give an idle client a moment for a last request; the answer says that it is the last."""
         if self._answers:
             self.cycle.keep_alive = False
         elif not self._stopping:
@@ -142,7 +142,7 @@ class Connection(HttpToolsProtocol):
         else:
             self.transport.close()
 
-    # What the parser calls.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         """Begin a head."""
@@ -150,19 +150,19 @@ class Connection(HttpToolsProtocol):
         self._head_since = self.loop.time()
 
     def on_url(self, url: bytes) -> None:
-        """Take a piece of the address."""
+        """Accept a piece of the address."""
         super().on_url(url)
         if len(self.url) > _MOST_ADDRESS:
             self._status = 414
             raise ValueError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; what follows a body cannot say who asked, or for what."""
+        """Accept a header; ignore trailers, which must not change the caller or the target."""
         if self._head_since:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Refuse what no server can be sure to read as its client meant it (RFC 9112, 2.3, 3.2 and 6.1)."""
+        """Refuse requests that could be read in two ways (RFC 9112, 2.3, 3.2 and 6.1)."""
         version, method = self.parser.get_http_version(), self.parser.get_method()
         if self._silent > _MOST_HEAD:
             self._status = 431
@@ -186,7 +186,7 @@ class Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
+        """Accept a piece of the body."""
         self._silent = 0
         super().on_body(body)
 
@@ -198,7 +198,7 @@ class Connection(HttpToolsProtocol):
     # Refusals.
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what cannot be read, after the answers to what came before it."""
+        """Refuse an unreadable request, after the answers to earlier ones."""
         self._refuse(self._status)
 
     def _refuse(self, status: int) -> None:
@@ -207,7 +207,7 @@ class Connection(HttpToolsProtocol):
         self._dead, self._status, self._unread = True, status, b""
         self._refused(status)
         if self._answers and self.cycle.more_body:
-            # The request itself is broken, and whoever is to answer it waits for the rest of its body.
+            # The request itself is broken, and its thread waits for the rest of its body.
             if not self.cycle.response_started:
                 self._write_refusal()
             self.cycle.disconnected = True
@@ -222,17 +222,17 @@ class Connection(HttpToolsProtocol):
             b"HTTP/1.1 %d %b\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n%b"
             % (self._status, phrase, len(phrase), again, phrase)
         )
-        # Closing at once would throw away the answer together with what is still being sent.
+        # Closing at once would discard the answer while the client is still sending.
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LAST_CALL, self.transport.abort)
 
-    def sweep(self) -> None:  # noqa: C901  one question after the other
-        """Cut off a client that is too slow with the head of its request, or with reading its answer."""
+    def sweep(self) -> None:  # noqa: C901  one check after the other
+        """Disconnect a client that is too slow in sending its head, or in reading its answer."""
         now = self.loop.time()
         unsent = self.transport.get_write_buffer_size()
         if unsent:
-            # The system takes no more before a third of its own buffer is free, for which a slow client takes long.
+            # The system accepts more only after a third of its buffer is free, which takes long with a slow client.
             with suppress(OSError):
                 handle = self.transport.get_extra_info("socket").fileno()
                 unsent += int.from_bytes(fcntl.ioctl(handle, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
@@ -259,7 +259,7 @@ class Connection(HttpToolsProtocol):
 
 class _Server(uvicorn.Server):
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
-        """Leave the signals to the worker."""
+        """Leave signal handling to the worker."""
         return nullcontext()
 
 
@@ -285,7 +285,7 @@ def server_of(
 
 
 def sweep(server: uvicorn.Server, gateway: Gateway) -> None:
-    """Cut off clients that are too slow, and give memory back after much was needed."""
+    """Disconnect slow clients, and give memory back after much was used."""
     for connection in tuple(server.server_state.connections):
         if isinstance(connection, Connection):
             connection.sweep()
@@ -304,10 +304,10 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         super().init_process()
 
     def init_signals(self) -> None:
-        """SIGTERM stops when all is answered, or at once a worker that is still starting; SIGQUIT always does."""
+        """Let SIGTERM stop after all answers, or at once if the worker is still starting; SIGQUIT stops at once."""
         for number in self.SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        # Ctrl-C reaches every process of a terminal, and the master passes it on: it is heard once.
+        # Ctrl-C reaches every process of a terminal, and the master passes it on, so workers ignore it.
         for number in (signal.SIGINT, signal.SIGWINCH, signal.SIGUSR1, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._stop)
@@ -319,10 +319,10 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self._server.should_exit = True
 
     def run(self) -> None:
-        """Serve until a signal stops it, then finish what was asked.
+        """Serve until a signal stops it, then finish the current requests.
 
-        The process ends without what an ordinary end runs: the Java virtual machine and native libraries still have
-        threads, and no order is given in which their destructors run.
+        The process exits without the usual cleanup: the Java virtual machine and native libraries still have threads,
+        and the order of their destructors is undefined.
         """
         gateway: Gateway = self.app.gateway(self.wsgi)
         server = self.app.uvicorn(

@@ -1,6 +1,6 @@
 """``python -m factseek.server.writer``: the process that writes one served index, started by a worker.
 
-It ends with the server, or when nothing has come for a while.
+It ends with the server, or after a while without work.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from .logs import log_to_stderr
 from .settings import Config, ServerSettings
 
 NICE = 5
-"""Searching goes first."""
+"""Searches have priority over writing."""
 
 
 def main(folder: str, lock: str, lifeline: str) -> int:
-    """Write the index in ``folder`` until ``lifeline``, a pipe, is closed by the server.
+    """Write the index in ``folder`` until the server closes ``lifeline``, a pipe.
 
-    ``lock`` is the descriptor of the lock of its jobs, held. The configuration comes on standard input.
+    ``lock`` is the descriptor of the queue's lock, which this process holds. The configuration comes from standard
+    input.
     """
     config = msgspec.json.decode(sys.stdin.buffer.read(), type=Config)
     log_to_stderr()
@@ -39,14 +40,14 @@ def main(folder: str, lock: str, lifeline: str) -> int:
 
 
 def limits_of(settings: ServerSettings) -> WriterLimits:
-    """Return the configured limits of waiting for changes and of remembering jobs."""
+    """Return the configured limits for waiting changes and for keeping jobs."""
     return WriterLimits(settings.write_seconds, settings.keep_jobs, settings.keep_job_days)
 
 
 def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
-    """Return a function that waits for so many seconds and returns whether to stop.
+    """Return a function that waits for the given seconds and returns whether to stop.
 
-    That is: at a signal, when the server is gone, or when another index has come to stand in the folder.
+    It stops at a signal, if the server is gone, or if another index has replaced the one in the folder.
     """
     stop_requested = False
 
@@ -55,7 +56,7 @@ def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
         stop_requested = True
 
     signal.signal(signal.SIGTERM, hear)
-    # Ctrl-C reaches every process of a terminal: the server passes it on by its end.
+    # Ctrl-C reaches every process of a terminal; the server ends, which closes the lifeline.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def stopped(seconds: float) -> bool:

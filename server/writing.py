@@ -1,6 +1,6 @@
-"""The routes that change an index: documents put and deleted, bulks and the jobs that they become, aliases.
+"""The routes that change an index: documents, bulks and their jobs, and aliases.
 
-A change of one document is handed to the writer of its index and waited for; a bulk is not waited for.
+A change of one document goes to the writer of its index, and the request waits for the result. A bulk does not wait.
 """
 
 from __future__ import annotations
@@ -60,25 +60,25 @@ class WritesOffError(RefusedError):
 
 
 class ConditionError(RefusedError):
-    """A document is not in the state that a change was to find it in."""
+    """A document is not in the state that a change requires."""
 
     status, slug = 412, "precondition-failed"
 
 
 class NotWrittenError(RefusedError):
-    """A change was not published, or nobody can say whether it was."""
+    """A change was not published, or it is unknown whether it was."""
 
     status, slug = 503, "not-written"
 
 
 def writable(name: str) -> ServedIndex:
-    """Return the index that is served under this name, if whoever asks may change it.
+    """Return the index with this name, if the caller may change it.
 
-    Raises WritesOffError if this server changes nothing, UnknownKeyError if the request carries no key,
-    UnknownIndexError or IndexStateError as for a search.
+    Raises WritesOffError if this server is read-only, UnknownKeyError if the request has no key, UnknownIndexError or
+    IndexStateError as for a search.
     """
     settings = registry().config.server
-    # Without keys anybody could write: such a server does not start, and nothing else that serves may do so either.
+    # Without keys anybody could write. factseek serve refuses to start then, and other servers must not write either.
     if not settings.writes or not settings.keys:
         raise WritesOffError("this server changes nothing; start it with --allow-writes, or server.writes: true")
     check_key()
@@ -91,9 +91,9 @@ def folder_of(served: ServedIndex) -> Path:
 
 
 def document_at(docid: str, asked: DocumentRequest, manifest: Manifest) -> Document:
-    """Return the document that a request asks to be put at ``docid``.
+    """Return the document that a request writes at ``docid``.
 
-    Raises BadInput, naming the field, if it makes no sense.
+    Raises BadInput, with the field, if it is invalid.
     """
     if asked.docid not in ("", docid):
         raise BadInput("docid", f"is {asked.docid[:80]!r}, the address says {docid[:80]!r}; leave it out")
@@ -107,27 +107,27 @@ def document_at(docid: str, asked: DocumentRequest, manifest: Manifest) -> Docum
 
 
 def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool = False) -> Change:
-    """Return the change that puts a document, if the one in its place is in one of these states, or there is none."""
+    """Return the change that writes a document, on condition of the existing one's state, or of its absence."""
     return Change(
         docid=document.docid, line=exported(document), checksum=checksum(document), states=states, absent=absent
     )
 
 
 def delete_change(docid: str, states: tuple[str, ...] = ()) -> Change:
-    """Return the change that deletes the document at ``docid``, if it is in one of these states."""
+    """Return the change that deletes the document ``docid``, if it is in one of these states."""
     return Change(docid=docid, states=states)
 
 
 def deletion_of(docid: str) -> Change:
-    """Return the change that deletes the document at ``docid``, under the conditions of the current request."""
+    """Return the change that deletes the document ``docid``, under the conditions of the current request."""
     states, absent = _conditions()
     return Change(docid=docid, states=states, absent=absent)
 
 
 def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
-    """Leave many documents, each a line of JSON, for the writer; return the job that says what becomes of them.
+    """Submit many documents, each a line of JSON, to the writer. Return the job that reports on them.
 
-    Raises NotWrittenError if too many bulks wait, or they cannot be kept.
+    Raises NotWrittenError if too many bulks wait, or if the bulk cannot be stored.
     """
     folder, most = folder_of(served), registry().config.server.max_queued
     with handover_errors_reported(), Queue(folder) as queue:
@@ -139,10 +139,10 @@ def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
 
 
 def perform(served: ServedIndex, change: Change) -> Result:
-    """Hand a change to the writer; return its result when this worker serves the changed index.
+    """Submit a change to the writer. Return its result after this worker serves the changed index.
 
-    Raises ConditionError if the document is not in the state that was asked for, NotFoundError if there is none to
-    delete, NotWrittenError if the change was not published in time.
+    Raises ConditionError if the document is not in the required state, NotFoundError if the document to delete does not
+    exist, NotWrittenError if the change was not published in time.
     """
     result = _published(folder_of(served), change)
     metrics_of(current_app).writes(served.name, result).inc()
@@ -158,7 +158,7 @@ def perform(served: ServedIndex, change: Change) -> Result:
 
 @contextmanager
 def handover_errors_reported() -> Iterator[None]:
-    """Raise NotWrittenError, after logging the cause, if a change cannot be left for the writer."""
+    """Raise NotWrittenError, after logging the cause, if a change cannot be submitted."""
     try:
         yield
     except UserError as error:
@@ -186,7 +186,7 @@ def _published(folder: Path, change: Change) -> Result:
 
 
 def ensure_writer(folder: Path) -> None:
-    """Start a writer for the index in ``folder`` if a change or a job waits and there is none."""
+    """Start a writer for the index in ``folder``, if a change or a job waits and no writer runs."""
     writers = registry().writers
     if writers is not None:
         writers.ensure_writer(folder)
@@ -202,9 +202,9 @@ def _late(patience: float, *, withdrawn: bool) -> NotWrittenError:
 
 
 def _conditions() -> tuple[tuple[str, ...], bool]:
-    """Return the states that ``If-Match`` names, and whether ``If-None-Match`` says that there must be no document.
+    """Return the states in ``If-Match``, and whether ``If-None-Match`` requires that there is no document.
 
-    A weak name counts as well: it names the document, and only the answers around it differ.
+    A weak ETag is valid: it identifies the document, and only the answers around it differ.
     """
     match, none_match = request.if_match, request.if_none_match
     if "If-None-Match" in request.headers and not none_match.star_tag:
@@ -218,8 +218,9 @@ def _conditions() -> tuple[tuple[str, ...], bool]:
 def lines_of(request: Request, most: int) -> list[bytes]:
     """Return the documents of a request, each a line of JSON.
 
-    What is wrong with a document is not looked at here, but a body that is cut off or no JSON is refused as a whole.
-    Raises BadInput, naming the item (from 1), UnsupportedMediaType, or RequestEntityTooLarge.
+    Documents are not checked here, but a truncated or invalid body is refused as a whole. Raises BadInput, with the
+    item's number (from 1), if the body is invalid; UnsupportedMediaType if it is of another type; RequestEntityTooLarge
+    if it is too long.
     """
     if not request.is_json and request.mimetype not in _LINES:
         raise UnsupportedMediaType
@@ -244,10 +245,9 @@ def _array(body: bytes) -> list[bytes]:
 
 
 def _line(number: int, item: bytes) -> bytes:
-    """Return an item on one line."""
     try:
         _OBJECT.decode(item)
-        # Line ends may stand between the parts of an object, never within a string.
+        # Line ends may occur between the parts of an object, but never inside a string.
         return item.replace(b"\r", b" ").replace(b"\n", b" ")
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadInput("body", f"item {number} is not a JSON object: {_error_text(error)}") from None
@@ -283,7 +283,7 @@ def put_document(name: str, docid: str) -> Response:
     try:
         response.set_etag(document_state(now.index, docid), weak=True)
     except NotFoundError:
-        response.headers.pop("ETag", None)  # somebody has deleted it meanwhile
+        response.headers.pop("ETag", None)  # the document was deleted in the meantime
     return response
 
 

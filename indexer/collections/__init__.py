@@ -1,21 +1,20 @@
-"""One reader a kind of source, each in a file named after its kind and found by that name.
+"""Readers of the kinds of source. The file of each reader has the name of its kind.
 
-A reader module says itself what others need to know of its kind::
+A reader module defines these names::
 
     SUMMARY: str                     one line for ``factseek index --help``
-    SPLIT: bool                      whether its documents are split into passages by default
-    SENTENCES: bool                  whether its passages are sentences already, each named by its number
-    WHOLE_FOLDER: bool               whether a document takes its name or parts from other files of its folder
-    FILES: Sequence[Files]           the forms of file that it reads, with columns that such a file has: for messages
+    SPLIT: bool                      whether the indexer splits its documents into passages by default
+    SENTENCES: bool                  whether its passages are numbered sentences
+    WHOLE_FOLDER: bool               whether a document needs other files of its folder, for its name or parts
+    FILES: Sequence[Files]           the forms of file that it reads, with the columns of such a file: for messages
     def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]
 
-``read`` streams: it holds one document at a time, whatever the size of the collection. It yields documents in
-an order that depends on the sources alone, so that an interrupted build can go on where it stopped. What it
-cannot read it reports with ``options.bad_lines.report(place, reason)``, which raises unless bad lines are
-tolerated; what it leaves out on purpose it names with ``options.leave_out(place, reason)``, or counts in
-``options.skipped`` where names would be without number. It reads regular files only, and refuses a source that is
-empty. A module of this shape, put into this folder, is a kind of source everywhere: nothing else names kinds.
-A reader of tables or of lines is decorated with :func:`dated`, which lets a whole file tell how its dates are written.
+``read`` streams: it keeps one document at a time in memory. The order of its documents depends only on the sources,
+so that an interrupted build can resume. It reports lines that it cannot read with
+``options.bad_lines.report(place, reason)``, which raises an error if too many lines are bad. It names what it leaves
+out on purpose with ``options.leave_out(place, reason)``, or counts it in ``options.skipped`` if there would be too many
+names. It reads only regular files, and refuses an empty source. To add a kind of source, add such a module to this
+folder. Decorate a reader of tables or lines with :func:`dated`: the whole file then decides the order of its dates.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ from ...retrieval.records.dates import clean_date, order_of
 from ...retrieval.records.table_shape import Form
 
 Files = tuple[Form, frozenset[str]]
-"""A form of file, and names of columns or keys (in small letters) by which one of a kind is known."""
+"""A form of file, and column names or keys (in lower case) that identify a kind of source in this form."""
 
 MOST_NAMED = 100_000
-"""Names of things left out that are kept; the rest is counted: a bound on memory."""
+"""The most names of left-out things to keep, to bound the memory; the others are only counted."""
 
 
 class Record(NamedTuple):
     """A document as it was read, with its place (``file:line`` or ``file``) for messages.
 
-    ``spans`` is given by kinds whose passages are fixed by the source (a FEVER page's sentences);
-    ``None`` leaves the splitting to the indexer.
+    ``spans`` is given if the source fixes the passages (a FEVER page's sentences); if ``None``, the indexer splits the
+    document.
     """
 
     document: Document
@@ -55,7 +54,7 @@ class Record(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A file, or a place in one, that a reader left out on purpose, and why."""
+    """A file, or a place in a file, that a reader left out on purpose, and the reason."""
 
     place: str
     reason: str
@@ -63,7 +62,7 @@ class LeftOut(NamedTuple):
 
 @dataclass(slots=True)
 class BadLines:
-    """The lines that could not be read: tolerated and counted up to ``limit``, then an error."""
+    """The lines that could not be read. They are counted up to ``limit``; one more raises an error."""
 
     limit: int = 0
     count: int = 0
@@ -72,7 +71,7 @@ class BadLines:
     def report(self, place: str, reason: str) -> None:
         """Count one bad line.
 
-        Raises SourceError, naming place and reason, when more than ``limit`` were reported.
+        Raises SourceError, with place and reason, if more than ``limit`` lines were reported.
         """
         self.count += 1
         message = f"{place}: {reason}"
@@ -89,7 +88,7 @@ class BadLines:
 
 @dataclass(slots=True)
 class UnreadDates:
-    """How many dates could not be read, ``either`` of them for want of an order, with the first and its place."""
+    """The number of dates that could not be read, and the first with its place; ``either`` counts ambiguous ones."""
 
     count: int = 0
     either: int = 0
@@ -100,12 +99,12 @@ class UnreadDates:
 class ReadOptions:
     """The options of every reader.
 
-    ``language`` is set on documents whose source does not say (``""``: unknown); ``max_line_bytes`` bounds a
-    line of text and ``max_file_bytes`` a file that has to be read whole (an HTML page, a JSON parse). ``dates`` is the
-    order of a date such as 3/5/2020 (``day-first`` or ``month-first``) where its file does not tell it;
-    ``columns`` names the column of a field of a table. ``notes`` says what was guessed.
-    ``skipped`` counts, by reason, what a reader left out on purpose, ``left_out`` names the first ``MOST_NAMED`` of it.
-    ``unread_dates`` counts the dates that are kept as they were written, and by which nothing can be filtered.
+    ``language`` is the language of documents whose source gives none (``""``: unknown). ``max_line_bytes`` limits a
+    line of text. ``max_file_bytes`` limits a file that is read whole (an HTML page, a JSON parse). ``dates`` is the
+    order of a date such as 3/5/2020 (``day-first`` or ``month-first``) if its file does not show it. ``columns`` maps
+    fields to the names of table columns. ``notes`` lists what the reader guessed. ``skipped`` counts, by reason, what a
+    reader left out on purpose; ``left_out`` names the first ``MOST_NAMED`` of it. ``unread_dates`` counts the dates
+    that are kept as written and cannot be used to filter.
     """
 
     language: str = ""
@@ -124,7 +123,7 @@ class ReadOptions:
     def date(self, place: object, written: str) -> str:
         """Return a date as ISO 8601, or count it as unread and return ``""``.
 
-        Where it may be read in two ways, the other dates of its file decide, if they agree, else ``dates``.
+        If the date is ambiguous, the other dates of its file decide its order if they agree, else ``dates``.
         """
         order: str = order_of(written)
         file = re.sub(r"[:#]\d+$", "", str(place))
@@ -135,7 +134,7 @@ class ReadOptions:
                 try:
                     for _ in look(ahead):
                         pass
-                except SourceError:  # the reading itself comes to it
+                except SourceError:  # the read itself reports it
                     pass
                 self.orders = ahead.orders
             known = self.orders.get(file, set())
@@ -150,7 +149,7 @@ class ReadOptions:
         return date
 
     def note(self, what: str) -> None:
-        """Keep what was guessed, once."""
+        """Keep a note about a guess, once."""
         if what not in self.notes:
             self.notes.append(what)
 
@@ -161,17 +160,17 @@ class ReadOptions:
             self.left_out.append(LeftOut(str(place), reason))
 
     def silent(self) -> ReadOptions:
-        """Return the same limits for a first look, which reports nothing and tolerates all."""
+        """Return a copy for a first look: the same limits, but it reports nothing and accepts all errors."""
         lines, dates = BadLines(limit=sys.maxsize), UnreadDates()
         return replace(self, bad_lines=lines, skipped=Counter(), left_out=[], unread_dates=dates, notes=[])
 
 
 Read = Callable[[Sequence[Path], ReadOptions], Iterator[Record]]
-"""What reads the documents of sources in a fixed order."""
+"""A function that reads the documents of sources in a fixed order."""
 
 
 def dated(read: Read) -> Read:
-    """Let the first date that may be read in two ways make a reader look through its sources for what decides."""
+    """Let the first ambiguous date make a reader look through its sources for the order of dates."""
 
     @wraps(read)
     def reading(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
@@ -182,7 +181,7 @@ def dated(read: Read) -> Read:
 
 
 class Reader(Protocol):
-    """The interface of a module of this package."""
+    """The interface of a reader module."""
 
     SUMMARY: str
     SPLIT: bool

@@ -1,4 +1,4 @@
-"""Reading of the web pages in WARC and ARC files, packed or not; what is wrong with a broken one is reported."""
+"""Read the web pages in WARC and ARC files, compressed or not, and report damage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHARSET = re.compile(r"""charset\s*+=\s*+["']?\s*+([\w:.-]+)""", re.I)
 
 
 class Capture(NamedTuple):
-    """One page as it was fetched at ``moment``, in ISO 8601, as far as that is known."""
+    """One page as it was fetched at ``moment`` (ISO 8601, as far as known)."""
 
     place: str
     url: str
@@ -39,7 +39,7 @@ class Capture(NamedTuple):
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether ``path`` is a WARC or ARC file: by its name, or by its first bytes if the name tells nothing."""
+    """Return whether ``path`` is a WARC or ARC file, by its name or, if the name is unclear, by its first bytes."""
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(SUFFIXES) or name.endswith(_PAGE_SUFFIXES):
         return name.endswith(SUFFIXES)
@@ -51,10 +51,10 @@ def is_archive(path: Path) -> bool:
 
 
 def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
-    """Yield the pages of an archive: HTML and plain text that was answered with status 200.
+    """Yield the pages of an archive: HTML and plain text with HTTP status 200.
 
-    Other statuses, other types and revisits are counted as skipped. What cannot be read is reported as a bad line
-    whose place is ``file#number of the record``; reading of the archive ends there if no next record can be found.
+    Other statuses, other types and revisits are counted as skipped. What cannot be read is reported as a bad line with
+    the place ``file#number of the record``. Reading ends there if no next record can be found.
     """
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
@@ -67,7 +67,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
         ValueError: "a value in its header is invalid",
         AttributeError: "a line of its header is missing",
     }
-    logging.getLogger("warcio").setLevel(logging.ERROR)  # it warns of addresses with spaces, which it mends
+    logging.getLogger("warcio").setLevel(logging.ERROR)  # it warns of addresses with spaces, which it repairs
     number = 0
     try:
         with open_bytes(path) as stream:
@@ -92,7 +92,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
 
 
 def _check_end(records: Any, record: Any, place: str) -> None:
-    """Raise BadFileError if a record that was read through ended before its length, or after it."""
+    """Raise BadFileError if the record just read is shorter or longer than its declared length."""
     if missing := record.raw_stream.limit if record is not None else 0:
         raise BadFileError(place, f"the archive ends {missing:,} bytes before the record does; fetch it again")
     if records.err_count:
@@ -100,14 +100,14 @@ def _check_end(records: Any, record: Any, place: str) -> None:
 
 
 class _Source:
-    """A stream whose early end is an error: the reader of records would take it for the end of the archive."""
+    """A stream that raises an error if it ends early; the archive reader would take that for the end of the archive."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream = cast(BufferedIOBase, stream)
         self._path = path
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to ``size`` bytes; an early end is an error only after everything before it has been returned."""
+        """Return up to ``size`` bytes; raise an error for an early end only after returning all earlier bytes."""
         try:
             return self._stream.read1(size)
         except EOFError:
@@ -118,7 +118,7 @@ class _Source:
 
 
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
-    """Return the capture of a record; if it is none, count or report why and return ``None``."""
+    """Return the capture of a record; if it is no page, count or report the reason and return ``None``."""
     if record.rec_type is None or record.length is None:
         raise BadFileError(place, "the header of the record has no type or no length; what follows it cannot be read")
     if record.rec_type == "revisit":
@@ -148,7 +148,7 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
 
 
 def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
-    """Return the unpacked content of a record; report or count why it cannot be read and return ``None``."""
+    """Return the decompressed content of a record; if it cannot be read, report or count why and return ``None``."""
     answer = record.http_headers
     packing = _header(answer, "Content-Encoding").strip().lower() if answer else ""
     unread = packing in _unread()
@@ -157,12 +157,12 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
     content: bytes = record.content_stream().read(options.max_file_bytes + 1)
     while record.raw_stream.read(1 << 16):
         pass
-    if record.raw_stream.limit:  # the archive was cut here, which is told when the record has been read through
+    if record.raw_stream.limit:  # the archive was cut here; _check_end reports it after the record
         return None
     if len(content) > options.max_file_bytes:
         options.bad_lines.report(place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
         return None
-    if unread and not _is_text(content):  # who unpacks may leave the header as it was
+    if unread and not _is_text(content):  # a program that decompresses may leave the header unchanged
         options.skipped[f"packed with {packing}, which is not read"] += 1
         return None
     return content
@@ -178,19 +178,19 @@ def _is_text(content: bytes) -> bool:
 
 
 def _unread() -> set[str]:
-    """Return the ways to pack a page that warcio cannot unpack as it is installed."""
+    """Return the compressions that the installed warcio cannot decompress."""
     from warcio.bufferedreaders import BufferedReader
 
     return {"br", "zstd", "compress", "x-compress"} - set(BufferedReader.get_supported_decompressors())
 
 
 def _header(headers: Any, *names: str) -> str:
-    """Return the first of these headers that is there, or ``""``."""
+    """Return the first of these headers that exists, or ``""``."""
     return next((str(value) for name in names if (value := headers.get_header(name))), "")
 
 
 def _moment(written: str) -> str:
-    """Return the time of a capture as ISO 8601, or ``""``: ARC has fourteen digits, WARC/1.1 any part or fraction."""
+    """Return the time of a capture as ISO 8601, or ``""``. ARC has 14 digits; WARC/1.1 allows any part or fraction."""
     if re.fullmatch(r"\d{14}", written):
         written = f"{written[:4]}-{written[4:6]}-{written[6:8]}T{written[8:10]}:{written[10:12]}:{written[12:]}Z"
     match = _MOMENT.fullmatch(written)

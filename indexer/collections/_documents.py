@@ -1,4 +1,4 @@
-"""From what a source says of a document to the document: docids, fields by their names, languages, topics."""
+"""Make documents from the fields of a source: docids, fields by their names, languages, topics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._lines import json_name
 MAX_DOCID_BYTES = 512
 _MAY_BE_NUMBERS = ("docid", "topic", "page", "date")
 
-# White space would break the columns of a run; Python and trec_eval do not agree on what else splits one.
+# White space would break the columns of a run. Python and trec_eval disagree on what else separates columns.
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
 # Topic, page of the topic, snippet of the page: CT20-AR-05-0003-001, CT19-T2-001-09-01.
 _CHECKTHAT = re.compile(r"((CT\d\d-[A-Z0-9]+-\d+)-\d+)(-\d+)?")
@@ -29,10 +29,10 @@ _OTHER_SCRIPTS = frozenset(
     "am ar as be bg bn ckb dv dz el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or pa ps ru sa sd si sr "
     "ta te tg th ti ug uk ur yi zh".split()
 )
-"""Languages that are not written in Latin letters."""
+"""Languages that do not use Latin letters."""
 
 Names = Mapping[str, Sequence[str]]
-"""The names that the columns or keys of each field may have, the first there counts."""
+"""For each field, the names that its column or key may have; the first name that exists is used."""
 
 
 _COMMON: Names = {
@@ -74,13 +74,14 @@ _COMMON: Names = {
     "source": ("source", "publisher", "المصدر", "مصدر", "източник", "fuente", "kaynak", "quelle"),
     "topic": ("topic", "subject", "الموضوع", "موضوع", "тема", "tema", "konu", "thema", "sujet"),
 }
-"""Names of the columns of tables that were made for nobody in particular, in seven languages."""
+"""Names of columns in tables without a fixed format, in seven languages."""
 
 
 def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str, str] | None = None) -> Names:
-    """Return the names of a reader's fields, then common ones; a column that ``options`` names is the field's only one.
+    """Return the names of a reader's fields, then common ones. A column in ``options`` is the only name of its field.
 
-    ``meanings`` says what a field of another name is. Raises SourceError if there is no field that ``options`` names.
+    ``meanings`` maps a reader's field to the common field that it corresponds to. Raises SourceError if ``options``
+    names an unknown field.
     """
     meant = meanings or {name: name for name in _COMMON}
     fields = {
@@ -97,15 +98,15 @@ def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a column or a key as names are compared: in small letters, without blanks, ``_`` and ``-``."""
+    """Return the name of a column or key in the form for comparison: lower case, without blanks, ``_`` and ``-``."""
     return re.sub(r"[\s_-]", "", name).casefold()
 
 
 def check_docid(docid: str) -> str | None:
     """Return why ``docid`` cannot name a document, or ``None`` if it can.
 
-    A docid is not empty, holds no white space and no control character (a run has one a column), and takes
-    at most 512 bytes in UTF-8.
+    A docid is not empty, has no white space and no control character (a run separates its columns by white space), and
+    has at most 512 bytes in UTF-8.
     """
     if not docid:
         return "the docid is empty"
@@ -119,13 +120,13 @@ def check_docid(docid: str) -> str | None:
 
 
 def checkthat_ids(docid: str) -> tuple[str, str]:
-    """Return the topic and, of a snippet, the page that an id of CheckThat! names, each ``""`` if it names none."""
+    """Return the topic and the page in an id of CheckThat!, each ``""`` if missing; only a snippet's id has a page."""
     match = _CHECKTHAT.fullmatch(docid)
     return (match[2], match[1] if match[3] else "") if match else ("", "")
 
 
 def host(url: str) -> str:
-    """Return the host that a URL names, or ``""``."""
+    """Return the host of a URL, or ``""``."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -135,8 +136,8 @@ def host(url: str) -> str:
 def text_language(text: str, declared: str) -> str:
     """Return the code of the language that ``declared`` names, else the one that ``text`` looks like, or ``""``.
 
-    A declaration that does not go with the script of the text is the template's, not the page's, and does not
-    count. Fewer than twenty letters tell no language.
+    If the declared language does not use the script of the text, it is ignored: it belongs to the page's template.
+    Fewer than twenty letters are too few to identify a language.
     """
     sample = text[:_CHARS_TO_READ]
     letters = [character for character in sample if character.isalpha()]
@@ -162,7 +163,7 @@ def _known_columns(header: tuple[str, ...], names: tuple[tuple[str, tuple[str, .
 
 
 def columns_of(header: Sequence[str], names: Names) -> dict[str, list[str]]:
-    """Return the columns of each field that a header has, in the order of its names, whatever their case and blanks."""
+    """Return the columns of each field in a header, in the order of the field's names, ignoring case and blanks."""
     return _known_columns(tuple(header), tuple((field, tuple(spellings)) for field, spellings in names.items()))
 
 
@@ -177,9 +178,9 @@ def make_record(
 ) -> Record | None:
     """Return the document of fields named as in :class:`Document`; if it is none, report why and return ``None``.
 
-    A docid that cannot be one is reported as bad; a document without text and title is left out as ``empty``. The
-    language is ``options.language`` if the fields do not say, ``und`` if nobody knows what they say; the source is the
-    host of the URL if they do not say. A date or a language that cannot be read is kept in the metadata as written.
+    An invalid docid is reported as bad. A document without text and title is left out as ``empty``. The language is
+    ``options.language`` if the fields give none, and ``und`` if they give an unknown one. The source is the URL's host
+    if the fields give none. A date or a language that cannot be read is kept in the metadata as written.
     """
     docid = fields.get("docid", "").strip()
     if reason := check_docid(docid):
@@ -188,7 +189,7 @@ def make_record(
     text, title, url = fields.get("text", ""), fields.get("title", "").strip(), fields.get("url", "").strip()
     written, named = fields.get("date", "").strip(), fields.get("language", "").strip()
     if not (text.strip() or title):
-        if order_of(written) in ORDERS:  # it tells that of others
+        if order_of(written) in ORDERS:  # it shows the order of the file's other dates
             options.date(place, written)
         options.leave_out(place, empty)
         return None
@@ -208,9 +209,9 @@ def named_fields(
 ) -> tuple[dict[str, str], dict[str, Any]] | None:
     """Return the fields of a document and the metadata in a JSON object; report a bad line and return ``None``.
 
-    Of two keys for one field, the first of ``names`` counts and the other is metadata, as is every key that ``names``
-    lacks. An object under ``metadata`` is metadata itself. A field is a string or null, a docid, a topic, a page or a
-    date may be an integer.
+    If two keys name one field, the first in ``names`` is used and the other becomes metadata, as do all unknown keys.
+    The entries of an object under ``metadata`` become metadata. A field is a string or null; a docid, a topic, a page
+    or a date may also be an integer.
     """
     fields: dict[str, str] = {}
     taken = set()

@@ -1,4 +1,4 @@
-"""The files that the sources of a command line stand for, and their bytes, gzip or not."""
+"""Find the files of the sources on a command line, and read their bytes, compressed by gzip or not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import ReadOptions
 NOT_REGULAR = "not a regular file"
 _NOT_READ = "of a kind that is not read"
 _DOCUMENTS = tuple(f".{ending}" for ending in "doc docx epub odp ods odt pdf ppt pptx rtf xls xlsx zip".split())
-"""Endings of files that hold text which somebody may miss, and that no reader reads."""
+"""Endings of files with text that no reader reads; a user may expect that they were read."""
 _PACKED = {
     b"\x1f\x9d": "compressed with Unix compress (.Z)",
     b"\x1f\xa0": "compressed with Unix compress (.Z)",
@@ -32,7 +32,7 @@ _PACKED = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"PK\x03\x04": "a ZIP archive",
 }
-"""What is refused by its first bytes: its text would be noise, line after line."""
+"""Formats that are refused by their first bytes, because reading them as text would give noise."""
 
 
 class BadFileError(SourceError):
@@ -43,15 +43,15 @@ class BadFileError(SourceError):
 
 
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
-    """Return the files of ``sources``: a file stands for itself, a folder for what is in it, by name.
+    """Return the files of ``sources``: each file itself, and for a folder the files in it, by name.
 
-    Files come in the order of ``sources``, those of a folder sorted by their path; a file that is reached twice
-    comes once. In folders only names that end with one of ``suffixes`` (in any case, also with ``.gz`` after it;
-    ``""`` is every name) count, hidden files and folders do not, and links to folders are not followed. What
-    has such a name and is no regular file (a pipe, a device, a link that leads nowhere or in a circle) is left out by
-    name: to open it could wait for ever. So are office files, PDFs and archives, which somebody may think were read.
-    Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a folder holds no
-    such file.
+    Files come in the order of ``sources``; those of a folder are sorted by path. A file that is reached twice comes
+    once. In folders, only names that end with one of ``suffixes`` are used (in any case, also with ``.gz`` after it;
+    ``""`` is every name). Hidden files and folders are ignored, and links to folders are not followed. An entry with
+    such a name that is no regular file (a pipe, a device, a broken or circular link) is left out by name, because
+    opening it could block forever. Office files, PDFs and archives are left out by name too, because a user may expect
+    that they were read. Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a
+    folder has no such file.
     """
     files: dict[Path, Path] = {}
     for source in sources:
@@ -61,9 +61,9 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
 
 
 def one_file(path: Path, inside: str = "") -> Path:
-    """Return ``path``, which must be a file with something in it, or the file ``inside`` it, packed or not.
+    """Return ``path``, a file that is not empty, or the file ``inside`` the folder ``path``, compressed or not.
 
-    Raises SourceError if it does not exist, cannot be read, is a folder or another thing that is no file, or is empty.
+    Raises SourceError if the file does not exist, cannot be read, is not a regular file, or is empty.
     """
     if inside and path.is_dir():
         names = [name for name in (inside, f"{inside}.gz") if os.path.lexists(path / name)]
@@ -74,7 +74,7 @@ def one_file(path: Path, inside: str = "") -> Path:
         status = path.stat()
     except FileNotFoundError:
         raise SourceError("there is no such file or directory", place=path) from None
-    except OSError as error:  # a loop of links, a folder that may not be entered
+    except OSError as error:  # a loop of links, or a folder without permission
         raise SourceError(f"cannot be read: {error.strerror}", place=path) from None
     if stat.S_ISDIR(status.st_mode):
         raise SourceError("is a folder; name a file", place=path)
@@ -115,13 +115,13 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open ``path`` for reading, unpacking gzip, which is known by its first bytes; of a workbook, its first table.
+    """Open ``path`` for reading. Decompress gzip, which the first bytes show; for a workbook, open its first table.
 
-    Raises BadFileError if the file cannot be opened, is packed in another way, or says .gz and is not, and turns
-    what goes wrong while it is read into BadFileError too; SourceError if a workbook cannot be read.
+    Raises BadFileError if the file cannot be opened, is compressed in another way, or is named .gz and is not gzip.
+    Errors during reading become BadFileError too. Raises SourceError if a workbook cannot be read.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is refused without waiting for it
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # refuses a pipe instead of waiting for it
         with os.fdopen(handle, "rb") as raw:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise BadFileError(path, "is not a regular file; write it to one first")
@@ -166,9 +166,9 @@ def _refuse_packed(path: Path, head: bytes) -> None:
 
 
 def read_bytes(path: Path, options: ReadOptions) -> bytes:
-    """Read a whole file, gzip unpacked.
+    """Read a whole file, decompressed.
 
-    Raises BadFileError if it cannot be read, or holds more than ``options.max_file_bytes`` (unpacked).
+    Raises BadFileError if it cannot be read, or has more than ``options.max_file_bytes`` after decompression.
     """
     with open_bytes(path) as stream:
         content = stream.read(options.max_file_bytes + 1)

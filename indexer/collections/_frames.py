@@ -1,8 +1,8 @@
-"""The columns of Parquet files, of which a few bytes may stand for any number of rows, and of pickled DataFrames.
+"""Read the columns of Parquet files, which may expand to any number of rows, and of pickled DataFrames.
 
-A pickle is a program: what it names is imported and called. Here each name that is not on an exact list is refused
-before it is imported. Those on the list make tables, arrays and dates, and nothing else. It is read in a process of its
-own (``python -m factseek.indexer.collections._frames``), because a damaged one may crash what reads it.
+A pickle is a program: the names in it are imported and called. This module refuses every name that is not on an exact
+list before it is imported. The names on the list make tables, arrays and dates, and nothing else. A pickle is read in
+its own process (``python -m factseek.indexer.collections._frames``), because a damaged one may crash its reader.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 512
 _BATCH_CHARS = 50_000_000
-"""Characters of the records that are made at once, unless one alone has more."""
+"""The most characters of the records that are made at once, unless a single record has more."""
 
 _DAMAGED = "is damaged, or is not a pickle"
 
@@ -72,18 +72,18 @@ ADMITTED = frozenset(
     for module, _, names in (line.partition(": ") for line in _ADMITTED.split("\n") if line)
     for name in names.split()
 )
-"""The names that pickles of pandas 1.0 to 3 ask for, as (module, name). Protocols 0 to 2 write those of Python 2."""
+"""The names that pickles of pandas 1.0 to 3 use, as (module, name). Protocols 0 to 2 use the names of Python 2."""
 _DAMAGE = (
     *(pickle.UnpicklingError, struct.error, ArithmeticError, AssertionError, AttributeError, EOFError, LookupError),
     *(MemoryError, NotImplementedError, RecursionError, TypeError, ValueError),
 )
-"""The errors of the unpickler on bytes that are no pickle, or that refer to what is not there."""
+"""The errors of the unpickler on bytes that are no pickle, or that refer to missing names or objects."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
 @contextmanager
 def _parquet(path: Path, **how: Any) -> Iterator[ParquetFile]:
-    """Open a Parquet file; raise BadFileError for what pyarrow finds wrong with it."""
+    """Open a Parquet file; raise BadFileError for any error that pyarrow finds in it."""
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
@@ -95,15 +95,16 @@ def _parquet(path: Path, **how: Any) -> Iterator[ParquetFile]:
 
 
 def parquet_names(path: Path) -> list[str]:
-    """Return the names of the columns of a Parquet file; raise BadFileError if it cannot be read."""
+    """Return the column names of a Parquet file. Raise BadFileError if it cannot be read."""
     with _parquet(path) as file:
         return list(file.schema_arrow.names)
 
 
 def parquet_records(path: Path, names: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the records of a Parquet file with the columns ``names``; a text that many share is held once.
+    """Yield the records of a Parquet file with the columns ``names``; a text that several records share is stored once.
 
-    Raises BadFileError if it cannot be read, or unpacks, by what it says or in fact, to much more than it holds.
+    Raises BadFileError if the file cannot be read, or if its declared or actual expanded size is far above its own
+    size.
     """
     from pyarrow import compute
 
@@ -133,7 +134,7 @@ def _check_size(path: Path, unpacked: int) -> None:
 
 
 class RefusedError(Exception):
-    """A pickle is damaged, asks for a name that is not admitted, or holds something else."""
+    """A pickle is damaged, uses a name that is not admitted, or contains something other than a DataFrame."""
 
 
 class _Answer(msgspec.Struct):
@@ -144,8 +145,8 @@ class _Answer(msgspec.Struct):
 def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
     """Return the columns of a pickled DataFrame whose names are in ``wanted``, in any case.
 
-    Missing values are ``None``, dates are ISO 8601 days. Raises BadFileError if ``content`` is no pickled DataFrame, or
-    asks for a name that is not in :data:`ADMITTED`.
+    Missing values are ``None``; dates are ISO 8601 days. Raises BadFileError if ``content`` is no pickled DataFrame, or
+    uses a name that is not in :data:`ADMITTED`.
     """
     child = subprocess.run(  # noqa: S603
         command("indexer.collections._frames"),
@@ -163,9 +164,9 @@ def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[st
 
 
 def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
-    """Do as :func:`read_columns` does, in this process, which a damaged pickle may crash.
+    """Do the same as :func:`read_columns` in this process, which a damaged pickle may crash.
 
-    Raises RefusedError.
+    Raises RefusedError if the pickle is damaged, uses a name that is not admitted, or is no DataFrame.
     """
     import pandas
     from pandas.compat.pickle_compat import Unpickler
@@ -187,7 +188,7 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
             raise pickle.UnpicklingError
 
     try:
-        with warnings.catch_warnings():  # of names that older pandas wrote
+        with warnings.catch_warnings():  # older pandas wrote deprecated names
             warnings.simplefilter("ignore")
             table = Admitting(io.BytesIO(content)).load()
     except _DAMAGE:
@@ -207,16 +208,16 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of a cell as Python's own, a date as an ISO 8601 day."""
+    """Return the value of a cell as a plain Python value; a date becomes an ISO 8601 day."""
     if hasattr(value, "isoformat"):
         return value.isoformat()[:10]
-    if isinstance(value, str):  # half a surrogate pair, which no answer can carry, is as little text as NUL is
+    if isinstance(value, str):  # no answer can carry half a surrogate pair; like NUL, it is no text
         return _SURROGATES.sub("\0", value)
     return value.item() if hasattr(value, "item") else value
 
 
 def main() -> None:
-    """Read what standard input holds, and answer on standard output."""
+    """Read the request from standard input, and write the answer to standard output."""
     wanted, content = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=tuple[list[str], bytes])
     try:
         answer = _Answer(load_columns(content, wanted))

@@ -1,7 +1,7 @@
-"""Lines of source files and the JSON in them, within the limits of ``ReadOptions``.
+"""Read the lines of source files, and JSON in them, within the limits of ``ReadOptions``.
 
-A line is known by its place, ``path:number``, counted from 1. What is wrong with one line is reported and the
-line is left out; what is wrong with a whole file raises :class:`BadFileError`.
+The place of a line is ``path:number``, counted from 1. A bad line is reported and left out. An error of a whole file
+raises :class:`BadFileError`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from . import ReadOptions
 from ._files import BadFileError, open_bytes, read_bytes
 
 DEEPEST = 100
-"""Levels of lists and objects in a line of JSON, one more in a line that was exported."""
+"""The most levels of lists and objects in a line of JSON; an exported line may have one more."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NOT_UTF16 = "is not UTF-16, which its first bytes say; save it as UTF-8"
 _BLOCK = 1 << 16
@@ -33,13 +33,13 @@ _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of each line of ``path``, blank lines included, line ends left out.
+    """Yield the place and the text of each line of ``path``, including blank lines, without line ends.
 
-    A line ends with a line feed, or with a carriage return in a file without line feeds. A byte-order mark is dropped,
-    text that has one of UTF-16 is read as that, gzip is unpacked. A line that holds a NUL byte, is not UTF-8 or is
-    longer than ``options.max_line_bytes`` is reported as bad and left out, without being held in memory.
-    ``fallback`` names the encoding of lines that are not UTF-8, in collections that are older than it.
-    Raises BadFileError if the file cannot be read.
+    A line ends with a line feed or, in a file without line feeds, with a carriage return. A byte-order mark is dropped;
+    UTF-16 with a mark and gzip are decoded. A line that has a NUL byte, is not UTF-8 or is longer than
+    ``options.max_line_bytes`` is reported as bad and left out; it is not kept in memory. ``fallback`` names the
+    encoding of lines that are not UTF-8, for collections that are older than UTF-8. Raises BadFileError if the file
+    cannot be read.
     """
     with open_bytes(path) as raw:
         start = raw.peek(LOOKED_AT)  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator
 
 
 def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str, str]:
-    """Return the text of a line, decoded as far as it was read, and ``""``; or ``""`` and what is wrong with it."""
+    """Return the decoded text of a line and ``""``; or ``""`` and the error of the line."""
     if not line.endswith(b"\n") and len(line) > limit:
         while line and not line.endswith(b"\n"):
             line = stream.readline(_BLOCK)
@@ -81,7 +81,7 @@ def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str
 
 
 class _Recoded:
-    """A stream of another encoding, or of lines that end with carriage returns, read by line as UTF-8."""
+    """Recodes a stream to UTF-8 lines, if it has another encoding or ends lines with carriage returns."""
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
         self._decode = codecs.getincrementaldecoder(encoding)("strict" if encoding == "utf-16" else "surrogateescape")
@@ -89,7 +89,7 @@ class _Recoded:
         self._ends = ""
 
     def readline(self, most: int) -> bytes:
-        """Return the next line, or as many of its characters as ``most`` bytes of UTF-8 may hold."""
+        """Return the next line, cut to at most ``most`` characters."""
         while (end := self._rest.find("\n") + 1) == 0 and len(self._rest) < most:
             block = self._stream.read(_BLOCK)
             text = self._decode.decode(block, not block)
@@ -104,7 +104,7 @@ class _Recoded:
 
 
 def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place and the JSON object of each line that is not blank; report the others as bad."""
+    """Yield the place and the JSON object of each line that is not blank; report lines without an object as bad."""
     for place, line in read_lines(path, options):
         if line.strip() and (value := parse_json_object(line, place, options)) is not None:
             yield place, value
@@ -113,7 +113,7 @@ def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[s
 def read_json(path: Path, options: ReadOptions) -> Any:
     """Read a whole file that is one JSON value.
 
-    Raises BadFileError, naming line and column, if it cannot be read, is too long or is not JSON.
+    Raises BadFileError, with line and column, if it cannot be read, is too long or is not JSON.
     """
     content = read_bytes(path, options).removeprefix(codecs.BOM_UTF8)
     try:
@@ -131,10 +131,10 @@ def read_json(path: Path, options: ReadOptions) -> Any:
 
 
 def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, Any] | None:
-    """Return the JSON object that ``line`` is, or report a bad line and return ``None``.
+    """Return the JSON object in ``line``, or report a bad line and return ``None``.
 
-    NaN and infinities, strings with NUL characters or half a surrogate pair, and what is nested deeper than
-    ``DEEPEST``, are bad: they cannot be stored or answered as JSON again.
+    Bad are NaN, infinities, strings with NUL characters or half a surrogate pair, and values nested deeper than
+    ``DEEPEST``: they cannot be stored or written as JSON again.
     """
     try:
         value = _checked(line)
@@ -148,7 +148,7 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
     if not isinstance(value, dict):
         options.bad_lines.report(place, f"is {json_name(value)}, not a JSON object{list_advice(value)}")
         return None
-    # How deep Python reads depends on who asks: what is indexed here is to be read by everybody.
+    # How deep Python reads depends on the call stack. What is indexed here must be readable everywhere.
     if line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + ("checksum" in value):
         options.bad_lines.report(place, "is nested too deeply")
         return None
@@ -164,7 +164,7 @@ def json_name(value: object) -> str:
 
 
 def _depth(value: object) -> int:
-    """Return how deeply lists and objects are nested in ``value``, which counts as one level itself."""
+    """Return how deeply lists and objects are nested in ``value``; ``value`` itself is one level."""
     depth, level = 0, [value]
     while level := [container for container in level if isinstance(container, list | dict)]:
         depth += 1
@@ -173,7 +173,7 @@ def _depth(value: object) -> int:
 
 
 class _NotPlainJsonError(Exception):
-    """A value that Python's parser admits and a store, or another parser, does not."""
+    """A value that Python's parser accepts but a store, or another parser, does not."""
 
 
 def _refuse_constant(name: str) -> float:
@@ -193,7 +193,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite
 def _checked(text: str) -> Any:
     """Parse JSON strictly.
 
-    Raises JSONDecodeError or _NotPlainJsonError.
+    Raises JSONDecodeError or _NotPlainJsonError if the text is not strict JSON.
     """
     try:
         value = _DECODER.decode(text)
@@ -201,7 +201,7 @@ def _checked(text: str) -> Any:
         raise
     except RecursionError:
         raise _NotPlainJsonError("is nested too deeply") from None
-    except ValueError:  # Python's own bound on the digits of an integer
+    except ValueError:  # Python's own limit on the digits of an integer
         raise _NotPlainJsonError("holds a number that is too large") from None
     if _ESCAPED.search(text):
         written = json.dumps(value, ensure_ascii=False)

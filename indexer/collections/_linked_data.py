@@ -1,6 +1,6 @@
-"""Objects of schema.org, wherever they stand: in JSON-LD, in scripts of a page, or in its elements as microdata.
+"""Find objects of schema.org in JSON-LD, in scripts of a page, or in its elements as microdata.
 
-Each comes as a dict of names without ``schema:`` or ``https://schema.org/`` before them. A reference to another object
+Each object is a dict whose names have no prefix ``schema:`` or ``https://schema.org/``. A reference to another object
 of the same source (``{"@id": ...}`` alone) is followed.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from ._markup import elements
 
 Node = dict[str, Any]
-# Where the tag ends is looked for first: else it would be again at each ``ld+json``.
+# Find the end of the tag first; else the pattern would search for it again at each ``ld+json``.
 _SCRIPT = re.compile(r"<(script)(?=\s[^<>]*+>)[^<>]*?ld\+json[^<>]*+>", re.I)
 _STRING = r'("(?:[^"\\]|\\.?)*+(?:"|\Z))'
 _SURROGATE_ESCAPE, _SURROGATE = re.compile(r"\\ud[89a-f]", re.I), re.compile("[\ud800-\udfff]")
@@ -23,7 +23,7 @@ _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)", re
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.S)
 _BAD_ESCAPE = re.compile(r"\\(u(?![0-9A-Fa-f]{4})|[^u])", re.S)
 _BETWEEN = re.compile(r"(?:[\s;,\ufeff]|<!\[CDATA\[|\]\](?:>|&gt;)|<!--|-->)*+", re.I)
-"""What stands between the values of a script and around them, though it is not JSON."""
+"""Text between and around the values of a script that is not JSON."""
 _VOCABULARY = re.compile(r"^(?:schema:|https?://(?:www\.)?schema\.org/)")
 _ATTRIBUTES = {
     "a": "href", "area": "href", "link": "href", "img": "src", "audio": "src", "embed": "src", "iframe": "src",
@@ -32,22 +32,22 @@ _ATTRIBUTES = {
 _PARTED = frozenset(
     "address article blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p section table td th tr ul".split()
 )
-"""Elements that part words, whatever stands between them."""
+"""Elements that separate words."""
 _DEEPEST = 100
 _DEEPEST_REFERENCES, _MOST_REFERENCES = 2, 100
-"""References of microdata that are followed, which may lead in circles: of an item and those in it, so many of each."""
+"""The most references of microdata to follow, which may be circular: nested levels, and references of one item."""
 _MOST_COPIED, _MOST_COPIED_IN_ALL = 10_000, 1_000_000
-"""Values of other objects that references bring into one object, and into all objects of a source."""
+"""The most values that references may copy into one object, and into all objects of a source."""
 _MOST_STEPS, _LETTERS_A_STEP = 1_000_000, 16
-"""Elements that are looked at for the items of a page, and letters of what they say, each time that they are."""
+"""The most elements to visit for the items of a page; each piece of text of this many letters counts as one more."""
 
 
 class BrokenScriptError(ValueError):
-    """A script that should hold JSON-LD does not."""
+    """A script that should contain JSON-LD does not."""
 
 
 def scripts(page: str) -> Iterator[str]:
-    """Yield what the scripts of JSON-LD of a page hold."""
+    """Yield the contents of a page's JSON-LD scripts."""
     for element in elements(page, _SCRIPT):
         yield page[element.inner_start : element.inner_end].strip("\ufeff \t\r\n")
 
@@ -55,9 +55,9 @@ def scripts(page: str) -> Iterator[str]:
 def parsed(script: str) -> Any:
     """Return the JSON of a script, or a list of its values if it has several.
 
-    It is read as leniently as extruct does and more: comments, CDATA, line ends in texts, trailing commas, semicolons
-    and escapes that JSON lacks are passed over. Half a surrogate pair becomes U+FFFD, as in a browser.
-    Raises BrokenScriptError, naming line and column, if it is not JSON.
+    The parser is at least as lenient as extruct: it skips comments, CDATA, line ends in texts, trailing commas,
+    semicolons and escapes that JSON lacks. Half a surrogate pair becomes U+FFFD, as in a browser. Raises
+    BrokenScriptError, with line and column, if the script is not JSON.
     """
     value = _parsed(script)
     if not _SURROGATE_ESCAPE.search(script):
@@ -95,7 +95,7 @@ def _mended(escape: re.Match[str]) -> str:
 
 
 def nodes_of_type(value: Any, wanted: str) -> Iterator[Node]:
-    """Yield the objects of a type, in their order, however deep they stand; none of them within another."""
+    """Yield the objects of a type, in order, at any depth, but no object inside another one of this type."""
     named = {node["@id"]: node for node in _objects(value) if isinstance(node.get("@id"), str) and len(node) > 1}
     references = _References(named)
     for node in _outermost(value, wanted):
@@ -103,7 +103,7 @@ def nodes_of_type(value: Any, wanted: str) -> Iterator[Node]:
 
 
 def microdata(page: str, wanted: str) -> Iterator[Node]:
-    """Yield the items of a type that the elements of a page mark up, in their order."""
+    """Yield the items of a type that the elements of a page mark up, in order."""
     from lxml import etree, html  # type: ignore[import-untyped]
 
     try:
@@ -117,7 +117,6 @@ def microdata(page: str, wanted: str) -> Iterator[Node]:
 
 
 def _objects(value: Any, depth: int = 0) -> Iterator[Node]:
-    """Yield every object within a value."""
     if depth > _DEEPEST:
         return
     if isinstance(value, dict):
@@ -144,14 +143,14 @@ def _types(value: Any) -> set[str]:
 
 
 class _References:
-    """Follows the references of objects to others of the same source, as far as there is an end to it."""
+    """Follows the references of objects to others of the same source, within limits."""
 
     def __init__(self, named: dict[str, Node]) -> None:
         self._named = named
         self._left, self._left_in_all = 0, _MOST_COPIED_IN_ALL
 
     def plain(self, node: Node) -> Any:
-        """Return an object with plain names, and its references followed until too much would come with them."""
+        """Return an object with plain names. Follow its references until they would copy too many values."""
         self._left = min(_MOST_COPIED, self._left_in_all)
         before = self._left
         copied = self._plain(node, 0)
@@ -180,14 +179,14 @@ def _is_item(element: Any) -> bool:
 
 
 class _Items:
-    """Reads the items of a page, whose elements may be looked at so many times."""
+    """Reads the items of a page, and visits a limited number of elements."""
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
         self._left = _MOST_STEPS
 
     def item(self, element: Any, depth: int = 0) -> Node:
-        """Return what an item says: the elements below and those that it refers to, without those of items within."""
+        """Return the properties of an item, from the elements below it and in its references, without nested items."""
         node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
         waiting, met = [*reversed(self._referred(element, depth)), *reversed(element)], {element}
         while waiting and self._left > 0:
@@ -209,13 +208,13 @@ class _Items:
         return text
 
     def _referred(self, element: Any, depth: int) -> list[Any]:
-        """Return the elements elsewhere in the page that an item names by their ids, if it stands high enough."""
+        """Return the elements elsewhere in the page that an item names by id, unless the item is nested too deeply."""
         names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
         return [self._named[name] for name in names if name in self._named]
 
     @cached_property
     def _named(self) -> dict[str, Any]:
-        """The elements by their ids, the first of each."""
+        """The elements by their ids; the first element with an id wins."""
         named: dict[str, Any] = {}
         for element in self._tree.iter():
             if isinstance(element.tag, str) and element.get("id") is not None:
@@ -224,7 +223,7 @@ class _Items:
 
 
 def _text(element: Any) -> str:
-    """Return the value of a property as its element says it."""
+    """Return the value of a property from its element."""
     content = element.get("content")
     if content is None:
         content = element.get(_ATTRIBUTES.get(element.tag, "content"))

@@ -1,7 +1,7 @@
-"""Search for elements and comments in loose markup, in time that grows with its length and no faster.
+"""Find elements and comments in loose markup, in linear time.
 
-A regular expression from a start to the nearest end looks, at each start that has no end, through all that follows.
-Here an end that was not found once is not looked for again.
+A regular expression from a start to the nearest end searches all following text at each start that has no end. This
+module searches only once for an end that does not exist.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import NamedTuple
 _TAG_OR_COMMENT = re.compile(r"<!--|</?[A-Za-z][^<>]*>")
 _COMMENT = "<!--"
 _RAW = {"script", "style", "textarea", "title", "noscript", "iframe", "xmp"}
-"""Elements whose content holds no tags."""
+"""Elements whose content has no tags."""
 _RAW_OR_TAG = re.compile(r"<!--|<([A-Za-z][^\s/>]*)")
 _ATTRIBUTE = re.compile(r"""[\s/]*(?:[^\s/>=]+|=)(?:\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s>]*))?""")
 
 
 class Element(NamedTuple):
-    """The stretches of an element: all of it, and what is between its start and its end."""
+    """The positions of an element: all of it, and its content between the start tag and the end tag."""
 
     start: int
     inner_start: int
@@ -29,15 +29,15 @@ class Element(NamedTuple):
 
 
 def starts(*names: str) -> re.Pattern[str]:
-    """Return the pattern of the start of an element of one of these names."""
+    """Return the pattern of the start tag of an element with one of these names."""
     return re.compile(rf"<({'|'.join(map(re.escape, names))})(?:\s[^<>]*)?>", re.I)
 
 
 def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
-    """Yield the elements that start as ``opening`` says, in their order, outermost only.
+    """Yield the outermost elements whose start tags match ``opening``, in order.
 
-    Its first group is the name; without one it is a comment. An element ends at the first end of its name; a start
-    without an end is passed over.
+    The first group of ``opening`` is the name; without one it matches a comment. An element ends at the first end tag
+    with its name. A start without an end is skipped.
     """
     unclosed: set[str] = set()
     position = 0
@@ -52,18 +52,18 @@ def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
 
 
 def any_element() -> re.Pattern[str]:
-    """Return the pattern of the start of an element of any name."""
+    """Return the pattern of the start tag of an element with any name."""
     return re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>")
 
 
 def first_inside(source: str, opening: re.Pattern[str]) -> str | None:
-    """Return what is inside the first element that starts so, or ``None`` if there is none."""
+    """Return the content of the first element that ``opening`` matches, or ``None`` if there is none."""
     element = next(elements(source, opening), None)
     return None if element is None else source[element.inner_start : element.inner_end]
 
 
 def without(source: str, opening: re.Pattern[str], instead: str = "") -> str:
-    """Return ``source`` with ``instead`` in the place of each element that starts so."""
+    """Return ``source`` with each element that ``opening`` matches replaced by ``instead``."""
     kept, position = list[str](), 0
     for element in elements(source, opening):
         kept += source[position : element.start], instead
@@ -72,12 +72,12 @@ def without(source: str, opening: re.Pattern[str], instead: str = "") -> str:
 
 
 def without_tags(source: str, instead: str, is_tag: Callable[[str], bool] = bool) -> str:
-    """Return ``source`` with ``instead`` in the place of each comment, and of each tag that ``is_tag`` says is one."""
+    """Return ``source`` with each comment, and each tag that ``is_tag`` accepts, replaced by ``instead``."""
     kept, position, last_comment = list[str](), 0, source.rfind("-->")
     while match := _TAG_OR_COMMENT.search(source, position):
         end = match.end()
         if match[0] == _COMMENT:
-            if end > last_comment:  # it is not closed, and is text
+            if end > last_comment:  # a comment that is not closed is text
                 kept.append(source[position:end])
                 position = end
                 continue
@@ -92,7 +92,7 @@ def without_tags(source: str, instead: str, is_tag: Callable[[str], bool] = bool
 
 
 def attributes(source: str, most: int) -> Iterator[int]:
-    """Yield how many attributes each tag has, as a parser reads them; one above ``most`` stands for any more."""
+    """Yield the number of attributes of each tag, as a parser counts them; ``most + 1`` means more than ``most``."""
     unclosed: set[str] = set()
     position = 0
     while start := _RAW_OR_TAG.search(source, position):

@@ -1,7 +1,7 @@
-"""The first table of a workbook, and the text of a PDF: read by the libraries of ``factseek[office]``.
+"""Read the first table of a workbook, and the text of a PDF, with the libraries of ``factseek[office]``.
 
-A small file may ask for all memory, or for hours: by a cell that is far away, a page that unpacks to gigabytes. It is
-read in a process of its own (``python -m factseek.indexer.collections._office``), which has limits of both.
+A small file may need all memory, or hours: a far-away cell, or a page that expands to gigabytes. Files are therefore
+read in their own process (``python -m factseek.indexer.collections._office``), which limits memory and time.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _LIBRARIES = {"sheet": "python_calamine", "pdf": "pypdf"}
 _NEEDS = "needs: pip install 'factseek[office]'"
 _PROTECTED = "is protected by a password; save it without one"
 _MOST_BYTES = 100_000_000
-"""Bytes of a file that is read, and of what comes out of it."""
+"""The most bytes of a file to read, and of the text that comes out of it."""
 _MEMORY, _SECONDS = 3 << 30, 120
 _SHORT_LINE = 0.7
-"""The share of a usual line of a PDF under which one ends a paragraph, or is a heading."""
+"""A line of a PDF shorter than this share of a usual line ends a paragraph, or is a heading."""
 
 
 class PDFText(NamedTuple):
-    """The text of a PDF with its title, and where each page begins in it."""
+    """The text of a PDF with its title, and the position in the text where each page begins."""
 
     title: str
     text: str
@@ -51,22 +51,22 @@ class _Answer(msgspec.Struct):
 
 
 def installed(*suffixes: str) -> tuple[str, ...]:
-    """Return those of ``suffixes`` whose files can be read here."""
+    """Return those of ``suffixes`` whose files the installed libraries can read."""
     return tuple(suffix for suffix in suffixes if find_spec(_LIBRARIES["pdf" if suffix == PDF else "sheet"]))
 
 
 def first_table(path: Path) -> bytes:
-    """Return the first sheet of a workbook that holds anything, as tab-separated text in UTF-8, a line for each row.
+    """Return the first sheet of a workbook that is not empty, as tab-separated UTF-8 text, one line per row.
 
-    Raises BadFileError if it cannot be read, is protected, holds nothing, or factseek[office] is not installed.
+    Raises BadFileError if the workbook cannot be read, is protected or empty, or if factseek[office] is not installed.
     """
     return _sheet(path).texts[0].encode()
 
 
 def sheet_note(path: Path) -> str:
-    """Return which sheet of a workbook is read, ``""`` if it has no other.
+    """Return a note about which sheet of a workbook is read, ``""`` if it has only one.
 
-    Raises what :func:`first_table` raises.
+    Raises BadFileError as :func:`first_table` does.
     """
     return _sheet(path).title
 
@@ -76,15 +76,15 @@ def _sheet(path: Path) -> _Answer:
     return _read_once(path, status.st_mtime_ns, status.st_size)
 
 
-@lru_cache(maxsize=1)  # a file is looked at before it is read
+@lru_cache(maxsize=1)  # a file is checked before it is read
 def _read_once(path: Path, _changed: int, _size: int) -> _Answer:
     return _answered("sheet", path, "a workbook")
 
 
 def pdf_text(path: Path) -> PDFText:
-    """Return the text of a PDF, its lines joined to paragraphs.
+    """Return the text of a PDF, with its lines joined into paragraphs.
 
-    Raises BadFileError if it cannot be read, is protected, holds no text, or factseek[office] is not installed.
+    Raises BadFileError if the PDF cannot be read, is protected, has no text, or if factseek[office] is not installed.
     """
     answer = _answered("pdf", path, "a PDF")
     starts, start = list[int](), 0
@@ -131,13 +131,13 @@ def _read_sheet(path: str) -> _Answer:
 
 
 def _lines(sheet: Any) -> Iterator[str]:
-    """Yield the rows as lines; all cells stand in quotes, so that each is read back as it is."""
-    yield "\n" * (sheet.start[0] if sheet.start else 0)  # so that places are the numbers of rows
+    """Yield the rows as lines; all cells are quoted, so that each is read back unchanged."""
+    yield "\n" * (sheet.start[0] if sheet.start else 0)  # so that line numbers are row numbers
     line, size, header = io.StringIO(), 0, True
     writer = csv.writer(line, csv.excel_tab, quoting=csv.QUOTE_ALL, lineterminator="\n")
     for row in sheet.iter_rows():
         cells = [_plain(cell) for cell in row]
-        if header and any(cells):  # the first line of a file tells its columns
+        if header and any(cells):  # the first line of a file names its columns
             cells, header = [" ".join(cell.split()) for cell in cells], False
         if len(cells) == 1:
             line.write(f"{' '.join(cells[0].split())}\n")
@@ -154,7 +154,7 @@ def _lines(sheet: Any) -> Iterator[str]:
 
 
 def _plain(cell: Any) -> str:
-    """Return the text of a cell: a day in ISO 8601, a whole number without a point."""
+    """Return the text of a cell: a day in ISO 8601, a whole number without a decimal point."""
     if hasattr(cell, "isoformat"):
         return str(cell.isoformat()).removesuffix("T00:00:00")
     if isinstance(cell, float) and cell.is_integer():
@@ -172,7 +172,7 @@ def _read_pdf(path: str) -> _Answer:
                 return _Answer(refusal=_PROTECTED)
             title = str((reader.metadata and reader.metadata.title) or "")
             texts = [_paragraphs(page.extract_text()) for page in reader.pages]
-    except DependencyError:  # what deciphers is not installed
+    except DependencyError:  # the library that decrypts is not installed
         return _Answer(refusal=_PROTECTED)
     except (PyPdfError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         return _Answer(refusal=f"is not a sound PDF ({' '.join(str(error).split())[:200] or type(error).__name__})")
@@ -182,7 +182,7 @@ def _read_pdf(path: str) -> _Answer:
 
 
 def _paragraphs(text: str) -> str:
-    """Return the text of a page with its lines joined, but after a short line and a word that is no more than begun."""
+    """Return the text of a page with its lines joined, except after a short line. Join hyphenated words."""
     lines = [
         " ".join(line.split()) for line in text.replace("\0", " ").encode("utf-8", "replace").decode().splitlines()
     ]
@@ -194,7 +194,7 @@ def _paragraphs(text: str) -> str:
 
 
 def main() -> None:
-    """Read the file that the arguments name, and answer on standard output."""
+    """Read the file that the arguments name, and write the answer to standard output."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     what, path = sys.argv[1:]

@@ -16,8 +16,8 @@ from ...retrieval.records.table_shape import known_binary, shape_of_start
 from ._linked_data import BrokenScriptError, parsed
 from ._markup import attributes
 
-# Dates are searched in the page's markup and address alone, and never against today's date: what is found
-# must not depend on the day of the build. ``2100`` only keeps out numbers that are no years.
+# Dates are searched only in the page's markup and address, never compared with today's date: the result must not depend
+# on the day of the build. ``2100`` only excludes numbers that are no years.
 _LATEST = "2100-01-01"
 
 _BINARY = {
@@ -44,7 +44,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-# Names that pages write, and what browsers read them as (the Encoding Standard).
+# Names that pages use, and the encodings that browsers use for them (the Encoding Standard).
 _MEANT = {
     **dict.fromkeys(("ascii", "us-ascii", "latin1", "iso-8859-1", "iso8859-1"), "cp1252"),
     **dict.fromkeys(("shift_jis", "shift-jis", "x-sjis"), "cp932"),
@@ -52,30 +52,30 @@ _MEANT = {
     **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
     **{"iso-8859-9": "cp1254", "iso-8859-8-i": "iso-8859-8", "windows-874": "cp874"},
 }
-_SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")  # their bytes can pass for UTF-8 and are not
+_SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")  # their bytes look like UTF-8 and are not
 _CHARSETS = re.compile(r"utf-(?:8|16|32)|cp\d|ptcp|iso8859|iso2022|koi8|mac-|gb|big5|euc|hz|shift_jis|johab|tis|kz")
 _META_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*+=\s*+["']?\s*+([\w:.-]+)""", re.I)
 
-# Browsers go on after an early </body> or </html>; the parser would drop all that follows.
+# Browsers continue after an early </body> or </html>; the parser would drop all that follows.
 _END_OF_PAGE = re.compile(r"</(?:body|html)\s*>", re.I)
 
 
 MOST_ELEMENTS = 100_000
-"""Elements of a page: to find its main content takes about 70 microseconds each. The largest real ones have a tenth."""
+"""The most elements of a page: finding the main content takes about 70 microseconds each. Large pages have a tenth."""
 MOST_ATTRIBUTES, MOST_ATTRIBUTES_OF_ONE = 300_000, 1_000
-"""Attributes of a page, and of one element: the parser's time grows with the square of the latter."""
+"""The most attributes of a page, and of one element: the parser's time grows with the square of the latter."""
 
 _LONGEST_ATTRIBUTE = 1_000
 _LONG_ATTRIBUTES = f"//@*[string-length(.) > {_LONGEST_ATTRIBUTE} and (contains(., '<') or name(..) = 'meta')]"
-"""Attributes that the parser and trafilatura may take the square of their length for. No title or date is longer."""
+"""Long attributes, for which the parser and trafilatura may take quadratic time. No title or date is longer."""
 _MOST_MARKS = 1_000
 _COSTLY_MARKS = ("<!--", '"author"', '"publisher"', 'erson"')
-"""What trafilatura looks for in JSON-LD; of each it may look through all that follows."""
+"""Strings that trafilatura searches for in JSON-LD; for each of them it may search all that follows."""
 _LONG_NAME = re.compile(r'"(?:author|creator|name|(?:given|family|additional)Name)"\s*+:\s*+\[?\s*+"[^"]{1000}')
 
 
 _BREAK = "\u240a"
-"""Stands for a line end where the search for the main content would lose it."""
+"""Marks a line end that the search for the main content would lose."""
 _CELLS = "self::li or self::td or self::th or self::dd or self::dt"
 _HEADINGS = f"//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6][ancestor::*[{_CELLS}]]"
 _BLOCKS = frozenset(
@@ -87,9 +87,9 @@ _NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]{1,2}|[*†‡§]+|↑|↩)[\])]?", r
 _BLANKS = " \t\r\n\f\u00a0\u200b\ufeff"
 _NOTED = re.compile(r"note|\bfn|\bref|cite", re.I)
 _LONG_LINE = 40
-"""Letters of a line that is no refrain: where it comes twice running, it is meant once."""
+"""Letters of a line that is no refrain: if it occurs twice in a row, one is dropped."""
 _FEWEST_WORDS = 20
-"""Of a part of a page that a copy of it is left out."""
+"""The fewest words of a part of a page whose copy is left out."""
 _HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _CONTAINERS = frozenset("article body div main section td".split())
 _RUNNING = frozenset("a abbr b big cite code em font i kbd mark q s small span strong sub sup tt u".split())
@@ -101,38 +101,38 @@ _PUBLISHED = (
     "dc.date dcterms.date datecreated date pubdate publishdate publish-date publish_date publication_date "
     "citation_publication_date citation_date sailthru.date parsely-pub-date"
 ).split()
-"""The names that pages give the day of their publication in ``meta``, the surest first."""
+"""The names in ``meta`` that give the publication day, most reliable first."""
 _NOT_OF_PAGE = re.compile(r"comment|related|recommend|sidebar|widget|teaser|promo|trending|popular|read-?next", re.I)
 _ASIDE = ("aside", "nav", "footer")
 _DATED = re.compile(
     r"(?:^|[\s_-])(?:date|datum|fecha|pubdate|published|posted|timestamp|dateline|time)(?:$|[\s_-])", re.I
 )
 _LONGEST_DATE = 80
-"""Letters of an element that is there for a date, with what stands around it."""
+"""The most letters of an element that shows a date, with the text around it."""
 _TERM = re.compile(
     r"\b(?:until|till|through|before|after|from|since|by|bis|ab|seit|hasta|desde|jusqu\w*|حتى|منذ)\b[^.]*\d", re.I
 )
-"""What a text has that speaks of a time, and not of the day that it was written on."""
+"""Text that mentions a period or deadline, and not the day of publication."""
 _MONTH = r"[A-Z][a-z]{2,8}\.?"
 _DATE_IN_TEXT = re.compile(
     rf"\b\d{{4}}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{4}}\b"
     rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}\b|\b\d{{1,2}}([./-])\d{{1,2}}\1(?:\d{{4}}|\d\d)\b"
 )
 _UNREAD_DATE = re.compile(r"\b\d{1,2}\W{1,3}\w{3,}\W{1,3}\d{4}\b")
-"""A day with a month's name of any language, which may be unknown."""
+"""A day with the name of a month in any language, known or not."""
 _INNER = frozenset("comment review itemReviewed isPartOf mentions citation hasPart itemListElement subjectOf".split())
-"""Properties of linked data whose objects are not the page."""
+"""Properties of linked data whose objects are not the page itself."""
 
 
 _HASH_BASE, _HASH_SIZE = 1_000_003, 2**61 - 1
 
 
 class PageTooLargeError(Exception):
-    """A page has more elements or attributes than are read."""
+    """A page has more elements or attributes than the reader allows."""
 
 
 class Page(NamedTuple):
-    """The content of a web page; unknown is ``""``, and a date that cannot be read is as it was written."""
+    """The content of a web page. Unknown values are ``""``; a date that cannot be read is kept as written."""
 
     text: str
     title: str
@@ -158,10 +158,10 @@ def binary_kind(content: bytes) -> str:
 
 
 def decode(content: bytes, charset: str = "") -> str:
-    """Return a page's text: decoded by its byte-order mark, as UTF-8 if it is that, as it declares, or by a guess.
+    """Return a page's text, decoded by its byte-order mark, as UTF-8 if valid, as declared, or by a guess.
 
-    ``charset`` is what the HTTP header said. Text that is UTF-8 but for a few bytes, as in a page that was cut,
-    is read as UTF-8 with replacement characters.
+    ``charset`` comes from the HTTP header. Text that is UTF-8 except for a few bytes, such as a truncated page, is read
+    as UTF-8 with replacement characters.
     """
     for mark, encoding in _MARKS:
         if content.startswith(mark):
@@ -184,10 +184,10 @@ def decode(content: bytes, charset: str = "") -> str:
 def extract(source: str, url: str = "", latest: str = "") -> Page | None:
     """Return the main content of an HTML page, or ``None`` if it has none.
 
-    ``url`` is the address it was fetched from, if that is known; ``latest`` is the day (ISO) of the fetch, which
-    the page's date cannot pass. Nothing is fetched, and the answer does not depend on the day.
-    Raises ValueError if the page cannot be parsed, PageTooLargeError if that would take too long: if it has more
-    elements than ``MOST_ELEMENTS`` or attributes than ``MOST_ATTRIBUTES``, or an element ``MOST_ATTRIBUTES_OF_ONE``.
+    ``url`` is the address of the page, if known. ``latest`` is the day (ISO) of the fetch; the page's date cannot be
+    later. Nothing is fetched, and the result does not depend on the current day. Raises ValueError if the page cannot
+    be parsed. Raises PageTooLargeError if parsing would take too long: more than ``MOST_ELEMENTS`` elements,
+    ``MOST_ATTRIBUTES`` attributes, or ``MOST_ATTRIBUTES_OF_ONE`` attributes of one element.
     """
     trafilatura = _trafilatura()
     tree = _tree(source)
@@ -216,7 +216,7 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
 
 
 def _trafilatura() -> Any:
-    """Import trafilatura and keep it from logging what the reader reports itself."""
+    """Import trafilatura and silence its log, because the reader reports errors itself."""
     import trafilatura
 
     for name in ("trafilatura", "htmldate", "courlan", "charset_normalizer"):
@@ -225,13 +225,13 @@ def _trafilatura() -> Any:
 
 
 def _tree(source: str) -> Any:
-    """Parse a page, or return ``None`` if there is nothing in it."""
+    """Parse a page, or return ``None`` if it is empty."""
     from trafilatura.utils import load_html
 
     check_attributes(source)
     whole = _END_OF_PAGE.sub("", source)
     tree = load_html(whole)
-    if tree is None and whole.strip():  # a fragment, which trafilatura refuses
+    if tree is None and whole.strip():  # a fragment, which trafilatura rejects
         tree = load_html(f"<html><body><div>{whole}</div></body></html>")
     if tree is not None and next(islice(tree.iter(), MOST_ELEMENTS, None), None) is not None:
         raise PageTooLargeError(f"page of more than {MOST_ELEMENTS:,} elements")
@@ -241,7 +241,7 @@ def _tree(source: str) -> Any:
 
 
 def _cut(tree: Any) -> None:
-    """Cut what a parsed page says of itself where reading it would take the square of its length."""
+    """Cut attributes and scripts of a parsed page that would take quadratic time to read."""
     for value in tree.xpath(_LONG_ATTRIBUTES):
         value.getparent().set(value.attrname, value[:_LONGEST_ATTRIBUTE])
     for script in tree.iter("script"):
@@ -252,7 +252,7 @@ def _cut(tree: Any) -> None:
 
 
 def check_attributes(source: str) -> None:
-    """Raise PageTooLargeError if a page, or one of its elements, has more attributes than are read."""
+    """Raise PageTooLargeError if a page, or one of its elements, has too many attributes."""
     total = 0
     for count in attributes(source, MOST_ATTRIBUTES_OF_ONE):
         total += count
@@ -263,10 +263,10 @@ def check_attributes(source: str) -> None:
 
 
 def _drop_copies(tree: Any) -> None:
-    """Leave out a part of a page that has the words of a part before it: a copy for small screens, for example."""
+    """Leave out a part of a page that repeats the words of an earlier part, such as a copy for small screens."""
     from lxml.etree import iterwalk  # type: ignore[import-untyped]
 
-    sums, starts = [0], dict[Any, int]()  # rolling hashes of all words up to each
+    sums, starts = [0], dict[Any, int]()  # rolling hashes of the first n words
     powers, seen, copies = [1], dict[tuple[int, int], int](), list[Any]()
 
     def add(text: str | None) -> None:
@@ -291,7 +291,7 @@ def _drop_copies(tree: Any) -> None:
 
 
 def _mark_breaks(tree: Any) -> None:
-    """Mark the line ends around headings in cells and list items, and between a block and the text beside it."""
+    """Mark the line ends around headings in cells and list items, and between a block and the text next to it."""
     for heading in [element for element in tree.iter() if element.tag in _HEADING_TAGS]:
         _wrap_tail(heading)
     for heading in tree.xpath(_HEADINGS):
@@ -308,7 +308,7 @@ def _mark_breaks(tree: Any) -> None:
 
 
 def _wrap_tail(heading: Any) -> None:
-    """Put the text that follows a heading into a paragraph of its own: it would be lost, or run into the heading."""
+    """Move the text after a heading into its own paragraph: else it would be lost, or be joined to the heading."""
     parent, text = heading.getparent(), heading.tail or ""
     if parent is None or parent.tag not in _CONTAINERS or not text.strip():
         return
@@ -322,7 +322,6 @@ def _wrap_tail(heading: Any) -> None:
 
 
 def _append_before(element: Any, text: str) -> None:
-    """Write a text before an element."""
     before, parent = element.getprevious(), element.getparent()
     if before is not None:
         before.tail = f"{before.tail or ''}{text}"
@@ -331,7 +330,7 @@ def _append_before(element: Any, text: str) -> None:
 
 
 def _mark_raised(tree: Any) -> None:
-    """Keep numbers apart from the raised ones after them: as in 10^6; leave out the numbers that lead to notes."""
+    """Separate superscript digits from the number before them, as in 10^6; leave out the numbers that link to notes."""
     for link in list(tree.iter("a")):
         text = "".join(islice(link.itertext(), 9)).strip(_BLANKS)
         _, mark, target = link.get("href", "").partition("#")
@@ -352,7 +351,6 @@ def _mark_raised(tree: Any) -> None:
 
 
 def _text_before(element: Any) -> str:
-    """Return the text that an element follows without a break."""
     before = element.getprevious()
     if before is None:
         return element.getparent().text or ""
@@ -360,7 +358,7 @@ def _text_before(element: Any) -> str:
 
 
 def _date(tree: Any, url: str, latest: str) -> str:
-    """Return the day on which a page says that it was published, ISO 8601 or as it is written if that is unclear."""
+    """Return the publication day of a page in ISO 8601, or the date as written if it is ambiguous."""
     unclear = ""
     for written in _written_dates(tree):
         day = clean_date(written)
@@ -389,14 +387,14 @@ def _date(tree: Any, url: str, latest: str) -> str:
 
 
 def _is_aside(element: Any) -> bool:
-    """Return whether an element is beside what the page is about: comments, related pages, menus."""
+    """Return whether an element is not about the page's subject: comments, related pages, menus."""
     if element.tag in ("html", "body", "main", "article", "head"):
         return False
     return element.tag in _ASIDE or bool(_NOT_OF_PAGE.search(f"{element.get('class', '')} {element.get('id', '')}"))
 
 
 def _written_dates(tree: Any) -> Iterator[str]:
-    """Yield the dates that a page says it was published on, the surest first."""
+    """Yield the publication dates in a page, most reliable first."""
     for script in tree.iter("script"):
         if "ld+json" in (script.get("type") or ""):
             try:
@@ -424,7 +422,7 @@ def _written_dates(tree: Any) -> Iterator[str]:
 
 
 def _date_in(element: Any) -> str:
-    """Return the date that an element says, ``""`` if it says none or stands beside what the page is about."""
+    """Return the date in an element, ``""`` if it has none or is not about the page's subject."""
     if any(_is_aside(above) for above in (element, *islice(element.iterancestors(), 20))):
         return ""
     if written := element.get("datetime") or element.get("content"):
@@ -437,7 +435,7 @@ def _date_in(element: Any) -> str:
 
 
 def _linked_dates(value: Any) -> Iterator[str]:
-    """Yield when the objects of linked data were published, the outer before the inner, and the page's own only."""
+    """Yield the publication dates of the page's own linked data, outer objects before inner ones."""
     level = [value]
     for _ in range(6):
         inner: list[Any] = []
@@ -455,7 +453,7 @@ def _linked_dates(value: Any) -> Iterator[str]:
 def _tidy(text: str) -> str:
     """Return a text with single spaces, without blank lines and without the bars around the rows of tables.
 
-    A long line that is the same as the one before is left out.
+    A long line that equals the line before it is left out.
     """
     text = _RAISED_DIGITS.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
     kept = list[str]()
@@ -469,19 +467,19 @@ def _tidy(text: str) -> str:
 
 
 def _below(title: str, text: str) -> str:
-    """Return the text without a first line that only says the title again: the title is kept and indexed apart."""
+    """Return the text without a first line that repeats the title, which is stored and indexed separately."""
     heading, _, rest = text.partition("\n")
     return rest if rest and heading.casefold() == title.casefold() else text
 
 
 def _row(line: str) -> str:
-    """Return the cells of a row of a table that hold something, with bars between them alone."""
+    """Return the cells of a table row that are not empty, with bars between them."""
     cells = (cell.strip() for cell in line.replace("\\|", "|").split("|"))
     return " | ".join(cell for cell in cells if cell.strip("-"))
 
 
 def _title(extracted: str, tree: Any) -> str:
-    """Return the extracted title, or the page's own if the two share few words: then it heads something else."""
+    """Return the extracted title. If it shares too few words with the page's own title, return the latter."""
     own = " ".join((tree.findtext(".//title") or "").split())
     words, own_words = set(re.findall(r"\w+", extracted.lower())), set(re.findall(r"\w+", own.lower()))
     title = extracted if extracted and (not own_words or 2 * len(words & own_words) >= len(words)) else own
@@ -489,12 +487,11 @@ def _title(extracted: str, tree: Any) -> str:
 
 
 def _address(url: str | None) -> str:
-    """Return an address of the web, or ``""``."""
+    """Return ``url`` if it is an address of the web, else ``""``."""
     return url if url and re.match(r"https?://", url) else ""
 
 
 def _declared_language(tree: Any) -> str:
-    """Return the language that the page's root element declares."""
     for name in ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang"):
         if tree.get(name):
             return str(tree.get(name))
@@ -502,11 +499,11 @@ def _declared_language(tree: Any) -> str:
 
 
 def _declared(content: bytes, charset: str) -> list[str]:
-    """Return the encodings that the header and the page declare, as browsers mean them, those that are known."""
+    """Return the known encodings that the header and the page declare, as browsers interpret them."""
     names = [charset]
     if match := _META_CHARSET.search(content[:4096]):
         inside = match[1].decode("ascii", "ignore")
-        names.append("utf-8" if inside.lower().startswith("utf-16") else inside)  # it was read as single bytes
+        names.append("utf-8" if inside.lower().startswith("utf-16") else inside)  # the page was read as single bytes
     meant = [_MEANT.get(name.strip().lower(), name.strip().lower()) for name in names if name.strip()]
     return [name for name in dict.fromkeys(meant) if _is_charset(name)]
 
@@ -520,13 +517,13 @@ def _is_charset(name: str) -> bool:
 
 
 def _guessed(content: bytes) -> list[str]:
-    """Return the encodings that the bytes look like, best first; a few odd bytes tell nothing."""
+    """Return the encodings that the bytes look like, best first; a few bytes beyond ASCII are too few for a guess."""
     from trafilatura.utils import detect_encoding
 
     if sum(byte > 0x7F for byte in content[:100_000]) < 8:
         return ["cp1252"]
     guesses = (name.replace("_", "-") for name in detect_encoding(content))
-    return [name for name in guesses if not name.startswith(_SEVEN_BIT)]  # without a mark they would hold NUL bytes
+    return [name for name in guesses if not name.startswith(_SEVEN_BIT)]  # without a mark they would have NUL bytes
 
 
 def _strict(content: bytes, encoding: str) -> str | None:

@@ -1,14 +1,14 @@
-"""The fields of an object of the type ClaimReview, and the documents that are such reviews.
+"""Turn objects of the type ClaimReview into the fields of documents.
 
-What a review says stands in a document like this: the claim is its text, the headline its title, the review's address
-its URL; ``metadata`` holds ``claimant``, ``claimant_job``, ``claimant_pages`` (addresses that are about the claimant),
-``claim_date``, ``appearances``, ``first_appearance`` if one of them is said to be the first, ``rating`` as it is said,
-``verdict`` (true, mixed, false or unproven), ``scale`` ([worst, value, best]), ``explanation``, ``publisher``,
-``publisher_url``, ``publisher_image`` and ``author``, as far as they are known.
+The claim is the document's text, the headline its title, the review's address its URL. ``metadata`` has, as far as
+known: ``claimant``, ``claimant_job``, ``claimant_pages`` (addresses about the claimant), ``claim_date``,
+``appearances``, ``first_appearance`` if one is named as the first, ``rating`` in its own words, ``verdict`` (true,
+mixed, false or unproven), ``scale`` ([worst, value, best]), ``explanation``, ``publisher``, ``publisher_url``,
+``publisher_image`` and ``author``.
 
-Ratings, each in words or on a scale of its own, are brought to four verdicts where that can be done. Whatever stands
-between true and false is ``mixed``, as in ClaimsKG's normalisation. A rating that is neither among the words nor on a
-scale keeps its words and gets no verdict: a guess would be worse.
+Ratings use words or scales of their own. They are mapped to four verdicts if possible. Any rating between true and
+false is ``mixed``, as in ClaimsKG's normalisation. A rating with unknown words and no scale keeps its words and gets no
+verdict: a guess would be worse.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._documents import host
 from ._linked_data import Node
 
 DOCID = "docid"
-"""The property of a row of a table that is its docid: an ``@id`` within a page may be any word."""
+"""The property of a table row that is its docid; an ``@id`` in a page may be any word."""
 _WEB = ("https://", "http://")
 TRUE, MIXED, FALSE, UNPROVEN = "true", "mixed", "false", "unproven"
 _WORDS = {
@@ -57,7 +57,7 @@ _VERDICTS = {
     " ".join(phrase.casefold().split()): verdict for verdict, phrases in _WORDS.items() for phrase in phrases.split("|")
 }
 _WORDS_OF_RATING = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
-"""From the first letter or digit to the last: to look for the marks after it would cost the square of other marks."""
+"""From the first letter or digit to the last: a search for the marks after it would take quadratic time."""
 _BETWEEN = re.compile(r"[\s_–—-]+")
 _LONGEST_PHRASE = max(len(phrase.split()) for phrase in _VERDICTS)
 _FALSE_UP_TO, _TRUE_FROM = 0.25, 0.75
@@ -69,10 +69,10 @@ _CONTRACTED_NOT = re.compile(r"n['\u2019]t\b")
 
 
 def verdict_of(rating: str, value: float | None = None, worst: float | None = None, best: float | None = None) -> str:
-    """Return ``true``, ``mixed``, ``false`` or ``unproven``, or ``""`` where a rating says none of them.
+    """Return ``true``, ``mixed``, ``false`` or ``unproven``, or ``""`` if a rating is none of them.
 
-    The words count; where they say nothing as a whole, the place of ``value`` between ``worst`` and ``best``, unless
-    words among them say another thing.
+    If the whole rating is a known phrase, it decides. Else the position of ``value`` between ``worst`` and ``best``
+    decides, unless words in the rating contradict it.
     """
     inner = _WORDS_OF_RATING.search(_CONTRACTED_NOT.sub(" not", rating.casefold()))
     phrase = _BETWEEN.sub(" ", inner[0]) if inner else ""
@@ -87,7 +87,7 @@ def verdict_of(rating: str, value: float | None = None, worst: float | None = No
 
 
 def _verdicts_in(words: Sequence[str]) -> set[str]:
-    """Return the verdicts that words contain, the longest phrase at each place; ``""`` for one that is negated."""
+    """Return the verdicts in a list of words, from the longest phrase at each place; ``""`` for a negated verdict."""
     said: set[str] = set()
     at = 0
     while at < len(words):
@@ -102,7 +102,7 @@ def _verdicts_in(words: Sequence[str]) -> set[str]:
 
 
 def docid_in(node: Node) -> str:
-    """Return the docid that a review was exported or tabled with, or the address that it is known by, else ``""``."""
+    """Return the docid with which a review was exported or tabulated, or its address, else ``""``."""
     known = node.get("@id", node.get(DOCID))
     if not isinstance(known, str):
         return ""
@@ -114,10 +114,10 @@ def docid_in(node: Node) -> str:
 
 
 def fields_of(node: Node, base: str = "") -> dict[str, str]:
-    """Return the fields of a review's document but for its docid; unknown is ``""``.
+    """Return the fields of a review's document except its docid; unknown fields are ``""``.
 
-    ``base`` is the address of the page that the review stands in: it is the review's where that says none, and what a
-    relative address starts from.
+    ``base`` is the address of the page with the review. It is the review's address if the review gives none, and the
+    base of relative addresses.
     """
     claim, publisher = _first_object(node.get("itemReviewed")), _publisher(node)
     texts = (_first_object(node.get("claimReviewed")), claim)
@@ -137,13 +137,13 @@ def fields_of(node: Node, base: str = "") -> dict[str, str]:
 
 
 def metadata_of(node: Node) -> dict[str, Any]:
-    """Return what a review says of the claim, the rating and the publisher, as far as it says it."""
+    """Return what a review says about the claim, the rating and the publisher, as far as known."""
     claim, rating = _first_object(node.get("itemReviewed")), _first_object(node.get("reviewRating"))
     claimant, publisher = _claimant(claim), _publisher(node)
     author = text_in(_first_object(node.get("author")), "name")
     words = text_in(rating, "alternateName", "name") or text_in(node, "reviewRating") or text_in(rating, "ratingValue")
     worst, value, best = (number_in(rating, name) for name in ("worstRating", "ratingValue", "bestRating"))
-    if worst is None and best is not None:  # schema.org: a scale goes from 1 to 5 where one end is not named
+    if worst is None and best is not None:  # schema.org: a missing end of the scale is 1 or 5
         worst = 1.0
     elif best is None and worst is not None:
         best = 5.0
@@ -167,7 +167,7 @@ def metadata_of(node: Node) -> dict[str, Any]:
 
 
 def text_in(node: Node, *names: str) -> str:
-    """Return the first text, or number as text, that a node has under one of ``names``, on one line; else ``""``."""
+    """Return the first text, or number as text, of a node under one of ``names``, on one line; else ``""``."""
     for value in (value for name in names for value in _each(node.get(name))):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             text = " ".join(unescaped(str(value)).replace("\0", " ").split())
@@ -177,12 +177,12 @@ def text_in(node: Node, *names: str) -> str:
 
 
 def address_in(node: Node, *names: str) -> str:
-    """Return the first address of the web that a node has under one of ``names``, else ``""``."""
+    """Return the first web address of a node under one of ``names``, else ``""``."""
     return next(_addresses(node, *names), "")
 
 
 def number_in(node: Node, name: str) -> float | None:
-    """Return the finite number that a node has under ``name``, as a number or as text, else None."""
+    """Return the finite number of a node under ``name``, given as number or text, else None."""
     for value in _each(node.get(name)):
         try:
             number = float(str(value).replace(",", ".")) if not isinstance(value, bool | dict) else math.nan
@@ -198,7 +198,6 @@ def _each(value: Any) -> Iterator[Any]:
 
 
 def _addresses(node: Node, *names: str) -> Iterator[str]:
-    """Yield every address of the web that a node has under one of ``names``."""
     for value in (value for name in names for value in _each(node.get(name))):
         candidate = value.get("url", value.get("@id", "")) if isinstance(value, dict) else value
         for address in _each(candidate):
@@ -207,7 +206,7 @@ def _addresses(node: Node, *names: str) -> Iterator[str]:
 
 
 def _first_object(value: Any) -> Node:
-    """Return the first object of a value; a text counts as its name."""
+    """Return the first object of a value; a text becomes an object with this name."""
     for part in _each(value):
         if isinstance(part, dict):
             return part
@@ -217,7 +216,7 @@ def _first_object(value: Any) -> Node:
 
 
 def _claimant(claim: Node) -> Node:
-    """Return whoever made the claim; older markup names them of the work that holds it."""
+    """Return the person or body that made the claim; older markup names it as the author of the work with the claim."""
     for holder in (claim, _first_object(claim.get("appearance")), _first_object(claim.get("firstAppearance"))):
         for name in ("author", "creator"):
             person = _first_object(holder.get(name))
@@ -227,6 +226,6 @@ def _claimant(claim: Node) -> Node:
 
 
 def _publisher(node: Node) -> Node:
-    """Return who published the review: its publisher, else its author, which Google asks to be the organisation."""
+    """Return the publisher of a review, or its author if missing, which Google requires to be the organisation."""
     publisher = _first_object(node.get("publisher"))
     return publisher if text_in(publisher, "name") else _first_object(node.get("author"))

@@ -1,6 +1,6 @@
-"""Tables of records, whatever kind of file holds them: CSV, TSV, a workbook, JSON lines, Parquet or a pandas pickle.
+"""Read tables of records in any kind of file: CSV, TSV, a workbook, JSON lines, Parquet or a pandas pickle.
 
-Also what a file is if it is no such table, and which command reads it.
+Also identify a file that is no such table, and name the command that reads it.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".
 NOT_JSON_LINES = (*TABLES, "HTML", "XML")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
-"""What R, pandas and databases write, without quotes, where they have no value."""
+"""Unquoted words for a missing value in the output of R, pandas and databases."""
 _WINDOWS = ["cp1252", "cp1254", "cp1251", "cp1256"]
-"""The encodings that spreadsheets write in Western Europe, Turkey, Bulgaria and Arabic countries."""
+"""The encodings that spreadsheets use in Western Europe, Turkey, Bulgaria and Arabic countries."""
 _TURKISH = (b"\xf0", b"\xfd", b"\xfe", b"\xdd", b"\xde")
-"""The letters of Turkish that are letters of Icelandic in the encoding of Western Europe."""
+"""The bytes of Turkish letters that are Icelandic letters in the encoding of Western Europe."""
 _ENOUGH_LETTERS = 8
-"""Bytes beyond ASCII that tell an encoding."""
+"""The fewest bytes beyond ASCII from which an encoding can be guessed."""
 _NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
-"""What R and others leave without quotes where they quote texts."""
+"""Values that R and other programs leave unquoted although they quote texts."""
 _OPEN_CELL = re.compile(r'"(?:[^"]|"")*+"?\Z')
-"""A cell that goes on after what was looked at."""
+"""A cell that continues beyond the part of the file that was read."""
 
 Row = dict[str, str]
 
 
 def start_of(path: Path) -> bytes:
-    """Return the beginning of a file, unpacked.
+    """Return the beginning of a file, decompressed.
 
     Raises BadFileError if it cannot be read.
     """
@@ -59,9 +59,9 @@ def start_of(path: Path) -> bytes:
 
 
 def kind_for(shape: TableShape) -> str:
-    """Return the kind of source that reads a file of this shape, ``""`` if several or none might.
+    """Return the kind of source that reads a file of this shape, ``""`` if none does.
 
-    Of several it is the one that knows most of the file's columns.
+    If several do, return the kind that knows most of the file's columns.
     """
     names = {name.strip("\"'").lower() for name in (*shape.names, *shape.cells)}
     known = {
@@ -76,7 +76,7 @@ def kind_for(shape: TableShape) -> str:
 
 
 def is_table(start: bytes, shape: TableShape) -> bool:
-    """Return whether a file is a table beyond doubt: its columns are known, or are more than a comma in a sentence."""
+    """Return whether a file is surely a table: its columns are known or, without commas, its rows have one width."""
     if shape.form not in TABLES or shape.form == "commas" or kind_for(shape):
         return shape.form in TABLES and bool(kind_for(shape))
     lines = start.decode(shape.encoding or "latin-1", "replace").splitlines()
@@ -88,9 +88,9 @@ def is_table(start: bytes, shape: TableShape) -> bool:
 
 
 def refuse_foreign(path: Path, forms: Collection[str], instead: str) -> None:
-    """Raise SourceError if a file has one of ``forms``; ``instead`` is what it should be.
+    """Raise SourceError if a file has one of ``forms``; ``instead`` names the expected form.
 
-    The message names the kind of source that reads it.
+    The message names the kind of source that reads the file.
     """
     start = start_of(path)
     shape = shape_of_start(start)
@@ -100,7 +100,7 @@ def refuse_foreign(path: Path, forms: Collection[str], instead: str) -> None:
 
 
 def refuse_binary(path: Path, shape: TableShape) -> None:
-    """Raise SourceError if a file is known not to be text: a workbook, a PDF."""
+    """Raise SourceError if a file is known not to be text, such as a workbook or a PDF."""
     if shape.form == "binary" and shape.content:
         what = shape.sentence if shape.content.startswith("text") else f"{shape.sentence}, not text"
         pages = "read it with factseek index webpages" if shape.content == "a PDF" else ""
@@ -108,7 +108,7 @@ def refuse_binary(path: Path, shape: TableShape) -> None:
 
 
 def remedy_for(shape: TableShape) -> str:
-    """Return what to do with a file that the reader of another kind reads, or how to make it readable."""
+    """Return the remedy for a file: the kind that reads it, or how to make it readable."""
     kind = kind_for(shape)
     return f"read it with factseek index {kind}" if kind else (shape.remedy or "name another file")
 
@@ -122,9 +122,9 @@ def read_json_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, dic
 def is_quoted(start: bytes, delimiter: str) -> bool:
     """Return whether the quotes at the beginning of a table are those of a spreadsheet.
 
-    They are if they fit: every cell with a quote in it stands in quotes, those inside are doubled, and every row has as
-    many cells as the first; and if they must be: a cell holds a doubled quote, a delimiter or a line end, or all cells
-    of the file but numbers stand in quotes. A heading that is in quotation marks by itself tells nothing.
+    They are if two conditions hold. The quotes are valid: every cell that contains a quote is quoted, inner quotes are
+    doubled, and every row has as many cells as the first. The quotes are necessary: a cell contains a doubled quote, a
+    delimiter or a line end, or all cells except numbers are quoted. A single heading in quotation marks proves nothing.
     """
     text = start.decode(shape_of_start(start).encoding or "latin-1", "replace").removeprefix("\ufeff")
     if "\n" not in text:
@@ -148,9 +148,9 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
 
 
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
-    """Return what a table that is not UTF-8 is probably encoded in, and note it; ``""`` if nobody can tell.
+    """Guess the encoding of a table that is not UTF-8, and note the guess; return ``""`` if there is no guess.
 
-    Of a workbook, note which sheet is read.
+    For a workbook, note which sheet is read.
     """
     if path.suffix.lower() in SHEETS and (note := sheet_note(path)):
         options.note(f"{path}: {note}")
@@ -169,20 +169,20 @@ def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
 
 
 def first_cells(shape: TableShape, encoding: str) -> tuple[str, ...]:
-    """Return the cells of the first row of a table in an encoding that was guessed, if it was."""
+    """Return the cells of the first row of a table, decoded with a guessed encoding if there is one."""
     return tuple(cell.encode("latin-1").decode(encoding) for cell in shape.cells) if encoding else shape.cells
 
 
 def read_cells(
     path: Path, options: ReadOptions, delimiter: str, *, quoting: bool, fallback: str = ""
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place and the cells of each row of a TSV or CSV file, blank lines left out.
+    """Yield the place and the cells of each row of a TSV or CSV file, without blank lines.
 
-    With ``quoting`` a cell may stand in double quotes and then hold delimiters, line ends and doubled quotes;
-    the place is the row's first line, and a row is bounded by ``options.max_line_bytes`` as a line is. Without it
-    a quote is a character like any other. A cell that says without quotes that it is missing, as ``NA``, is empty.
-    Bad rows are reported and left out; lines that are not UTF-8 are read as ``fallback``.
-    Raises BadFileError if the file cannot be read.
+    With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and doubled quotes. The
+    place is the row's first line. ``options.max_line_bytes`` limits a row as it limits a line. Without ``quoting``, a
+    quote is an ordinary character. An unquoted cell that marks a missing value, such as ``NA``, is empty. Bad rows are
+    reported and left out; lines that are not UTF-8 are read as ``fallback``. Raises BadFileError if the file cannot be
+    read.
     """
     read = read_lines(path, options, fallback)
     lines = ((place, line) for place, line in read if not (place == f"{path}:1" and is_separator_line(line)))
@@ -191,7 +191,7 @@ def read_cells(
             if line:
                 yield place, ["" if cell in _MISSING else cell for cell in line.split(delimiter)]
         return
-    # The limit of the csv module is the process's own and below what one line may hold: it is only ever raised.
+    # The csv module's limit is global to the process and below the length of a line, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes + 1))
     source = _RowLines(lines, options, delimiter)
     rows = csv.reader(source, delimiter=delimiter, strict=True)
@@ -212,11 +212,11 @@ def read_cells(
 
 
 class _RowError(Exception):
-    """A quoted cell runs on too far, or over a line that was left out as bad."""
+    """A quoted cell is too long, or continues over a line that was left out as bad."""
 
 
 class _RowLines:
-    """The lines of a csv reader; it remembers where the row began and how long it has become."""
+    """Lines for a csv reader; it remembers where the row began and how long it is."""
 
     def __init__(self, lines: Iterator[tuple[str, str]], options: ReadOptions, delimiter: str) -> None:
         self._lines, self._options = lines, options
@@ -226,7 +226,7 @@ class _RowLines:
         self.place, self.reported = "", False
 
     def begin_row(self) -> None:
-        """Take the next line for the first of a row."""
+        """Mark the next line as the first of a row."""
         self._chars, self._quotes, self.reported = -1, 0, False
 
     def __iter__(self) -> Iterator[str]:
@@ -245,7 +245,7 @@ class _RowLines:
             raise _RowError(f"a quote does not close within {self._options.max_line_bytes:,} bytes")
         if self._missing.search(line):
             pieces = line.split('"')
-            for number in range(self._quotes % 2, len(pieces), 2):  # those outside of quotes
+            for number in range(self._quotes % 2, len(pieces), 2):  # the pieces outside quotes
                 pieces[number] = self._missing.sub("", pieces[number])
             self._quotes += len(pieces) - 1
             return '"'.join(pieces) + "\n"
@@ -256,9 +256,9 @@ class _RowLines:
 class Columns(NamedTuple):
     """The columns that a reader looks for.
 
-    Each of ``required`` is the fields of which a header must have one. What ``names`` has beyond the reader's ``own``
-    names is a guess, which is noted. Where no column is there for the field ``docid``, if that is named, ids are made
-    from the content of the rows.
+    Each entry of ``required`` is a group of fields; a header must have a column for at least one of them. A name in
+    ``names`` that is not among the reader's ``own`` names is a guess, which is noted. ``docid`` names the
+    field of ids: if no column fits it, ids are made from the content of the rows; ``""`` disables this.
     """
 
     names: Names
@@ -267,7 +267,7 @@ class Columns(NamedTuple):
     docid: str = ""
 
     def of(self, header: Sequence[str]) -> dict[str, list[str]]:
-        """Return the columns of each field that a header has; a guess where none has a name of the reader's own."""
+        """Return the columns of each field in a header; guess if no column has one of the reader's own names."""
         there = columns_of(header, self.names)
         sure = columns_of(header, self.own) if self.own else there
         named = {field for field, names in self.names.items() if len(names) == 1}
@@ -276,9 +276,9 @@ class Columns(NamedTuple):
         return {**found, self.docid: [name for name in ids if name.strip()] or ids} if ids else found
 
     def check(self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()) -> bool:
-        """Return whether ids have to be made; note what is guessed. ``cells`` are the columns that a message names.
+        """Return whether ids must be made, and note guesses. ``cells`` are the columns to name in a message.
 
-        Raises SourceError if a required column is missing or is there twice.
+        Raises SourceError if a required column is missing or occurs twice.
         """
         there, own = self.of(header), self.own or self.names
         named = [
@@ -303,24 +303,24 @@ class Columns(NamedTuple):
         return makes_ids
 
     def completed(self, rows: Iterable[tuple[str, Row]], *, makes_ids: bool) -> Iterator[tuple[str, Row]]:
-        """Yield the rows, with an id of their own if there is no column for one: the same for the same content."""
+        """Yield the rows; if ``makes_ids``, add an id to each that depends only on its content."""
         for place, row in rows:
             yield place, {self.docid: content_id(row), **row} if makes_ids else row
 
 
 def content_id(row: Mapping[str, str]) -> str:
-    """Return an id for a row of a table that has none."""
+    """Return an id made from the content of a table row."""
     content = "\n".join(f"{field}\t{text}" for field, text in sorted(row.items()))
     return f"row-{blake2b(content.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
 def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:
-    """Yield the place and the fields of each row of a table: the text of each of the names that has one.
+    """Yield the place and the fields of each row of a table, without empty fields.
 
-    The place is the file with the line, or with the number of the row, from 1, where a file has no lines. Of several
-    columns for a field the first that is not empty counts. Bad rows are reported and left out. A pickle is read whole,
-    all else row by row. JSON lines have no header to hold to what is required.
-    Raises SourceError if the file cannot be read, is of none of the kinds, or lacks a required column.
+    The place is the file with the line or, if the file has no lines, with the number of the row, from 1. If several
+    columns fit a field, the first that is not empty is used. Bad rows are reported and left out. A pickle is read
+    whole, all other files row by row. JSON lines have no header, so required columns are not checked. Raises
+    SourceError if the file cannot be read, has an unknown kind, or lacks a required column.
     """
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     makes_ids = False
@@ -359,7 +359,7 @@ def _numbered(path: Path, records: Iterator[dict[str, Any]]) -> Iterator[tuple[s
 def texts_of(
     record: Mapping[str, Any], there: Mapping[str, Sequence[str]], place: str, options: ReadOptions
 ) -> Row | None:
-    """Return the text of each field of a record that has one; report what cannot be stored and return ``None``."""
+    """Return the texts of a record's fields that are not empty; report an unstorable one and return ``None``."""
     row: Row = {}
     for field, columns in there.items():
         for column in columns:
@@ -379,8 +379,7 @@ def texts_of(
 def as_text(value: Any) -> str:
     """Return the text of a single value: a whole float as an integer, a day in ISO 8601, a list of texts joined.
 
-    ``None`` and NaN are ``""``.
-    Raises ValueError if it is another list, a mapping, bytes or an endless number.
+    ``None`` and NaN become ``""``. Raises ValueError if it is another list, a mapping, bytes or an infinite number.
     """
     match value:
         case None:
@@ -397,7 +396,7 @@ def as_text(value: Any) -> str:
 
 
 def _delimited(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:
-    """Read a CSV or TSV file with a header, quoting on; the first line tells the delimiter if it names the columns."""
+    """Read a CSV or TSV file with a header and quotes; the first line shows the delimiter if it names the columns."""
     start = start_of(path)
     shape = shape_of_start(start)
     refuse_binary(path, shape)

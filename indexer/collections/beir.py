@@ -25,8 +25,8 @@ _ABOUT = ("url", "date", "language", "source", "topic")
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the documents of each corpus in the order of its lines.
 
-    What ``metadata`` says of url, date, language, source and topic in a text becomes the document's own.
-    Raises SourceError if a corpus cannot be read.
+    Texts under url, date, language, source and topic in ``metadata`` become fields of the document. Raises SourceError
+    if a corpus cannot be read.
     """
     for path in [one_file(source, "corpus.jsonl") for source in sources]:
         for place, entry in read_json_lines(path, options):

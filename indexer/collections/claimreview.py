@@ -1,8 +1,9 @@
-"""Reviews of claims as fact-checkers publish them: schema.org's ClaimReview.
+"""Read reviews of claims that fact-checkers publish as schema.org's ClaimReview.
 
-They stand in web pages as JSON-LD or microdata, in JSON files and lines of JSON (one review, several, Data Commons'
-feed), and in tables whose columns are named as the properties are, with dots: ``reviewRating.alternateName``. A docid
-is the address of the review; further reviews at one address get ``#2``, ``#3``. The same review again is left out.
+The reviews come from web pages (JSON-LD or microdata), from JSON files and JSON lines (one review, several, Data
+Commons' feed), and from tables. Columns of tables are named after the properties, with dots:
+``reviewRating.alternateName``. The docid is the address of the review; further reviews at one address get ``#2``,
+``#3``. A repeated review is left out.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ FILES: tuple[Files, ...] = (
 
 _TYPE = "ClaimReview"
 _LONGEST_ADDRESS = MAX_DOCID_BYTES - 12
-"""Bytes of an address that is a docid, with room for a number; a review at a longer one is named by a digest of it."""
+"""The most bytes of an address that can be a docid, with room for a number; a digest replaces a longer one."""
 _PAGES = (".html", ".htm", ".xhtml")
 _LANGUAGE = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([A-Za-z-]{2,20})""", re.I)
 _SELF = re.compile(r"<(?:link|meta)\b[^<>]*>", re.I)
@@ -65,20 +66,20 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "itemReviewed.firstAppearance.url": ("itemReviewed.firstAppearance.url", "firstAppearance"),
     "itemReviewed.appearance.url": ("itemReviewed.appearance.url", "appearance"),
 }
-"""The names of columns for each property."""
+"""The column names of each property."""
 _MEANINGS = {
     **{DOCID: "docid", "claimReviewed": "text", "headline": "title", "url": "url", "datePublished": "date"},
     **{"inLanguage": "language", "author.name": "source"},
 }
-"""The fields of a document that properties are."""
+"""The document field that each property becomes."""
 
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield a document a review, in the order of the files and of the reviews in each.
+    """Yield one document per review, in the order of the files and of the reviews in each.
 
-    It keeps eight bytes an address, to tell the reviews of one page apart.
-    Raises SourceError if a source cannot be read.
+    It keeps eight bytes per address in memory, to distinguish the reviews of one page. Raises SourceError if a source
+    cannot be read.
     """
     docids = _Docids()
     for path in expand(
@@ -90,7 +91,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 class _Review(NamedTuple):
-    """A review where it stands, with the language and the address of the page that holds it."""
+    """A review with its place, and the language and the address of its page."""
 
     place: str
     node: Node
@@ -99,7 +100,6 @@ class _Review(NamedTuple):
 
 
 def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
-    """Yield the reviews of a file."""
     name = path.name.lower().removesuffix(".gz")
     if name.endswith((*_PAGES, ".json", ".jsonld")):
         try:
@@ -137,7 +137,7 @@ def _of_json(path: Path, options: ReadOptions) -> list[_Review]:
 
 
 def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
-    """Return the reviews of a web page, those of its scripts before those of its elements."""
+    """Return the reviews of a web page: those of its scripts, then those of its elements."""
     content = read_bytes(path, options)
     if kind := binary_kind(content):
         raise BadFileError(path, f"is {kind}, not a web page")
@@ -159,7 +159,7 @@ def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
 
 
 def _address(page: str) -> str:
-    """Return the address that a page gives itself, ``""`` if it gives none."""
+    """Return the address that a page declares for itself, ``""`` if none."""
     for tag in _SELF.finditer(page):
         named = {name.lower(): unescaped(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(tag[0])}
         said = "canonical" in named.get("rel", "").lower().split() or named.get("property", "").lower() == "og:url"
@@ -170,7 +170,7 @@ def _address(page: str) -> str:
 
 
 def _record(review: _Review, docids: _Docids, options: ReadOptions) -> Record | None:
-    """Return the document of a review, or report or count why there is none and return ``None``."""
+    """Return the document of a review; if there is none, report or count the reason and return ``None``."""
     fields = fields_of(review.node, review.base)
     if not fields["text"]:
         options.leave_out(review.place, "reviews without a claim")
@@ -187,14 +187,14 @@ def _record(review: _Review, docids: _Docids, options: ReadOptions) -> Record | 
 
 
 class _Docids:
-    """The docids of the reviews so far."""
+    """The docids of all reviews so far."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
         self._numbers: dict[bytes, int] = {}
 
     def of(self, node: Node, fields: Mapping[str, str]) -> str:
-        """Return the docid of a review, ``""`` if it was given before."""
+        """Return the docid of a review, ``""`` if the review was seen before."""
         first = re.sub(r"\s", lambda blank: quote(blank[0]), docid_in(node) or fields["url"])
         first = first or f"claim-{_digest(fields['text'] + str(metadata_of(node).get('publisher', ''))).hex()}"
         if DOCID not in node and len(first.encode("utf-8", "replace")) > _LONGEST_ADDRESS:
@@ -204,7 +204,7 @@ class _Docids:
         return self._numbered(first)
 
     def _numbered(self, first: str) -> str:
-        """Return a docid that was not there before: the first itself, or the first with a number."""
+        """Return an unused docid: ``first`` itself, or ``first`` with a number."""
         digest = _digest(first)
         number = self._numbers.get(digest, 1)
         docid = first if number == 1 else f"{first}#{number}"

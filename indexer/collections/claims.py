@@ -1,7 +1,7 @@
-"""Claims that fact-checkers have verified, which may answer a new claim already.
+"""Read claims that fact-checkers have already verified, and that may answer a new claim.
 
-Reads the collection of CheckThat! 2020 task 2 (TSV whose first header cell is empty, ``vclaim``, ``title``), the
-folders of one JSON file a claim that the years after gave out, and tables and JSON lines with the same fields.
+It reads the collection of CheckThat! 2020 task 2 (TSV whose first header cell is empty, ``vclaim``, ``title``), the
+later years' folders with one JSON file per claim, and tables and JSON lines with the same fields.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FILES: tuple[Files, ...] = (
 
 _METADATA = ("subtitle", "author", "rating", "label", "verdict")
 _NAMES = {
-    "docid": ("vclaim_id", "claim_id", "docid", "id", ""),  # R numbers the rows in a column without a name
+    "docid": ("vclaim_id", "claim_id", "docid", "id", ""),  # R puts row numbers into a column without a name
     "text": ("vclaim", "claim", "text"),
     "title": ("title",),
     "url": ("url", "page_url", "link"),
@@ -45,7 +45,7 @@ _NAMES = {
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the verified claims of each file in its order, files of a folder by name.
+    """Yield the verified claims of each file in order; files of a folder come by name.
 
     Raises SourceError if a file cannot be read, or if a table has no column for the claim.
     """

@@ -1,14 +1,13 @@
-"""Papers of CORD-19: their metadata, and their full text where it is there.
+"""Read papers of CORD-19: their metadata, and their full text if available.
 
-A source is a release's folder (with ``metadata.csv`` in it) or the table itself: CSV, TSV, JSON lines, Parquet, or
-the pandas pickle that CheckThat! 2025 task 4b gives out. Columns are found by name, so every generation that has
-a ``cord_uid`` is read.
+A source is a release's folder (with ``metadata.csv`` in it) or the table itself: CSV, TSV, JSON lines, Parquet, or the
+pandas pickle of CheckThat! 2025 task 4b. Columns are found by name, so all releases with a ``cord_uid`` can be read.
 
-Rows that share a ``cord_uid`` are one paper, also across sources: the first that says something about a field
-counts, except that the longest abstract and the most precise date win.
+Rows that share a ``cord_uid`` are one paper, also across sources. The first row with a value for a field is used,
+except that the longest abstract and the most precise date win.
 
-A paper with a full text (a JSON parse of its PDF file, or of PubMed Central's XML) is left to be split into passages;
-one without is a single passage.
+A paper with a full text (a JSON parse of its PDF file, or of PubMed Central's XML) is split into passages by the
+indexer. A paper without one is a single passage.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _COLUMNS = Columns(_NAMES, (("cord_uid",), ("title", "abstract")))
 
 
 class _Paper(NamedTuple):
-    """A row of metadata with its place and the parses that lie beside its table."""
+    """A row of metadata with its place, and the folder of the parses next to its table."""
 
     place: str
     row: Row
@@ -53,7 +52,7 @@ class _Paper(NamedTuple):
 
 
 class _Parse(NamedTuple):
-    """A parse of a paper: title, abstract and body, each ``""`` where it has none."""
+    """A parse of a paper: title, abstract and body; a missing part is ``""``."""
 
     title: str = ""
     abstract: str = ""
@@ -62,10 +61,10 @@ class _Parse(NamedTuple):
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the papers of ``sources``, each where the last of its rows stands.
+    """Yield the papers of ``sources``, each at the position of its last row.
 
-    The tables are read twice: first for the ids that occur again, of whose rows alone more than one is held.
-    Raises SourceError if a table cannot be read or lacks the columns of one.
+    The tables are read twice: first for the ids that occur more than once. Only rows with such an id are kept in
+    memory. Raises SourceError if a table cannot be read or lacks a required column.
     """
     tables = [(one_file(source, "metadata.csv"), ParseFolder(source)) for source in sources]
     repeats = _count_repeats(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
@@ -77,7 +76,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 def _papers(tables: list[tuple[Path, ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:
-    """Yield the rows that have a docid; report the others."""
+    """Yield the rows that have a valid docid; report the others."""
     for path, parses in tables:
         for place, row in read_rows(path, options, _COLUMNS):
             reason = check_docid(row["cord_uid"]) if "cord_uid" in row else "has no cord_uid"
@@ -92,7 +91,7 @@ def _hash(text: str) -> int:
 
 
 def _count_repeats(ids: Iterable[str]) -> dict[int, int]:
-    """Return how often each id occurs that occurs more than once, by the id's hash; it holds eight bytes an id."""
+    """Return the count of each id that occurs more than once, by the id's hash. It takes eight bytes per id."""
     import numpy as np
 
     hashes = array("Q", map(_hash, ids))
@@ -102,7 +101,7 @@ def _count_repeats(ids: Iterable[str]) -> dict[int, int]:
 
 
 def _grouped(papers: Iterable[_Paper], repeats: dict[int, int]) -> Iterator[list[_Paper]]:
-    """Yield the rows of each paper together, where the last of them stands; two ids may share a hash."""
+    """Yield the rows of each paper together, at the position of the last row. Two ids may share a hash."""
     held: dict[int, list[_Paper]] = {}
     for paper in papers:
         key = _hash(paper.row["cord_uid"])
@@ -124,7 +123,7 @@ def _by_id(papers: list[_Paper]) -> list[list[_Paper]]:
 
 
 def _merged(rows: Sequence[Row]) -> Row:
-    """Return the one row that the rows of one ``cord_uid`` make."""
+    """Merge the rows of one ``cord_uid`` into one."""
     row: Row = {}
     for each in rows:
         row = {**each, **row}
@@ -136,7 +135,7 @@ def _merged(rows: Sequence[Row]) -> Row:
 
 
 def _record(paper: _Paper, options: ReadOptions) -> Record | None:
-    """Return the document of a paper, or ``None`` if there is nothing to find it by."""
+    """Return the document of a paper, or ``None`` if it has no text to search."""
     row = paper.row
     parse = paper.parses.read(row, options)
     text = "\n\n".join(part for part in (row.get("abstract", "") or parse.abstract, parse.body) if part)
@@ -155,10 +154,10 @@ def _record(paper: _Paper, options: ReadOptions) -> Record | None:
 
 
 class ParseFolder:
-    """The parses that lie beside one metadata file.
+    """The parses next to one metadata file.
 
-    Since May 2020 the metadata name them by path; before, they are named after the ``sha`` or the ``pmcid`` and
-    lie in any folder. A path that leads out of the folder is not followed.
+    Since May 2020, the metadata name them by path. Before, their names are the ``sha`` or the ``pmcid``, and they are
+    in any folder. A path that leads out of the folder is not followed.
     """
 
     def __init__(self, source: Path) -> None:
@@ -169,7 +168,7 @@ class ParseFolder:
     def read(self, row: Mapping[str, str], options: ReadOptions) -> _Parse:
         """Return the parse of a paper: PubMed Central's if it has a body, else the PDF's with the longest body.
 
-        A parse that is damaged is reported; listed parses that are missing are counted where others are there.
+        A damaged parse is reported. Listed parses that are missing are counted if other parses exist.
         """
         for column, older, ending in ((_FILES[0], "pmcid", ".xml.json"), (_FILES[1], "sha", ".json")):
             if any(name in row for name in _FILES):
@@ -197,7 +196,7 @@ class ParseFolder:
         return files
 
     def _named(self, name: str) -> Path | None:
-        """Return the first file of that name, by the order of the folders' names."""
+        """Return the first file with that name, in the order of the folders' names."""
         if "/" in name or "\\" in name:
             return None
         if self._folders is None:
@@ -207,7 +206,7 @@ class ParseFolder:
 
 
 def _is_there(path: Path, *, folder: bool = False) -> bool:
-    """Return whether a file, or a ``folder``, exists; a name that no file can have does not exist."""
+    """Return whether a file, or a ``folder``, exists; False for a name that no file can have."""
     try:
         return path.is_dir() if folder else path.is_file()
     except OSError:
@@ -215,15 +214,15 @@ def _is_there(path: Path, *, folder: bool = False) -> bool:
 
 
 def _parts(listed: str) -> list[str]:
-    """Return the values of a cell that holds several, as ``a; b``."""
+    """Return the values of a cell that has several, as ``a; b``."""
     return [part for piece in listed.split(";") if (part := piece.strip())]
 
 
 def _read_parse(path: Path, options: ReadOptions) -> _Parse | None:
     """Return one parse; report it and return ``None`` if it is damaged.
 
-    The body is its paragraphs, parted by blank lines, each section's first below the section's heading.
-    References, figures and what comes after the body are left out.
+    The body consists of its paragraphs, separated by blank lines. The first paragraph of each section follows the
+    section's heading. References, figures and all parts after the body are left out.
     """
     try:
         content = read_json(path, options)
@@ -244,7 +243,7 @@ def _read_parse(path: Path, options: ReadOptions) -> _Parse | None:
 
 
 def _paragraphs(listed: Any) -> Iterator[tuple[str, str]]:
-    """Yield section and text of each paragraph that has a text; of ``Mice ::: Methods`` the outer section first."""
+    """Yield the section and the text of each paragraph with text, outer sections first (``Mice ::: Methods``)."""
     for paragraph in listed if isinstance(listed, list) else ():
         if isinstance(paragraph, dict) and isinstance(paragraph.get("text"), str) and paragraph["text"].strip():
             section = paragraph.get("section")

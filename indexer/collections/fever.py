@@ -1,8 +1,8 @@
-"""Wikipedia pages as FEVER gives them out: ``wiki-pages`` shards, one page a line, parted into sentences.
+"""Read Wikipedia pages in FEVER's form: ``wiki-pages`` shards, one page per line, split into sentences.
 
-The docid is the page's id as it stands (``Domain_Range_Ratio_-LRB-DRR-RRB-``), for that is how evidence is named;
-title and text have their brackets back. Each sentence is a passage that keeps the number of its line, so a hit is
-evidence of the form ``[page, line]``.
+The docid is the page's id unchanged (``Domain_Range_Ratio_-LRB-DRR-RRB-``), because evidence uses this name. Title and
+text have normal brackets. Each sentence is a passage that keeps the number of its line, so a hit is evidence of the
+form ``[page, line]``.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ESCAPED = re.compile("|".join(_BRACKETS))
 
 
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the pages of each shard in the order of its lines, the ``wiki-*`` shards of a folder by name.
+    """Yield the pages of each shard in the order of its lines; the ``wiki-*`` shards of a folder come by name.
 
-    Pages without an id or a sentence, of which every dump has some, are counted as skipped.
-    Raises SourceError if a shard cannot be read.
+    Pages without an id or a sentence, which every dump has, are counted as skipped. Raises SourceError if a shard
+    cannot be read.
     """
     files = expand(sources, (".jsonl",), options)
     named = {path for path in sources if not path.is_dir()}
-    # A folder that holds claims too is read for its wiki-* files alone.
+    # If a folder also contains claims, only its wiki-* files are read.
     shards = [path for path in files if path in named or path.name.startswith("wiki-")]
     for path in shards or files:
         for place, page in read_json_lines(path, options):
@@ -55,15 +55,15 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 def readable(text: str) -> str:
-    """Return a text with the brackets and colons that the dump escapes, as ``-LRB-``."""
+    """Return a text with the brackets and colons that the dump escapes, such as ``-LRB-``."""
     return _ESCAPED.sub(lambda match: _BRACKETS[match[0]], text)
 
 
 def sentences(lines: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each sentence in a page's ``lines`` that has a text.
+    """Yield the number and the text of each sentence in a page's ``lines`` that is not empty.
 
-    A line is ``number TAB sentence TAB links…``, numbered from 0 without a gap. The dump has line breaks inside
-    links: whatever does not begin with the next number goes on with the line before.
+    A line is ``number TAB sentence TAB links…``, numbered from 0 without a gap. The dump has line breaks inside links:
+    a line that does not begin with the next number continues the previous line.
     """
     rows: list[str] = []
     for line in lines.split("\n"):
@@ -79,7 +79,7 @@ def sentences(lines: str) -> Iterator[tuple[int, str]]:
 
 
 def _fault(page: dict[str, Any]) -> str:
-    """Return the fault of a line of a shard, or ``""`` if it has none."""
+    """Return the error of a line of a shard, or ``""``."""
     for name in ("id", "lines"):
         if name not in page:
             return f"has no {name!r}{wrapper_advice(page)}"

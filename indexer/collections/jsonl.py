@@ -1,6 +1,6 @@
-"""Documents as JSON lines: one object a line, any further key kept as metadata.
+"""Read documents as JSON lines: one object per line; unknown keys become metadata.
 
-A line that ``factseek export`` wrote has every field and its checksum: it is taken as it is.
+A line that ``factseek export`` wrote has every field and its checksum, and is read unchanged.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _NAMES = {
 }
 
 EXPORTED = (*Document._fields, "checksum")
-"""The keys of a line that was exported, all of them."""
+"""All keys of an exported line."""
 
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield a document a line, in the order of the files and of their lines.
+    """Yield one document per line, in the order of the files and of their lines.
 
     Raises SourceError if a source cannot be read.
     """
@@ -72,7 +72,7 @@ def _record(row: dict[str, Any], place: str, options: ReadOptions) -> Record | N
 
 
 def _exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
-    """Return a document as it was exported, or report it as bad and return ``None``."""
+    """Return an exported document unchanged, or report it as bad and return ``None``."""
     digest = row.pop("checksum")
     try:
         document = msgspec.convert(row, _Exported).document

@@ -1,9 +1,9 @@
-"""Snippets of text: a table with or without a header, JSON lines, or the passages file of CheckThat! 2019.
+"""Read snippets of text: a table with or without a header, JSON lines, or the passages file of CheckThat! 2019.
 
-A line that begins with ``{`` in the first place makes a file JSON lines. A table is separated by tabs, or by commas,
-semicolons or vertical bars if its first line names the columns; without such a line columns are ``id text`` or
-``id topic text``. Quotes have no meaning between tabs, but in a file that was plainly saved with them, as spreadsheets
-do. The topic and the page of a snippet come from its id where that names them and the source does not.
+If the first line begins with ``{``, the file is JSON lines. A table is separated by tabs, or by commas, semicolons or
+vertical bars if its first line names the columns. Without a header, the columns are ``id text`` or ``id topic text``.
+In a tab-separated file, quotes are ordinary characters, unless a spreadsheet clearly saved the file with quotes. If the
+source does not give a snippet's topic and page, they come from its id, if the id names them.
 """
 
 from __future__ import annotations
@@ -69,23 +69,23 @@ _OTHER_IDS = frozenset("qid queryid tweetid claimid vclaimid postid documentid s
 """Names of a first column that no table of snippets has: a file with one has a header, and is refused."""
 _HEADERLESS = {2: ["docid", "text"], 3: ["docid", "topic", "text"]}
 _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "snippet")'}
-"""The names that the column of the id, or of the text, may have, as a message says them."""
+"""The names that the id's or the text's column may have, for messages."""
 _LONGEST_NAME = 40
 _DIGIT = re.compile(r"\d")
 
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield a document a snippet, in the order of the files and of their lines.
+    """Yield one document per snippet, in the order of the files and of their lines.
 
-    Raises SourceError if a source cannot be read or its columns cannot be told.
+    Raises SourceError if a source cannot be read or its columns are unclear.
     """
     for path in expand(sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json", *installed(*SHEETS)), options):
         yield from _read_file(path, options)
 
 
 def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
-    """Yield the snippets of one file, whose beginning tells its form."""
+    """Yield the snippets of one file; its beginning shows its form."""
     start = start_of(path)
     shape = shape_of_start(start)
     refuse_binary(path, shape)
@@ -115,7 +115,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
 
 
 def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
-    """Yield a snippet a line, or all paragraphs of a page where a line holds a page."""
+    """Yield one snippet per line, or all paragraphs of a page if a line contains a page."""
     for place, line in lines:
         row = parse_json_object(line, place, options)
         for snippet in () if row is None else _paragraphs(row, place, options):
@@ -132,7 +132,7 @@ def _without_names(path: Path, shape: TableShape, cells: Sequence[str], *, is_re
 
 
 def _paragraphs(row: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Mapping[str, Any]]:
-    """Yield a snippet itself, or the paragraphs of a page, each with what is said of the page."""
+    """Yield a snippet itself, or the paragraphs of a page, each with the page's fields."""
     paragraphs = row.get("paragraphs")
     if "paragraphs" not in row:
         yield row
@@ -159,7 +159,6 @@ def _json_record(row: Mapping[str, Any], place: str, options: ReadOptions) -> Re
 
 
 def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> Iterator[Record]:
-    """Yield a snippet a row of a table."""
     rows = ((place, cells) for place, cells in rows if any(cell.strip() for cell in cells))
     first = next(rows, None)
     if first is None:
@@ -198,9 +197,8 @@ def _columns_of_any(options: ReadOptions) -> Columns:
 def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
     """Return the fields of the columns if ``cells`` are a header, and ``None`` if they are a snippet.
 
-    A row is a header if it holds a name of the id or of the text, or a column that was named, and no cell that is
-    longer than a name.
-    Raises SourceError if a header lacks a text or names a column twice.
+    A row is a header if it contains a name of the id or of the text, or a column from the options, and if no cell is
+    longer than a name. Raises SourceError if a header lacks a text or names a column twice.
     """
     named = [cell.strip() for cell in cells]
     own, known = columns_of(named, _NAMES), _columns_of_any(options).of(named)
@@ -221,7 +219,7 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
 def _headerless(cells: Sequence[str], place: str) -> list[str]:
     """Return the names of the columns of a file without a header.
 
-    Raises SourceError if their number does not tell them, or the first row is a header of something else.
+    Raises SourceError if there are not two or three columns, or if the first row is the header of something else.
     """
     if plain_name(cells[0]) in _OTHER_IDS:
         what = f"the column {cells[0].strip()!r} is no name of an id of snippets"
@@ -244,7 +242,7 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
 
 
 def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, options: ReadOptions) -> Record | None:
-    """Return a document, with topic and page from the id where the fields lack them."""
+    """Return a document; take topic and page from its id if the fields lack them."""
     topic, page = checkthat_ids(fields.get("docid", "").strip())
     page = fields.get("page", "").strip() or page
     metadata = {"page": page, **metadata} if page else metadata
@@ -252,7 +250,7 @@ def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, opt
 
 
 def _rename(cells: Sequence[str]) -> str:
-    """Return what to do with a header of other names."""
+    """Return the remedy for a header with unknown names."""
     return f"its columns are {', '.join(cell.strip()[:40] for cell in cells)}; give those that are meant these names"
 
 

@@ -1,8 +1,9 @@
-"""TREC documents: SGML newswire (``<DOC>``, ``<DOCNO>``, ``<TEXT>``) and web pages (``<DOCHDR>``).
+"""Read TREC documents: SGML newswire (``<DOC>``, ``<DOCNO>``, ``<TEXT>``) and web pages (``<DOCHDR>``).
 
-Of newswire the text is what stands in the elements for text and beside all elements, the title what stands in those
-for headlines, both without markup. Other elements are left out and counted; a document without any text gives what
-they hold. Of a web page the text is all that is visible, the URL is the first line of its header.
+The text of a newswire document is the content of its text elements and the text outside all elements. Its title is the
+content of its headline elements. Both have no markup. Other elements are left out and counted; if a document has no
+text otherwise, their content is its text. The text of a web page is everything visible, and its URL is the first line
+of its header.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ _ID = starts("DOCNO")
 _WEB_HEADER = starts("DOCHDR")
 _ANY = any_element()
 _WHOLE = frozenset("body article content story main".split())
-"""Elements that are looked into: they hold text, headlines and more."""
+"""Elements whose inner elements are read: they contain text, headlines and more."""
 _HEADERS = frozenset("header h3".split())
-"""Elements that are looked into for headlines and dates alone."""
+"""Elements in which only headlines and dates are read."""
 _TEXT = frozenset("text leadpara lp ld lead tx abstract summary description desc p para".split())
 _TITLE = frozenset("headline title hl head ttl ti".split())
 _DATE = frozenset("date_time date date1 dd pubdate".split())
 _OTHER = frozenset("docid doctype fileid docoldno bytecount parent access an".split())
 _UNCLOSED = frozenset("p br hr li tr td th dd dt img f".split())
-"""Elements whose end is left out."""
+"""Elements whose end tag is usually omitted."""
 _ATTRIBUTES = r"""(?:\s+[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"']+))+"""
 _TAG = re.compile(rf"<(?P<end>/)?(?P<name>[A-Za-z][\w.:-]*)(?P<attributes>{_ATTRIBUTES})?\s*/?>")
 _MOST_NAMES = 100
@@ -70,8 +71,8 @@ class _Doc(NamedTuple):
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the documents in the order of the files and of their lines; a line not in UTF-8 is read as Latin-1.
 
-    A document is bounded by ``options.max_file_bytes``. A file of a folder that holds no document is counted.
-    Raises SourceError if a source cannot be read, or a file that was named holds no document.
+    ``options.max_file_bytes`` limits a document. A file of a folder without a document is counted as left out. Raises
+    SourceError if a source cannot be read, or if a file given by name has no document.
     """
     named = {source for source in sources if not source.is_dir()}
     for path in expand(sources, ("",), options):
@@ -111,7 +112,7 @@ def _docs(path: Path, options: ReadOptions) -> Iterator[_Doc]:
 
 
 def _pieces(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
-    """Yield the lines, cut after each end tag, so that none holds more of a document than one."""
+    """Yield the lines, cut after each end tag, so that no piece has parts of two documents."""
     for place, line in read_lines(path, options, fallback="latin-1"):
         begin = 0
         for end in _END.finditer(line):
@@ -121,7 +122,7 @@ def _pieces(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
 
 
 def _record(doc: _Doc, options: ReadOptions) -> Record | None:
-    """Return the document, or report why there is none and return ``None``."""
+    """Return the document; if there is none, report why and return ``None``."""
     docid = first_inside(doc.source, _ID)
     if docid is None and (attribute := _ID_ATTRIBUTE.search(doc.source)):
         docid = attribute[1]
@@ -138,11 +139,11 @@ def _record(doc: _Doc, options: ReadOptions) -> Record | None:
 
 
 def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
-    """Return text, title and date of a newswire document; count the elements that are none of them."""
+    """Return text, title and date of a newswire document; count the other elements."""
     closed = {name.lower() for name in re.findall(r"</([A-Za-z][\w.:-]*)", body)}
 
     def is_tag(written: str) -> bool:
-        """Return whether something in angle brackets is a tag, and no stretch between two inequalities."""
+        """Return whether text in angle brackets is a tag, and not the text between two inequality signs."""
         tag = _TAG.fullmatch(written)
         if tag is None or tag["end"] or tag["attributes"]:
             return tag is not None
@@ -181,7 +182,6 @@ def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
 
 
 def _web_fields(body: str, header: Element) -> dict[str, str]:
-    """Return text, title and URL of a web page."""
     lines = body[header.inner_start : header.inner_end].strip().splitlines()
     page = body[header.end :]
     visible = _INLINE.sub("", without(page, _UNSEEN, " "))
@@ -193,7 +193,7 @@ def _web_fields(body: str, header: Element) -> dict[str, str]:
 
 
 def _plain(source: str, is_tag: Callable[[str], bool] = bool) -> str:
-    """Return text without markup, its paragraphs apart, entities read."""
+    """Return text without markup, one paragraph per line, with entities decoded."""
     text = _INLINE.sub(lambda match: "" if is_tag(match[0]) else match[0], source)
     text = without_tags(text, " ", is_tag)
     for entity, character in _ENTITIES.items():
@@ -203,7 +203,7 @@ def _plain(source: str, is_tag: Callable[[str], bool] = bool) -> str:
 
 
 def _date(written: Sequence[str]) -> str:
-    """Return the first date that can be read, else the first; ``870324`` is of 1969 to 2068, as all of two digits."""
+    """Return the first readable date, else the first one. Two-digit years, as in ``870324``, mean 1969 to 2068."""
     dates = []
     for text in (" ".join(date.split()) for date in written):
         if re.fullmatch(r"\d{6}", text):

@@ -1,9 +1,9 @@
-"""Web pages: folders of HTML, PDF and text files, WARC and ARC archives; their main content, without menus and banners.
+"""Read the main content of web pages, without menus and banners: HTML, PDF and text files, WARC and ARC archives.
 
-The docid of a file is its name without the ending; where names repeat, its path below the folder that was named.
-The docid of an archived page is its URL; of later captures with another content ``URL@time`` (fourteen digits).
-A claims file of CheckThat! 2019 among the sources, or in a folder ``claims`` in or beside a source folder, gives
-pages their URL, title and topic.
+The docid of a file is its name without the ending; if names repeat, its path below the source folder. The docid of an
+archived page is its URL. Later captures with other content are ``URL@time`` (fourteen digits). A claims file of
+CheckThat! 2019 gives pages their URL, title and topic. It is one of the sources, or lies in a folder ``claims`` in or
+next to a source folder.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 _TABLE_ENDINGS = (".tsv", ".csv", *SHEETS, ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
 _SAVED_FROM = re.compile(r"<!--\s*saved from url=\(\d+\)\s*(https?://[^\s<>]+?)\s*-->", re.I)
-"""What browsers write at the top of a page that they save."""
+"""The comment that browsers write at the top of a saved page."""
 
 
 class _Result(NamedTuple):
@@ -51,10 +51,10 @@ class _Result(NamedTuple):
 
 
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield a document a page, in the order of the files and of the records of archives.
+    """Yield one document per page, in the order of the files and of the records of archives.
 
-    An archive takes a few bytes of memory a URL, to know a page that was captured again.
-    Raises SourceError if a source cannot be read.
+    For each URL of an archive it keeps a few bytes in memory, to recognise a page that was captured again. Raises
+    SourceError if a source cannot be read.
     """
     claims = [source for source in sources if _is_json(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
@@ -79,7 +79,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _beside(folder: Path) -> Iterator[Path]:
-    """Yield the claims files that belong to a folder of pages: in its ``claims`` folder, or in one beside it."""
+    """Yield the claims files of a folder of pages: in its ``claims`` folder, or in one next to it."""
     for place in (folder / "claims", folder.resolve().parent / "claims"):
         for path in sorted(filter(Path.is_file, place.iterdir())) if place.is_dir() else ():
             try:
@@ -95,9 +95,9 @@ def _is_claim(row: Mapping[str, Any]) -> bool:
 
 
 def _read_results(path: Path, options: ReadOptions) -> dict[str, _Result]:
-    """Return the results of all claims of a file of CheckThat! 2019 (one claim a line) by the id of the page.
+    """Return the results of all claims of a file of CheckThat! 2019 (one claim per line), by page id.
 
-    Raises BadFileError if the file cannot be read or a line of it is no claim with results.
+    Raises BadFileError if the file cannot be read, or if a line is no claim with results.
     """
     results: dict[str, _Result] = {}
     for place, claim in read_objects(path, options):
@@ -111,7 +111,7 @@ def _read_results(path: Path, options: ReadOptions) -> dict[str, _Result]:
 
 
 def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions) -> Record | None:
-    """Return the document of a file, or report or count why there is none and return ``None``."""
+    """Return the document of a file; if there is none, report or count the reason and return ``None``."""
     place = str(path)
     try:
         content = read_bytes(path, options)
@@ -135,7 +135,7 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
     if page is None:
         return None
     url, title, topic = result
-    if not title or title.endswith(("...", "…")):  # a search shortens long titles
+    if not title or title.endswith(("...", "…")):  # search engines shorten long titles
         title = page.title or title
     fields = {"url": url or page.url, "title": title, "topic": topic or checkthat_ids(docid)[0]}
     return _record(page, {**fields, "docid": docid}, place, options)
@@ -153,7 +153,7 @@ def _pdf_record(path: Path, docid: str, result: _Result, options: ReadOptions) -
 
 
 def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Record]:
-    """Yield a document a page of an archive, leaving out captures that say what an earlier one said."""
+    """Yield one document per page of an archive, without captures that repeat an earlier one."""
     for capture in captures(path, options):
         if kind := binary_kind(capture.content):
             options.leave_out(capture.place, f"{kind} served as text")
@@ -174,7 +174,7 @@ def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Re
 
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
-    """Find the main content of an HTML page, or report or count why there is none and return ``None``."""
+    """Find the main content of an HTML page; if there is none, report or count the reason and return ``None``."""
     text = decode(content, capture.charset if capture else "")
     if capture:
         url, latest = capture.url, _last_day(capture.moment)
@@ -195,7 +195,6 @@ def _html_page(content: bytes, place: str, options: ReadOptions, capture: Captur
 
 
 def _last_day(moment: str) -> str:
-    """Return the last day of the time that a capture may be of."""
     day = moment[:10]
     if len(day) == len("2020-01"):
         return f"{day}-{monthrange(int(day[:4]), int(day[5:]))[1]}"
@@ -203,7 +202,7 @@ def _last_day(moment: str) -> str:
 
 
 def _plain_page(content: bytes, charset: str) -> Page:
-    """Take a text as it is, its line ends made one kind."""
+    """Keep a text unchanged, except that all its line ends become line feeds."""
     text = decode(content, charset).replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ").strip()
     return Page(text, "", "", "", "")
 
@@ -259,10 +258,10 @@ def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
 
 
 def _stem(name: str) -> str:
-    """Return the name of a file without ``.html``, ``.pdf`` and the like, and without ``.gz``."""
+    """Return the name of a file without ``.html``, ``.pdf`` and similar endings, and without ``.gz``."""
     return re.sub(r"(?i)\.(?:x?html?|txt|pdf)(?:\.gz)?$", "", name) or name
 
 
 def _readable(name: str) -> str:
-    """Write white space and control characters of a name as percent escapes."""
+    """Replace white space and control characters in a name by percent escapes."""
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f]", lambda match: quote(match[0]), name)

@@ -1,9 +1,9 @@
-"""The protocols of others, one file each, found by its name: its clients need another address and nothing else.
+"""Adapters for other protocols, one file each, found by its name. A client only needs to change its address.
 
-An adapter translates what its clients ask to a search, a ranking or a vector of ours, and what comes of it back. It
-stands below ``/NAME/`` (``serper.py`` below ``/serper/``) and is served where ``server.adapters`` names it. Its module
-offers an :class:`Adapter` as ``adapter``; nothing else names adapters. Limits, keys, rates, metrics and the log are
-those of all routes.
+An adapter translates a client's request into a search, a ranking or an encoding, and translates the result back. Its
+routes are below ``/NAME/`` (``serper.py`` below ``/serper/``). It is served if ``server.adapters`` names it. Its module
+defines an :class:`Adapter` as ``adapter``; no other code names adapters. Limits, keys, rates, metrics and the log work
+as for all routes.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 
 class Failure(Protocol):
-    """The shape of an error of the original: an Answer that can be made of a problem."""
+    """The shape of the original's errors: an Answer that can be made from a problem."""
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """Return a problem, whose status is the original's already, in this shape."""
+        """Return a problem in this shape; its status is already the original's."""
         ...
 
 
 class Adapter:
-    """A protocol: whose it is, how its errors look, and its routes with the addresses of the original.
+    """A protocol: the shape of its errors, and its routes with the original's addresses.
 
-    ``statuses`` are the original's for ours, where they differ; ``key_parameter`` is the parameter of a query string
-    that carries its clients' keys, ``""`` if none does.
+    ``statuses`` maps our statuses to the original's, if they differ. ``key_parameter`` is the query parameter with the
+    client's key, ``""`` if there is none.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class Adapter:
         statuses: Mapping[int, int] = MappingProxyType({}),
         key_parameter: str = "",
     ) -> None:
-        """Take the name of the module, under which the protocol is served."""
+        """Take the name of the module, which becomes the name of the protocol."""
         self.help = help
         self.failure = failure
         self.statuses = statuses
         self.key_parameter = key_parameter
         self.blueprint = Blueprint(module.rpartition(".")[2], module)
         self.operations: dict[str, Operation] = {}
-        """What each view takes and answers, by the name of its function."""
+        """The operation of each view, by the name of its function."""
         self.changes: list[str] = []
-        """The addresses whose POST waits until an index is written: they have threads of their own."""
+        """The addresses whose POST waits until an index is written: they have their own threads."""
 
     def route(
         self,
@@ -73,11 +73,11 @@ class Adapter:
         changes: bool = False,
         misfit: Callable[[BadInput], Exception] | None = None,
     ) -> Callable[[View], View]:
-        """Answer at an address with what a view returns, an Answer or a list of them.
+        """Answer at an address with the result of a view, an Answer or a list of them.
 
-        The view's ``asked`` is the query string of a GET, else the body, as its annotation says; what does not fit it
-        is refused by what ``misfit`` makes of the error. ``problems`` are statuses that it may answer beside those of
-        requests that do not fit; where it ``changes`` the index, that must be writable.
+        The view's ``asked`` is the query string of a GET, else the body; its annotation gives the type. If the request
+        does not fit the type, ``misfit`` turns the error into the protocol's. ``problems`` are the view's further error
+        statuses. If the view ``changes`` the index, the index must be writable.
         """
 
         def add(view: View) -> View:
@@ -125,9 +125,9 @@ ADAPTERS = Plugins[_Module](__name__, ConfigError, "adapter", "there are")
 
 
 def check(wanted: Mapping[str, str], indexes: Collection[str]) -> None:
-    """Look whether there are the adapters that the configuration names, and the indexes that they answer from.
+    """Check that the adapters in the configuration exist, and that their indexes are served.
 
-    Raises ConfigError, naming the setting.
+    Raises ConfigError, with the setting, if one does not.
     """
     for name, index in wanted.items():
         if name not in ADAPTERS.names():
@@ -145,9 +145,9 @@ def check(wanted: Mapping[str, str], indexes: Collection[str]) -> None:
 
 
 def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> None:
-    """Let ``app`` answer the protocols of ``wanted``, each by its name with the index that it answers from.
+    """Let ``app`` serve the adapters in ``wanted``, each with the index that it uses.
 
-    Raises ConfigError, naming the setting, if there is no such adapter or index.
+    Raises ConfigError, with the setting, if there is no such adapter or index.
     """
     check(wanted, indexes)
     for name in wanted:
@@ -159,12 +159,12 @@ def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> 
 
 
 def changing(wanted: Iterable[str]) -> list[str]:
-    """Return the addresses of the adapters of these names whose POST waits until an index is written."""
+    """Return the addresses of these adapters whose POST waits until an index is written."""
     return [f"/{name}{address}" for name in wanted for address in ADAPTERS.load(name).adapter.changes]
 
 
 def configured_index() -> ServedIndex:
-    """Return the index that the adapter of the current request answers from: the configured one, else the first.
+    """Return the index of the current request's adapter: the configured one, else the first.
 
     Raises UnknownIndexError if none is served; IndexStateError if it cannot be opened at the moment.
     """

@@ -1,7 +1,7 @@
-"""What several adapters need.
+"""Code that several adapters share.
 
-One search, everything else as configured; texts of the client's own, scored by the model of the stage ``rerank``;
-errors as servers made with FastAPI answer them.
+It searches with the configured defaults, scores a client's own texts with the model of the stage ``rerank``, and writes
+errors in FastAPI's shape.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Is the measles vaccine effective?"
 TEXTS = ("The moon is 384,400 km away.", "Two doses of the vaccine are 97 percent effective.")
-"""A query and texts for the examples of the description."""
+"""A query and texts for the examples in the API's description."""
 
 
 def hits_of(
     index: Index, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
 ) -> list[Evidence]:
-    """Return the evidence for a query, without highlights; the names are what the client calls ``k`` and the query.
+    """Return the evidence for a query, without highlights. ``k_name`` and ``query_name`` are the client's field names.
 
-    Raises BadInput, naming the client's own field, or TimedOutError.
+    Raises BadInput, with the client's field name, if the request is invalid; TimedOutError if there was no time.
     """
     search = search_of(options, index, k_name=k_name)
     return whole_answer(index, Question(query, search, highlight=False), query_name).hits
 
 
 def whole_text(title: str, text: str) -> str:
-    """Return what is indexed of a document: the title, where there is one, and the text on the next line."""
+    """Return the text that is indexed for a document: its title, if any, and its text on the next line."""
     return f"{title}\n{text}" if title else text
 
 
@@ -56,20 +56,20 @@ def text_of(document: Document) -> str:
 
 
 class NoReRankerError(RefusedError):
-    """No model is configured that reads query and passage together."""
+    """No model that reads query and passage together is configured."""
 
     status, slug = 503, "unavailable"
 
 
 class RerankedText(NamedTuple):
-    """A text by its place in the request, with the score that the model gave it: higher is better, without bounds."""
+    """A text by its position in the request, with the model's score: higher is better, without bounds."""
 
     place: int
     score: float
 
     @property
     def probability(self) -> float:
-        """The score between 0 and 1: its logistic function."""
+        """The score mapped to a value between 0 and 1 by the logistic function."""
         return 1 / (1 + exp(-self.score)) if self.score >= 0 else exp(self.score) / (1 + exp(self.score))
 
 
@@ -90,9 +90,9 @@ class RerankResult(Answer):
 def results_of(
     model: ReRanker, query: str, documents: Sequence[str], most: int | None, *, with_documents: bool
 ) -> list[RerankResult]:
-    """Return the best ``most`` documents for a query as Cohere and Jina do, best first; the score is the probability.
+    """Return the best ``most`` documents for a query in the shape of Cohere and Jina, best first.
 
-    Raises TimedOutError if there was no time.
+    The score is the probability. Raises TimedOutError if there was no time.
     """
     return [
         RerankResult(
@@ -105,7 +105,7 @@ def results_of(
 
 
 def re_ranker() -> ReRanker:
-    """Return the re-ranker of the index that the adapter of the current request answers from.
+    """Return the re-ranker of the index that the current request's adapter uses.
 
     Raises NoReRankerError if none is configured.
     """
@@ -116,7 +116,7 @@ def re_ranker() -> ReRanker:
 
 
 def check_count(field: str, texts: Sequence[object], what: str = "texts are re-ranked") -> None:
-    """Raise BadInput, naming the field, if there are no texts, or more than one request may have."""
+    """Raise BadInput, with the field, if there are no texts, or more than a request may have."""
     most = registry().config.server.max_batch
     if not 1 <= len(texts) <= most:
         raise BadInput(field, f"1 to {most} {what} at once, these are {len(texts)}")
@@ -125,9 +125,9 @@ def check_count(field: str, texts: Sequence[object], what: str = "texts are re-r
 def ranked(
     model: ReRanker, query: str, texts: Sequence[str], most: int | None = None, limit: Deadline | None = None
 ) -> list[RerankedText]:
-    """Return the best ``most`` texts for a query, best first; texts of one score stay in the order of the request.
+    """Return the best ``most`` texts for a query, best first; texts with equal scores keep the order of the request.
 
-    ``limit`` is the time that there is, that of a search if it is left out. Raises TimedOutError if it is not enough.
+    ``limit`` is the deadline, by default that of a search. Raises TimedOutError if it is exceeded.
     """
     note_query(query)
     limit, scored = limit or limit_of(), list[RerankedText]()

@@ -1,11 +1,11 @@
 """Meedan's Alegre over one index: ``/text/similarity/`` and ``/similarity/sync/text``.
 
-The model ``elasticsearch`` ranks by words: the threshold is the share of the query's words that a text must have, as
-of ``minimum_should_match``. An encoder of the index by its name ranks by meaning: the threshold is a cosine, the score
-the cosine and 1. A text is stored and deleted as by the server's own routes, with a key; one that is stored again keeps
-its former contexts beside the new one. ``/similarity/sync/text`` stores a text and answers what is similar to it; texts
-in bulk and callbacks are not there. Fields, answers, errors as in Alegre's ``similarity_controller.py``, its
-``similarity_sync_controller.py`` and ``text_similarity.py``, the errors of flask-restx.
+The model ``elasticsearch`` ranks by words. Its threshold is the share of the query's words that a text must contain, as
+in ``minimum_should_match``. An encoder of the index, selected by name, ranks by meaning. Its threshold is a cosine, and
+its score is the cosine plus 1. Texts are stored and deleted as by the server's own routes, with a key. A text that is
+stored again keeps its earlier contexts next to the new one. ``/similarity/sync/text`` stores a text and returns similar
+texts. Bulk texts and callbacks are not available. Fields, answers and errors follow Alegre's
+``similarity_controller.py``, ``similarity_sync_controller.py`` and ``text_similarity.py``, and flask-restx.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ if TYPE_CHECKING:
 
 Context = dict[str, Any]
 WORDS = "elasticsearch"
-"""The name that Alegre gives to the ranking by words."""
+"""Alegre's name for the ranking by words."""
 _CONTEXTS, _CREATED = "contexts", "created_at"
 _OF_ONE_ITEM = frozenset({"project_media_id", "has_custom_id", "field"})
-"""Words of a context that name the item that was stored, and that Alegre does not search by."""
+"""Context fields that identify the stored item; Alegre does not search by them."""
 _THRESHOLD, _LIMIT = 0.9, 200
 _FAR = 1_000.0
-"""Farther than any share or cosine: a threshold beyond it lets in all or nothing, as this does."""
+"""A value beyond every share or cosine: thresholds are limited to it, which changes no result."""
 _FIRST_SLICE = 200
-"""Hits that are looked at together at first; each time twice as many, until enough are similar."""
+"""The number of hits to check first; it doubles until enough hits are similar."""
 _TRIES = 4
-"""Once, and thrice more while others change the text."""
+"""One try, and three more if others change the text meanwhile."""
 _CODE = re.compile(r"[a-z]{2,3}")
 _NOT_OFFERED = MappingProxyType(
     {
@@ -66,7 +66,7 @@ _NOT_OFFERED = MappingProxyType(
         "text/bulk_similarity": "texts are not stored in bulk: use POST /text/similarity/ for each",
     }
 )
-"""Addresses of the original that are not here, and what to use in their place."""
+"""Addresses of the original that are not available, and what to use instead."""
 Language = Annotated[str | None, Meta(description="ISO 639-1 code; auto, or left out: that of the index")]
 Model = Annotated[str | None, Meta(description=f"{WORDS}, or the encoder of the index")]
 Models = Annotated[list[str] | None, Meta(description="several, each searched by in turn")]
@@ -232,7 +232,7 @@ def alegre_delete(asked: AlegreDelete) -> AlegreDeleted:
     """Delete a text as Alegre does: it answers when no search finds it."""
     name, context = configured_index().name, asked.context or {}
     result: Literal["deleted", "updated"] = "deleted"
-    registry().refresh(name)  # another worker may have stored it a moment ago
+    registry().refresh(name)  # another worker may just have stored it
 
     def take_away(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
         nonlocal result
@@ -256,7 +256,7 @@ def alegre_delete(asked: AlegreDelete) -> AlegreDeleted:
 
 
 class StoredText(NamedTuple):
-    """A text with what belongs to it, the context that it was stored under last first."""
+    """A text with its data; its contexts are listed from the newest."""
 
     text: str
     contexts: list[Context]
@@ -265,7 +265,7 @@ class StoredText(NamedTuple):
 
     @staticmethod
     def of(document: Document) -> StoredText:
-        """Return the text of a document; one that came otherwise than through Alegre has no context."""
+        """Return the text of a document; a document that did not come through Alegre has no context."""
         contexts, created = document.metadata.get(_CONTEXTS), document.metadata.get(_CREATED)
         return StoredText(
             text=document.text,
@@ -275,9 +275,9 @@ class StoredText(NamedTuple):
         )
 
     def document(self, index: Index, docid: str) -> Document:
-        """Return the document that holds it; the index can filter by the fields of its contexts that it declares.
+        """Return the document for this text. Declared filter fields of the index get their values from the contexts.
 
-        Raises BadInput, naming Alegre's own field, if it makes no sense.
+        Raises BadInput, with Alegre's field name, if the document is invalid.
         """
         metadata: dict[str, Any] = {_CONTEXTS: self.contexts, _CREATED: self.created_at}
         for name in set(index.info.filter_fields) - metadata.keys():
@@ -291,9 +291,9 @@ class StoredText(NamedTuple):
 
 
 def _store(name: str, asked: AlegreStore | AlegreSimilarity) -> None:
-    """Store a text in the place of the one of its id, whose contexts, and language if it has none, it takes over.
+    """Store a text in place of the one with its id; keep its contexts and, if the new text names none, its language.
 
-    Raises BadInput, NotWrittenError.
+    Raises BadInput if the text is invalid, NotWrittenError if it cannot be stored.
     """
     docid = asked.doc_id or secrets.token_urlsafe(15)
     text = StoredText(
@@ -315,9 +315,9 @@ def _store(name: str, asked: AlegreStore | AlegreSimilarity) -> None:
 
 
 def _changed(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> None:
-    """Make the change that follows from a document as it is now, anew if it was changed meanwhile.
+    """Make the change that ``change_of`` derives from the current document; retry if it changed meanwhile.
 
-    Raises NotWrittenError if it always was.
+    Raises NotWrittenError if it changed at every try.
     """
     for _ in range(_TRIES):
         served = index_named(name)
@@ -336,7 +336,7 @@ def _changed(name: str, docid: str, change_of: Callable[[Index, Document | None,
 
 
 def _retrievers(index: Index) -> dict[str, str]:
-    """Return the models that an index can be asked by, each with the retriever that answers."""
+    """Return the models of an index, each with its retriever."""
     models = {WORDS: "bm25"}
     for view, encoder in index.info.encoders.items():
         variant = view.partition(":")[2]
@@ -345,9 +345,9 @@ def _retrievers(index: Index) -> dict[str, str]:
 
 
 def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
-    """Return the models that a request names, each once; by words if it names none.
+    """Return the models in a request, each once; the ranking by words if it names none.
 
-    Raises BadInput if the index has no such model: the vectors of another could not be compared with its own.
+    Raises BadInput if the index has no such model: vectors of other models cannot be compared with its own.
     """
     there, models = _retrievers(index), list[str]()
     names = [("model", asked.model)] if asked.model is not None else []
@@ -361,7 +361,6 @@ def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
 
 
 def _check_vector(index: Index, model: str, vector: Sequence[float] | None) -> None:
-    """Raise BadInput if a vector cannot be one that the model has made."""
     if vector is None or model == WORDS:
         return
     dimension = next(encoder.dimension for encoder in index.info.encoders.values() if encoder.name == model)
@@ -375,18 +374,18 @@ def _check_vector(index: Index, model: str, vector: Sequence[float] | None) -> N
 def _texts(served: ServedIndex, asked: AlegreSearch) -> AlegreTexts:
     """Return the texts that are similar by each model in turn.
 
-    Raises BadInput, naming the field, if the request is invalid, TimedOutError if there was no time,
-    PartMissingError if a shard did not answer.
+    Raises BadInput, with the field, if the request is invalid, TimedOutError if there was no time, PartMissingError if
+    a shard did not answer.
     """
     models = _models(asked, served.index)
     return AlegreTexts(result=[text for model in models for text in _similar(served, model, asked)])
 
 
 def _similar(served: ServedIndex, model: str, asked: AlegreSearch) -> Iterator[AlegreText]:
-    """Yield the texts of a context that are similar by a model, best first."""
+    """Yield the texts in a context that are similar by a model, best first."""
     began, index, text, by_words = monotonic(), served.index, asked.text, model == WORDS
     _check_vector(index, model, asked.vector)
-    # What is searched by, as texts; the index itself filters by the fields that it declares.
+    # The wanted values as texts. The index itself filters by the fields that it declares.
     context = {name: value for name, value in (asked.context or {}).items() if name not in _OF_ONE_ITEM}
     wanted = {name: _as_texts(value) for name, value in context.items()}
     declared = {name: metadata_values(context[name]) for name in context if name in index.info.filter_fields}
@@ -436,7 +435,7 @@ def _similar(served: ServedIndex, model: str, asked: AlegreSearch) -> Iterator[A
 
 
 def _is_admitted(contexts: Sequence[Context], wanted: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether one of these contexts has, of each word that is asked for, a value that is."""
+    """Return whether one of the contexts has, for each wanted field, one of the wanted values."""
     return not wanted or any(
         all(not set(_as_texts(context.get(name))).isdisjoint(values) for name, values in wanted.items())
         for context in contexts
@@ -448,10 +447,10 @@ def _as_texts(value: object) -> list[str]:
 
 
 def _near(index: Index, text: str, search: Search, model: str, asked: AlegreSearch) -> Iterator[Hit]:
-    """Yield the hits that are near enough, best first: of as many as may be asked for, more and more at a time.
+    """Yield the hits above the threshold, best first, in growing slices of at most ``max_k`` hits.
 
-    By words, a hit needs so many of them as Elasticsearch counts a percentage: rounded down, at least 1. Words that the
-    analyzer takes for the same are one.
+    For the ranking by words, a hit must contain the threshold's percentage of words, rounded down as in Elasticsearch,
+    and at least 1. Words that the analyzer treats as the same count once.
     """
     own = asked.per_model_threshold or {}
     thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}

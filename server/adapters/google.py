@@ -1,9 +1,8 @@
 """Google's Fact Check Tools: ``GET /v1alpha1/claims:search`` over an index of reviews (``factseek index claimreview``).
 
-Without a query, the newest reviews of a publisher are listed. A page token is the cursor of our own search. Parameters,
-answer and errors are those of the discovery document of ``factchecktools`` v1alpha1.
-
-A review is as old as the newer of two days: that of the review, and that of the claim.
+Without a query, it lists the newest reviews of a publisher. A page token is the cursor of a factseek search.
+Parameters, answers and errors follow the discovery document of ``factchecktools`` v1alpha1. The age of a review counts
+from the later of two days: that of the review and that of the claim.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 _FIRST_SLICE = 100
-"""Hits whose age is looked at together at first; each time twice as many, until a page is full."""
+"""The number of hits whose age is checked first; it doubles until a page is full."""
 _DEFAULT_PAGE = 10
 _WORDS = MappingProxyType(
     {
@@ -42,7 +41,7 @@ _WORDS = MappingProxyType(
     }
 )  # fmt: skip
 Reviews = list[tuple[str, Evidence | Document]]
-"""Claims, each with the document that reviews it: the passage that was found, or its first."""
+"""Claims, each with the document that reviews it: the matching passage, or the first one."""
 
 
 class GoogleStatus(Answer):
@@ -147,7 +146,7 @@ def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
         offset=0 if asked.pageToken else asked.offset,
         cursor=asked.pageToken,
         filter=FilterRequest(source=[site, f"www.{site}"] if site else [], language=[language] if language else []),
-        # The days, and not the day that they lead to: a token must be good after midnight too.
+        # The number of days, not the day they lead to: a token must stay valid after midnight.
         since=f"{asked.maxAgeDays} days" if asked.maxAgeDays else "",
     )
     try:
@@ -169,10 +168,10 @@ def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
 
 
 def _found(index: Index, query: str, search: Search, oldest: str) -> tuple[Reviews, bool]:
-    """Return a page of the reviews that a query finds, best first, and whether others follow.
+    """Return a page of the reviews that match a query, best first, and whether more follow.
 
-    With a day, it is a page of those of the first ``max_k`` hits that are no older.
-    Raises BadInput if the query cannot be searched for, TimedOutError if there was no time.
+    With ``oldest``, the page contains only reviews of that day or later, among the first ``max_k`` hits. Raises
+    BadInput if the query cannot be searched, TimedOutError if there was no time.
     """
     if not oldest:
         result = whole_answer(index, Question(query, search, highlight=False))
@@ -189,10 +188,10 @@ def _found(index: Index, query: str, search: Search, oldest: str) -> tuple[Revie
 
 
 def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
-    """Return a page of all reviews that pass the filter, the newest first, equally new ones by docid, descending.
+    """Return a page of all reviews that match the filter, newest first, and whether more follow.
 
-    Those without a date come last; with a day, none that is older or has no date comes.
-    Raises TimedOutError if there was no time to look at all of them.
+    Reviews of the same day are in descending order of docid. Reviews without a date come last; with ``oldest``, undated
+    and older reviews are left out. Raises TimedOutError if there was no time to check all of them.
     """
     last, limit = search.offset + (search.k or index.settings.search.k), limit_of()
 
@@ -209,7 +208,7 @@ def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
 
 
 def _day(document: Evidence | Document) -> str:
-    """Return the day of a review or of its claim, whichever is newer; ``""`` if neither is known."""
+    """Return the later day of a review and its claim; ``""`` if neither is known."""
     return max(last_day(document.date[:10]), last_day(_text(document, "claim_date")[:10]))
 
 
@@ -236,6 +235,6 @@ def _claim(text: str, document: Evidence | Document) -> GoogleClaim:
 
 
 def _time(day: str) -> str | UnsetType:
-    """Return a day as Google writes a time; of a month or a year it is the last day, as for a filter."""
+    """Return a day as Google writes a time; for a month or a year, its last day, as for a filter."""
     last = last_day(day[:10])
     return f"{last}T00:00:00Z" if last else UNSET

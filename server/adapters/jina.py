@@ -1,7 +1,7 @@
 """Jina's ``POST /v1/rerank`` over the model of the stage ``rerank``.
 
-Whatever model is named, the configured one answers, and its name comes back; ``relevance_score`` is the logistic
-function of its score. Fields as in Jina's API reference; its errors are those of FastAPI.
+The configured model answers, whichever model the request names, and the answer has its name. ``relevance_score`` is the
+logistic function of its score. Fields follow Jina's API reference; errors have FastAPI's shape.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""OpenAI's ``POST /v1/embeddings`` from the encoder of a served index, and ``GET /v1/models``.
+"""OpenAI's ``POST /v1/embeddings`` with the encoder of a served index, and ``GET /v1/models``.
 
-There are two models: the encoder by its name makes the vectors of documents, by its name with ``:query`` those of
-queries; an encoder may have a prompt of its own for each. Fields and errors as in OpenAI's API reference.
+There are two models. The encoder's name makes the vectors of documents, its name with ``:query`` those of queries,
+because an encoder may have a different prompt for each. Fields and errors follow OpenAI's API reference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._shared import EXAMPLE, check_count
 
 _QUERY = ":query"
 _AT_ONCE = 16
-"""Texts that are encoded between two looks at the clock."""
+"""Texts that are encoded between two checks of the time."""
 _TYPES = MappingProxyType({429: "requests", 500: "server_error", 503: "server_error"})
 _CODES = MappingProxyType({401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"})
 
@@ -109,13 +109,13 @@ class OpenAIModels(Answer, kw_only=True):
 
 
 class NoEncoderError(RefusedError):
-    """The index has no vectors, so that there is no encoder."""
+    """The index has no vectors, and therefore no encoder."""
 
     status, slug = 503, "unavailable"
 
 
 def _misfit(error: BadInput) -> Exception:
-    """Say of token ids that they are those of another model's words."""
+    """Explain an error about token ids: they belong to another model's vocabulary."""
     if not error.field.startswith("input["):
         return error
     return BadInput(error.field, "is no text; token ids mean nothing to this model, send the texts")
@@ -126,7 +126,7 @@ def openai_embeddings(asked: OpenAIEmbedding) -> OpenAIVectors:
     """Encode texts as OpenAI does."""
     encoder = _encoder()
     model = asked.model or encoder.name
-    if model not in (encoder.name, encoder.name + _QUERY):  # vectors of another would be taken for its own
+    if model not in (encoder.name, encoder.name + _QUERY):  # clients would mistake vectors of another model for its own
         raise NotFoundError(f"there is no model {model[:80]!r}; there are {encoder.name} and {encoder.name}{_QUERY}")
     if asked.dimensions not in (None, encoder.dimension):
         raise BadInput("dimensions", f"this model has {encoder.dimension} and no other")
@@ -163,7 +163,7 @@ def openai_models() -> OpenAIModels:
 def _encoder() -> Encoder:
     """Return the encoder of the configured index.
 
-    Raises NoEncoderError if it has no vectors.
+    Raises NoEncoderError if the index has no vectors.
     """
     served = configured_index()
     if served.index.info.encoder is None:

@@ -1,7 +1,7 @@
-"""The routes of Pyserini 1's REST server (``python -m pyserini.server.rest``), as version 1.6.0 has them.
+"""The routes of Pyserini 1's REST server (``python -m pyserini.server.rest``), as in version 1.6.0.
 
-What belongs to its prebuilt indexes is passed over: ``ef_search``, ``encoder``, ``query_generator``. Its settings,
-which any client can change for all others, are not offered.
+Options of its prebuilt indexes are ignored: ``ef_search``, ``encoder``, ``query_generator``. Its settings, which any
+client can change for all others, are not available.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ adapter = Adapter(__name__, "Pyserini 2's and Anserini's REST routes: GET /v1/{i
 
 
 class NoSuchIndexError(RefusedError):
-    """No index of this name is served; to Pyserini 2 that is a bad request."""
+    """The server has no index with this name; for Pyserini 2, that is a bad request."""
 
     status, slug = 400, "unknown-index"
 
@@ -116,9 +116,9 @@ def pyserini_2_document(asked: Pyserini2DocParameters, name: str, docid: str) ->
 
 
 def _index(name: str, asked: Pyserini2DocParameters) -> Index:
-    """Return the index of this name, after a look at the parameters that all addresses take.
+    """Return the index with this name, after checking the parameters that all addresses share.
 
-    Raises NoSuchIndexError if none is served.
+    Raises NoSuchIndexError if there is no such index.
     """
     try:
         index = index_named(name).index

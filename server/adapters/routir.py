@@ -1,7 +1,8 @@
 """RoutIR's services over HTTP: ``/search``, ``/score``, ``/content``, ``/avail`` and ``/ping``.
 
-Each served index is a service under its name, and each of its rankings under ``INDEX/RANKING``. Where there is a
-re-ranker, the service ``rerank`` scores passages by it. Fields as in RoutIR 0.0.2's ``serve.py`` and ``processors``.
+Each served index is a service under its name, and each of its rankings under ``INDEX/RANKING``. If a re-ranker is
+configured, the service ``rerank`` scores passages with it. Fields follow RoutIR 0.0.2's ``serve.py`` and
+``processors``.
 """
 
 from __future__ import annotations

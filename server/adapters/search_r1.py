@@ -1,9 +1,9 @@
-"""Search-R1's ``POST /retrieve`` and ``POST /rerank``, from which a language model that reasons is fed.
+"""Search-R1's ``POST /retrieve`` and ``POST /rerank``, which supply evidence to a reasoning language model.
 
-Fields as in its ``retrieval_server.py`` and ``rerank_server.py``; the first line of ``contents`` is the title in
-quotes. A query without words has no hits, and one that is too long is cut: its client, a trainer, asks what a model
-wrote, for all of its runs at once. Each query's own documents are re-ranked, and come back as they were sent, with the
-scores of the model of the stage ``rerank``.
+Fields follow its ``retrieval_server.py`` and ``rerank_server.py``; the first line of ``contents`` is the title in
+quotes. A query without words has no hits, and one that is too long is cut: the client, a trainer, sends whatever a
+model wrote, for all of its runs at once. ``/rerank`` ranks each query's own documents with the model of the stage
+``rerank``, and returns them unchanged with their scores.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ adapter = Adapter(
     __name__, "Search-R1's retriever and re-ranker: POST /retrieve, POST /rerank", FastAPIFailure, FASTAPI_STATUSES
 )
 _BEST = 3
-"""Documents of a query that come back if the client says nothing: ``rerank_topk`` of ``rerank_server.py``."""
+"""The default number of documents per query: ``rerank_topk`` of ``rerank_server.py``."""
 
 
 class SearchR1Queries(ForeignFields):
@@ -68,7 +68,7 @@ def search_r1_retrieve(asked: SearchR1Queries) -> SearchR1Answer:
     resolved, longest = index.resolve(search), index.settings.search.max_query_chars
     texts = {query: query[:longest] for query in asked.queries if resolved.has_words(query[:longest])}
     found: dict[str, list[Any]] = {}
-    for query, text in texts.items():  # the same query is asked by many runs
+    for query, text in texts.items():  # many runs ask the same query
         hits = whole_answer(index, Question(text, search, highlight=False), "queries").hits
         documents = [
             SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}') for hit in hits
@@ -125,9 +125,9 @@ def search_r1_rerank(asked: SearchR1Rerank) -> SearchR1Answer:
 
 
 def _texts(name: str, documents: list[dict[str, Any]]) -> list[str]:
-    """Return the title and the text of each document as they are indexed.
+    """Return the title and the text of each document in the form that is indexed.
 
-    Raises BadInput, naming the document, if one has no ``contents``.
+    Raises BadInput, with the document, if one has no ``contents``.
     """
     texts = []
     for number, document in enumerate(documents):

@@ -1,7 +1,7 @@
-"""Serper's ``POST /search``, which agents use for a search of the web: here it searches an index.
+"""Serper's ``POST /search``, with which agents search the web; here it searches an index.
 
-``gl``, ``hl``, ``location``, ``tbs`` and ``autocorrect`` come back and change nothing; a hit without an address is
-linked to its document on this server. Fields as in Serper's published examples.
+``gl``, ``hl``, ``location``, ``tbs`` and ``autocorrect`` are repeated in the answer and have no effect. A hit without
+an address links to its document on this server. Fields follow Serper's published examples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from . import Adapter, configured_index
 from ._shared import EXAMPLE, hits_of
 
 _SNIPPET = 300
-"""Characters of a snippet, at most; whole words."""
+"""The most characters of a snippet, cut between words."""
 
 
 class SerperFailure(Answer, rename="camel"):
@@ -111,7 +111,7 @@ def serper_search(asked: SerperSearch) -> SerperAnswer:
 
 
 def _date(date: str) -> str:
-    """Return a full or partial ISO date as Serper writes one: ``Mar 5, 2020``."""
+    """Return a full or partial ISO date in Serper's form: ``Mar 5, 2020``."""
     year, _, rest = date.partition("-")
     month, _, day = rest.partition("-")
     if not month.isdecimal():

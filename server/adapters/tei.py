@@ -1,7 +1,7 @@
 """Hugging Face's Text Embeddings Inference: ``POST /rerank`` over the model of the stage ``rerank``.
 
-A pair that is longer than the model reads is cut, as TEI does by default (``auto_truncate``), or refused with
-``truncate: false``. Fields and errors as in TEI's ``router/src/http``; ``truncation_direction`` can only be ``Right``.
+A pair that is too long for the model is cut, as TEI does by default (``auto_truncate``), or refused with ``truncate:
+false``. Fields and errors follow TEI's ``router/src/http``; ``truncation_direction`` can only be ``Right``.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ adapter = Adapter(__name__, "Text Embeddings Inference: POST /rerank", TeiFailur
 
 
 class NotDeserializedError(RefusedError):
-    """A field of the request is missing or of another type."""
+    """A field of the request is missing or has another type."""
 
     status, slug = 422, "bad-input"
 
 
 class TooMuchError(RefusedError):
-    """There are more texts than one request may have re-ranked, or a pair is too long and is not to be cut."""
+    """A request has too many texts, or a pair is too long and must not be cut."""
 
     status, slug = 413, "too-large"
 
 
 class NotAReRankerError(RefusedError):
-    """The server has no model that re-ranks."""
+    """The server has no re-ranking model."""
 
     status, slug = 424, "unavailable"
 

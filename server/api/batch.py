@@ -1,7 +1,7 @@
-"""Many queries in one request: ranked some at a time, answered as they come, a bad query failing alone.
+"""Many queries in one request: ranked some at a time, answered as results arrive; a bad query fails alone.
 
-What a part of the answer needs is charged as it is read, and given back as the part is sent. Where there is no memory
-the answer waits, without a thread: slow readers of large answers hold each other up, and never refuse each other.
+The memory of each part of the answer is charged as the part is read, and given back as it is sent. If there is no
+memory, the answer waits without a thread. So slow readers of large answers delay each other, but never cause refusals.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 10
 _PIECE = 100_000
-"""Bytes of JSON that are sent at once: nobody reads half an object, and each piece wakes the event loop."""
+"""Bytes of JSON to send at once: clients cannot use half an object, and each piece wakes the event loop."""
 _READ = 500
 """Hits whose documents are read together."""
 _AHEAD = 2
-"""Parts that are ranked while one is read."""
+"""Parts that are ranked ahead while one is read."""
 _PART = 16 << 20
-"""Bytes that a part of several queries may take; where it needs more, each query is a part."""
+"""The most bytes of a part with several queries; if it needs more, each query becomes a part."""
 _WAIT = b""
-"""The piece by which an answer says that it waits for memory."""
+"""The piece that means: the answer waits for memory."""
 
 Answer = BatchHits | BatchFault
 Made = TypeVar("Made")
@@ -52,9 +52,9 @@ class Batch:
     """The queries of one request to one index; iterate over it once."""
 
     def __init__(self, index: Index, request: BatchRequest) -> None:
-        """Check what is asked of all queries.
+        """Check the options that all queries share.
 
-        Raises BadInput, naming the field, if that makes no sense.
+        Raises BadInput, with the field, if one is invalid.
         """
         self._index = index
         self._request = request
@@ -78,7 +78,7 @@ class Batch:
 
     @property
     def took(self) -> Took:
-        """The milliseconds of what was done so far."""
+        """The milliseconds of the work so far."""
         return Took(retrieve=round(self.retrieve, 2), evidence=round(self.evidence, 2))
 
     @property
@@ -87,9 +87,9 @@ class Batch:
         return self.search.retriever or ""
 
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        """Yield the evidence for each query, in order, as ``written`` writes it with its number, in pieces.
+        """Yield the evidence for each query, in order, in pieces. ``written`` writes an answer, given its number.
 
-        An empty piece says that there is no memory for the next part of the answer yet.
+        An empty piece means that there is no memory for the next part yet.
         """
         number = 0
         for some in self._ranked():
@@ -101,7 +101,7 @@ class Batch:
             yield from self._part(numbered, written)
 
     def _part(self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        """Yield a part of the answer in pieces; what they take is given back as they are sent."""
+        """Yield a part of the answer in pieces; give their memory back as they are sent."""
         memory = self._part_memory(some)
         try:
             while (pieces := _made(partial(self._written, some, written), memory)) is None:
@@ -123,7 +123,7 @@ class Batch:
     ) -> list[bytes]:
         """Return the answers to some queries, cut into pieces of moderate size.
 
-        Raises NoMemoryError if there is no memory for what is read.
+        Raises NoMemoryError if there is no memory for their documents.
         """
         began = perf_counter()
         answers = self._answered([ranked for _, ranked in some], memory)
@@ -132,9 +132,9 @@ class Batch:
         return [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)]
 
     def run(self) -> tuple[str, int]:
-        """Return the results as a TREC run, and the number of queries that are not in it because they failed.
+        """Return the results as a TREC run, and the number of failed queries, which are not in it.
 
-        Raises NoMemoryError if there is no memory for what stages read.
+        Raises NoMemoryError if there is no memory for the data that stages read.
         """
         lines, faults = [], 0
         for ranked in chain.from_iterable(map(_without_waiting, self._ranked())):
@@ -169,7 +169,7 @@ class Batch:
         )
 
     def _ranked(self) -> Iterator[list[_Ranked] | None]:
-        """Yield the rankings of a few queries at once, of which the documents are read together; None to wait."""
+        """Yield the rankings of a few queries at once, whose documents are read together; None to wait."""
         few = max(1, _READ // self._k)
         seen: set[str] = set()
         began = perf_counter()
@@ -184,9 +184,9 @@ class Batch:
             began = perf_counter()
 
     def _chunks(self) -> Iterator[list[_Ranked] | None]:
-        """Yield the rankings of some queries at a time; the next may be ranked while these are read.
+        """Yield the rankings of some queries at a time; the next ones may be ranked while these are read.
 
-        None says that there is no memory yet for what stages read.
+        None means that there is no memory yet for the data that stages read.
         """
         queries = self._request.queries
         parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
@@ -204,14 +204,14 @@ class Batch:
             while begun:
                 first, future = begun.popleft()
                 yield from self._ranked_in_parts(first, future.result)
-        finally:  # a client that leaves is not worked for
+        finally:  # do not work for a client that has left
             for _, future in begun:
                 future.cancel()
 
     def _ranked_in_parts(
         self, queries: Sequence[BatchQuery], result: Callable[[], list[_Ranked]]
     ) -> Iterator[list[_Ranked] | None]:
-        """Yield the result, or one ranking after the other where there is no memory for all at once."""
+        """Yield the result or, if there is no memory for all at once, one ranking after the other."""
         try:
             together: list[_Ranked] | None = result()
         except NoMemoryError:
@@ -231,7 +231,7 @@ class Batch:
         try:
             return self._rank(queries, memory)
         except (QueryError, CutOffError):
-            # One of them is bad: find out which.
+            # one of them is bad: find out which
             return [self._rank_one(query, memory) for query in queries]
         finally:
             memory.keep(0)
@@ -274,7 +274,7 @@ def _failed(query: BatchQuery, field: str, reason: str) -> _Ranked:
 
 
 def _made(make: Callable[[PartMemory], Made], memory: PartMemory) -> Made | None:
-    """Return what is made, None if there is no memory for it; nothing is held then."""
+    """Return the result of ``make``, or None, holding no memory, if there is not enough."""
     try:
         memory.take_again()
         return make(memory)
@@ -284,14 +284,14 @@ def _made(make: Callable[[PartMemory], Made], memory: PartMemory) -> Made | None
 
 
 def _let_go(pieces: list[bytes]) -> Iterator[bytes]:
-    """Yield pieces in order, and take each out of the list before."""
+    """Yield pieces in order, and remove each from the list first, so that its memory is freed."""
     pieces.reverse()
     while pieces:
         yield pieces.pop()
 
 
 def _without_waiting(ranked: list[_Ranked] | None) -> list[_Ranked]:
-    """Return rankings, unless they wait for memory: an answer of which nothing is sent yet is refused.
+    """Return rankings, unless they wait for memory: an answer that has not begun is refused instead.
 
     Raises NoMemoryError if they wait.
     """
@@ -301,12 +301,12 @@ def _without_waiting(ranked: list[_Ranked] | None) -> list[_Ranked]:
 
 
 def json_pieces(head: dict[str, str], batch: Batch) -> Iterator[bytes]:
-    """Yield one JSON object in pieces: ``head``, ``results`` and, last, ``took_ms``; an empty one where it waits."""
+    """Yield one JSON object in pieces: ``head``, ``results`` and, last, ``took_ms``; an empty piece means waiting."""
     yield msgspec.json.encode(head)[:-1] + b',"results":['
     yield from batch.pieces(lambda number, answer: b"," * bool(number) + msgspec.json.encode(answer))
     yield b'],"took_ms":' + msgspec.json.encode(batch.took) + b"}"
 
 
 def ndjson_pieces(batch: Batch) -> Iterator[bytes]:
-    """Yield a line of JSON a query; an empty piece where the answer waits for memory."""
+    """Yield one line of JSON per query; an empty piece means that the answer waits for memory."""
     return batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n")

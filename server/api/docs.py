@@ -1,4 +1,4 @@
-"""The description of the API: ``/openapi.json`` for programs, ``/docs`` for people, made from the same document."""
+"""The description of the API: ``/openapi.json`` for programs, and ``/docs`` for people, from the same document."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _compound(kind: dict[str, Any]) -> list[Word]:
 
 
 def _limited(kind: dict[str, Any]) -> str:
-    """Return a type in words with its limits: of an array its size, of a string its length."""
+    """Return a type in words with its limits: the size of an array, the length of a string."""
     name = {"array": "list", None: "anything"}.get(kind.get("type"), kind.get("type", ""))
     low, high = (
         next((kind[key] for key in (f"{end}imum", f"{end}Items", f"{end}Length") if key in kind), None)
@@ -97,7 +97,7 @@ def _limited(kind: dict[str, Any]) -> str:
 
 
 def name_of(reference: dict[str, Any]) -> str:
-    """Return the name of the schema that is referred to."""
+    """Return the name of the referenced schema."""
     return str(reference["$ref"]).rpartition("/")[2]
 
 
@@ -113,7 +113,7 @@ def _parameter(parameter: dict[str, Any]) -> Field:
 
 
 def _curl(address: str, operation: dict[str, Any]) -> str:
-    """Return a command that asks this server, or ``""`` if an address needs more than an index, or a key is needed."""
+    """Return a command that calls this server, or ``""`` if the address needs more than an index, or a key."""
     index = next(iter(registry().indexes), "")
     if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
         return ""
@@ -127,7 +127,7 @@ def _curl(address: str, operation: dict[str, Any]) -> str:
 
 
 def _document() -> dict[str, Any]:
-    """Return the document, made anew when what is served has changed."""
+    """Return the document; create it again if the served indexes have changed."""
     serving = registry()
     names = tuple(serving.indexes)
     known: tuple[tuple[str, ...], dict[str, Any]] | None = current_app.extensions.get(_MADE)

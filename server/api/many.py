@@ -57,7 +57,7 @@ def search_many() -> Response:
 
 
 def _add_counts(answer: SearchManyAnswer, counts: CountsOfMany, *, facets: bool) -> None:
-    """Add totals, and facets if they are asked for, to the answer and to what it says of each index."""
+    """Add totals, and facets if requested, to the answer and to each of its indexes."""
     answer.total = total_answer(counts.total)
     for name, index in answer.indexes.items():
         index.total = total_answer(counts.totals[name])
@@ -68,9 +68,9 @@ def _add_counts(answer: SearchManyAnswer, counts: CountsOfMany, *, facets: bool)
 
 
 def _weights(asked: SearchManyRequest) -> dict[str, float]:
-    """Return the weight of each index that is asked, all that are served if none is named.
+    """Return the weight of each index to search; all served indexes if none is named.
 
-    Raises BadInput if a name comes twice or no index would count.
+    Raises BadInput if a name occurs twice, or if no index would count.
     """
     names = asked.indexes or list(registry().indexes)
     if isinstance(names, list) and len(set(names)) < len(names):

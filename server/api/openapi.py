@@ -1,5 +1,4 @@
-"""The OpenAPI 3.1 document: made from the routes, from the types that requests are checked by, and from the limits
-of the configuration."""
+"""The OpenAPI 3.1 document, made from the routes, the types that check requests, and the configured limits."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ MANY = _REF.format(name="Documents")
 
 
 def schemas_of(config: Config, operations: Mapping[str, Operation]) -> Json:
-    """Return the schema of every type that the API takes or answers, by name."""
+    """Return the schema of every type in requests and answers, by name."""
     named: set[type] = {Problem}
     for operation in operations.values():
         extra = [answer for answer in operation.also.values() if not isinstance(answer, str)]
@@ -56,18 +55,17 @@ def ref(kind: type) -> Json:
 
 
 def used(schemas: Json, operations: Mapping[str, Operation]) -> Json:
-    """Return the schemas without those of parameters, which stand where they are used."""
+    """Return the schemas without those of parameters, which are described where they are used."""
     inline = {operation.parameters.__name__ for operation in operations.values() if operation.parameters}
     return {name: schema for name, schema in sorted(schemas.items()) if name not in inline}
 
 
 def _limit(schemas: Json, config: Config) -> None:
-    """Write the limits of the configuration into the schemas."""
     search, server = config.search, config.server
     limits = {
         ("SearchRequest", "query"): {"maxLength": search.max_query_chars},
         ("SimpleSearch", "query"): {"maxLength": search.max_query_chars},
-        # Its length is no limit of the request: a query of a batch fails alone.
+        # This is no limit of the request: a query of a batch that is too long fails alone.
         ("BatchQuery", "text"): {"description": f"a longer one than {search.max_query_chars} characters fails alone"},
         ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
         ("SearchRequest", "k"): {"maximum": search.max_k},
@@ -118,14 +116,14 @@ _KEYS: Json = {
     "basic": {"type": "http", "scheme": "basic", "description": "the key as the password, with any name"},
 }
 _FOREIGN_KEYS: Json = {**_KEYS, "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"}}
-"""As the clients of other protocols send them."""
+"""The ways in which clients of other protocols send keys."""
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _PATHS: Mapping[str, tuple[str, str]] = {
     "name": ("index", "an index, by the name that it is served under"),
     "job": ("job", "a job's id"),
     "docid": ("docid", "a document's id; slashes may be written as %2F"),
 }
-"""The name of each variable of a route in the document, and its description."""
+"""The name of each route variable in the document, and its description."""
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -184,10 +182,9 @@ def _method(rule: Rule) -> str:
 
 
 def _statuses(operation: Operation, config: Config) -> list[int]:
-    """Return the statuses of the errors that a route may answer."""
     errors = {*operation.problems, *_ALWAYS}
     if operation.tag != "Operation":
-        # Who looks after a server is answered without a key, at any rate, and in overload too.
+        # Monitoring is answered without a key, at any rate, and in overload.
         errors |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
     return sorted(errors - operation.also.keys())
 
@@ -213,7 +210,6 @@ def _operation(
 
 
 def _body(operation: Operation, kind: type) -> Json:
-    """Return the body of a request by media type."""
     if not operation.many:
         return {JSON: {"schema": ref(kind), "example": dict(operation.example)}}
     return {
@@ -238,7 +234,7 @@ def _responses(operation: Operation, statuses: list[int]) -> Json:
     for status, answer in operation.also.items():
         responses[str(status)] = {"description": answer} if isinstance(answer, str) else _answered(answer)
     for status in statuses:
-        # What is refused unread is refused in our own shape: nobody knows yet which protocol it is.
+        # A request that is refused unread gets our own shape: its protocol is not known yet.
         failure = None if status in _UNREAD else operation.failure
         responses[str(operation.statuses.get(status, status) if failure else status)] = _problem(status, failure)
     for response in responses.values():
@@ -300,7 +296,7 @@ _NO_DEFAULT: tuple[tuple[str, object], ...] = (("default", None), ("default", {}
 
 
 def _without_null(kind: Json) -> Json:
-    """Return a field's schema as a parameter has it: left out instead of null, and no object."""
+    """Return a field's schema for a parameter: absent instead of null, and never an object."""
     plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) not in _NO_DEFAULT}
     options = [
         option

@@ -1,6 +1,6 @@
-"""The operations of the API, from which the OpenAPI document and ``/docs`` are made.
+"""The operations of the API, the source of the OpenAPI document and of ``/docs``.
 
-Types say the rest: their fields, limits and descriptions are those that requests are checked by.
+The types of requests add fields, limits and descriptions.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ _HEADERS = MappingProxyType({"ETag": "names this state of the document; send it 
 
 
 class Operation(NamedTuple):
-    """A route's requests and answers; its address, method and summary are the view's own."""
+    """A route's requests and answers; address, method and summary come from the view."""
 
     tag: str
     answer: type | None = None
-    """Of ``status``, as JSON; none where nothing is answered or ``other`` says what."""
+    """The type of the JSON answer with ``status``; None if there is none, or if ``other`` describes the answer."""
     parameters: type[schemas.RequestFields] | None = None
     body: type[schemas.RequestFields] | None = None
     many: bool = False
-    """Whether the body is a list of ``body``, or a line of JSON each."""
+    """Whether the body is a list of ``body``, or has one per line of JSON."""
     status: int = 200
-    """Of what is answered when all goes well."""
+    """The status of a successful answer."""
     conditions: MappingProxyType[str, str] = MappingProxyType({})
-    """Headers of the request that say when it is to be made at all."""
+    """Request headers that make the request conditional."""
     problems: tuple[int, ...] = ()
-    """Statuses of errors beside those that any route may answer."""
+    """Error statuses in addition to those that any route may answer."""
     other: MappingProxyType[str, str] = MappingProxyType({})
-    """What is answered that is no JSON, by media type: what ``Accept`` asks for, or all that there is."""
+    """Answers that are not JSON, by media type: those that ``Accept`` can select, or the only one."""
     headers: MappingProxyType[str, str] = MappingProxyType({})
-    """Headers of the answer, and what they say."""
+    """Headers of the answer, and their meaning."""
     also: MappingProxyType[int, type | str] = MappingProxyType({})
     """Other statuses that are no errors: the type of the answer, or why there is none."""
     example: MappingProxyType[str, Any] = MappingProxyType({})
-    """A body, one of a list of them, or the parameters of a query string, to begin with."""
+    """An example of a body, of one item of a list of them, or of the parameters of a query string."""
     failure: type | None = None
-    """The shape of errors where it is not ours: that of the protocol which an adapter speaks."""
+    """The shape of errors if it is not ours but that of an adapter's protocol."""
     statuses: Mapping[int, int] = MappingProxyType({})
-    """What that protocol answers in the place of our statuses, where they differ."""
+    """That protocol's status for each of ours, if different."""
     answers_list: bool = False
-    """Whether what is answered is a list of ``answer``."""
+    """Whether the answer is a list of ``answer``."""
 
 
 LISTINGS = MappingProxyType(
@@ -60,13 +60,13 @@ LISTINGS = MappingProxyType(
         "application/x-bibtex": "the hits as BibTeX, for LaTeX",
     }
 )
-"""What a search answers that is no JSON, by media type."""
+"""The answers of a search that are not JSON, by media type."""
 _LISTING_HEADERS = MappingProxyType({"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"})
 _ADDED = "factseek.operations"
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
 WRITING = "Writing"
-"""The tag of what is answered only where changes are allowed, and only with a key."""
+"""The tag of operations that need a key and a server that allows changes."""
 _DOCUMENT = MappingProxyType({"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"})
 _IF_MATCH = {"If-Match": "an ETag of the document, or *: only if the document is in that state"}
 
@@ -172,11 +172,11 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
         "metrics": Operation("Operation", other=MappingProxyType({TEXT: "for Prometheus; totals over all workers"})),
     }
 )
-"""By endpoint, in the order in which they are read."""
+"""The operations by endpoint, in the order of the document."""
 
 
 def add(app: Flask, operations: Mapping[str, Operation]) -> None:
-    """Describe operations of ``app`` beside its own."""
+    """Add operations of ``app`` to its own."""
     app.extensions.setdefault(_ADDED, {}).update(operations)
 
 

@@ -1,6 +1,6 @@
-"""The pages of a list of hits: a cursor says where a list goes on.
+"""The pages of a list of hits. A cursor says where a list continues.
 
-That is behind how many hits, of which search, and of which manifest of each index.
+It contains the number of hits before the page, a digest of the search, and the manifest id of each index.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from ..schemas import CursorIfAny, SearchManyRequest, SearchRequest
 
 _Asked = TypeVar("_Asked", SearchRequest, SearchManyRequest)
 _HEAD = Struct(">I8s")
-"""The hits before the page, and the digest of the search; the ids of the manifests follow."""
+"""The number of hits before the page, and the digest of the search; the ids of the manifests follow."""
 _ID = 8
-"""Bytes of the id of a manifest."""
+"""Bytes of a manifest's id."""
 _SHOWING = frozenset("k hits qid offset cursor count facets highlight explain passages parse".split())
-"""What may change from page to page: how much of a list is shown, and what is said of it. All else makes the list."""
+"""Options that may change from page to page, because they do not change the list itself. All others define it."""
 _CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[_Asked]):
-    """A request with the place that its cursor stands for, its indexes in order, and which changed since that."""
+    """A request continued at its cursor, its indexes in order, and those that changed since the previous page."""
 
     served: dict[str, ServedIndex]
     asked: _Asked
     search: bytes
-    """A digest of what makes the list."""
+    """A digest of the options that define the list."""
     changed: frozenset[str] = frozenset()
 
     def cursor(self, hits: int) -> CursorIfAny:
-        """Return what asks for the hits that follow the first ``hits``; nothing where no more may be asked for."""
+        """Return the cursor for the hits after the first ``hits``; unset if no more may be requested."""
         if hits >= _most(self.served):
             return msgspec.UNSET
         ids = (bytes.fromhex(self.served[name].manifest_id) for name in sorted(self.served))
         return _text(_HEAD.pack(hits, self.search) + b"".join(ids))
 
     def note(self, note: str, name: str) -> str:
-        """Return the note on a query, with a word on an index that has changed since the page before."""
+        """Return the note on a query, with a remark if an index has changed since the previous page."""
         return "; ".join(filter(None, (note, _CHANGED if name in self.changed else "")))
 
 
 def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
-    """Return a request to indexes, each with its weight, at the place that its cursor stands for.
+    """Return a request to weighted indexes, continued at its cursor.
 
-    The last page ends where no more may be asked for, however large the pages are.
-    Raises BadInput if the cursor is none, or belongs to another search.
+    The last page ends at the most hits that a client may request, whatever the page size. Raises BadInput if the cursor
+    is invalid, or belongs to another search.
     """
     served = {name: index_named(name) for name in weights}
     listed = [getattr(asked, name) for name in asked.__struct_fields__ if name not in _SHOWING]
@@ -90,5 +90,5 @@ def _text(packed: bytes) -> str:
 
 
 def _most(served: Mapping[str, ServedIndex]) -> int:
-    """Return how many hits may be asked of every one of these indexes."""
+    """Return how many hits may be requested from every one of these indexes."""
     return min(index.index.settings.search.max_k for index in served.values())

@@ -1,4 +1,4 @@
-"""``POST /v1/claims/rank``: which claims are worth checking, and which of their words weighed most."""
+"""``POST /v1/claims/rank``: which claims are worth checking, and which of their words weigh most."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _log = logging.getLogger("factseek.server")
 
 
 class ServedRanker(NamedTuple):
-    """A trained ranker under its name; ``manifest_id`` stands for the bytes of its file."""
+    """A trained ranker under its name; ``manifest_id`` identifies the content of its file."""
 
     name: str
     learned: TrainedRanker
@@ -45,13 +45,13 @@ class ServedRanker(NamedTuple):
 
 
 class RankerUnavailableError(RefusedError):
-    """A ranker that is configured could not be loaded."""
+    """A configured ranker could not be loaded."""
 
 
 def check(config: Config) -> None:
-    """Load every ranker, so that an error is reported once, before there are workers.
+    """Load every ranker, so that an error is reported once, before workers start.
 
-    Raises ConfigError, naming the setting, if one cannot be loaded or does not fit the configuration.
+    Raises ConfigError, with the setting, if one cannot be loaded or does not fit the configuration.
     """
     for name, path in config.server.rankers.items():
         try:
@@ -65,7 +65,7 @@ def check(config: Config) -> None:
 
 
 def opened(config: Config) -> dict[str, ServedRanker]:
-    """Load the configured rankers; one that cannot be loaded is logged and left out: the others go on."""
+    """Load the configured rankers. If one cannot be loaded, log it and continue without it."""
     rankers = {}
     for name, path in config.server.rankers.items():
         try:
@@ -76,12 +76,12 @@ def opened(config: Config) -> dict[str, ServedRanker]:
 
 
 def install(app: Flask, rankers: Mapping[str, ServedRanker]) -> None:
-    """Give ``app`` the rankers for claims, its default first."""
+    """Give ``app`` its rankers, the default first."""
     app.extensions[_KEY] = rankers
 
 
 def ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanker:
-    """Return a ranker by its name, or the first if none is named.
+    """Return a ranker by its name, or the first if ``name`` is None.
 
     Raises UnknownRankerError if there is none, RankerUnavailableError if it is configured but could not be loaded.
     """
@@ -108,11 +108,11 @@ def _loaded(name: str, path: str, config: Config) -> ServedRanker:
 
 
 _AT_ONCE = 16
-"""Statements that are scored before the clock is looked at: a tenth of a second's work."""
+"""Statements that are scored between two checks of the time: a tenth of a second's work."""
 
 
 class TimedRanker:
-    """Scores as the ranker that it holds does, a few statements at a time, for as many seconds as it has."""
+    """Scores like the ranker that it wraps, a few statements at a time, until its time is over."""
 
     def __init__(self, ranker: Ranker, seconds: float) -> None:
         self.explains = ranker.explains
@@ -122,7 +122,7 @@ class TimedRanker:
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
         """Return the ranker's scores.
 
-        Raises CutOffError when the time is over.
+        Raises CutOffError if the time is over.
         """
         parts = [np.empty(0)]
         for start in range(0, len(statements), _AT_ONCE):
@@ -144,7 +144,7 @@ blueprint = Blueprint("claims", __name__)
 
 
 class ClaimRanking(NamedTuple):
-    """Claims in the order in which they are worth checking; the first ``explained`` have their words."""
+    """Claims by descending check-worthiness; the first ``explained`` have their words."""
 
     ranked: list[Ranked]
     explained: int
@@ -165,8 +165,8 @@ def rank_claims() -> Response:
 def ranked_claims(asked: RankRequest) -> RankAnswer:
     """Return the claims of a request, ranked and explained.
 
-    Raises UnknownRankerError or RankerUnavailableError if there is no ranker, BadInput, naming the field, if a claim
-    makes no sense, TimedOutError.
+    Raises UnknownRankerError or RankerUnavailableError if there is no ranker, BadInput, with the field, if a claim is
+    invalid, TimedOutError if there was no time to rank.
     """
     settings = registry().config.server
     served = ranker_named(asked.ranker, settings.rankers)
@@ -188,9 +188,9 @@ def ranked_claims(asked: RankRequest) -> RankAnswer:
 
 
 def _statements(asked: Sequence[ClaimRequest], languages: Sequence[str], settings: ServerSettings) -> list[Statement]:
-    """Return the claims as a ranker takes them; ``place`` is the number of each.
+    """Return the claims as statements for a ranker; ``place`` is the number of each.
 
-    Raises BadInput, naming the claim.
+    Raises BadInput, with the claim, if one is invalid.
     """
     if not 1 <= len(asked) <= settings.max_claims:
         raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, these are {len(asked)}")
@@ -198,7 +198,7 @@ def _statements(asked: Sequence[ClaimRequest], languages: Sequence[str], setting
 
 
 def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
-    """Return a claim with its language, identified as the command line does for a line that comes alone."""
+    """Return a claim with its language, detected as the command line detects it for a single line."""
     place = f"claims[{number}]"
     text = asked.text.strip()
     if not text:
@@ -213,9 +213,9 @@ def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most:
 
 
 def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> ClaimRanking:
-    """Rank, then explain from the first on while there is time.
+    """Rank claims, then explain them from the first on, as far as time allows.
 
-    Raises TimedOutError if there is not even time to rank.
+    Raises TimedOutError if there is no time to rank.
     """
     began = perf_counter()
     timed = TimedRanker(ranker, seconds)
@@ -230,7 +230,7 @@ def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, sec
             ranked[place] = claim._replace(words=explain(timed, claim.statement, asked.words))
             explained += 1
     except CutOffError:
-        pass  # The note says so.
+        pass  # the note reports it
     took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
     return ClaimRanking(ranked, explained, took)
 

@@ -105,7 +105,7 @@ def search(name: str) -> Response:
 
 
 def _fields(page: Page[SearchRequest], name: str, result: Answer) -> dict[str, Any]:
-    """Return what both ways of asking are answered."""
+    """Return the fields that both kinds of search answer."""
     asked, served, unset = page.asked, page.served[name], msgspec.UNSET
     return {
         "request_id": g.request_id,
@@ -180,7 +180,7 @@ def document_simply(name: str, docid: str) -> Response:
 def document_state(index: Index, docid: str) -> str:
     """Return the id of a document's state, which changes with its content and its passages.
 
-    Raises NotFoundError if there is none.
+    Raises NotFoundError if there is no such document.
     """
     spans = [Span(passage.number, passage.start, passage.end) for passage in index.passages(docid)]
     return state_of(checksum(index.document(docid)), spans)
@@ -202,9 +202,9 @@ def ready() -> Response:
 
 
 def _format_of(asked: SearchRequest) -> str:
-    """Return the format of an answer: what the request names, else what ``Accept`` prefers, else ``json``.
+    """Return the format of an answer: the one in the request, else the one that ``Accept`` prefers, else ``json``.
 
-    Raises BadInput if a format has no place for what is asked for.
+    Raises BadInput if the format cannot express the requested options.
     """
     name = asked.format or _preferred()
     if name != listings.JSON and (asked.explain or asked.passages or asked.count or asked.facets):
@@ -215,7 +215,7 @@ def _format_of(asked: SearchRequest) -> str:
 
 
 def _preferred() -> str:
-    """Return the format that ``Accept`` prefers; most clients take anything, and so JSON."""
+    """Return the format that ``Accept`` prefers; most clients accept anything, which means JSON."""
     if request.environ.get("HTTP_ACCEPT", _ANYTHING) in (_ANYTHING, JSON):
         return listings.JSON
     by_media = {listings.kind(name).media: name for name in listings.KINDS}
@@ -224,9 +224,9 @@ def _preferred() -> str:
 
 
 def _listing(result: Answer, name: str, qid: str | None) -> Response:
-    """Return the hits as a file; a ranking that was cut off is named in a header, for a file has no place for it.
+    """Return the hits as a file; name rankings that were cut off in a header, because a file cannot.
 
-    Raises BadInput if an id cannot stand in the format.
+    Raises BadInput if the format cannot express an id.
     """
     kind = listings.kind(name)
     try:
@@ -241,7 +241,6 @@ def _listing(result: Answer, name: str, qid: str | None) -> Response:
 
 
 def _shards() -> dict[str, list[ShardHealth]]:
-    """Return the shards of the indexes that are on a cluster."""
     of_indexes = {name: served.index.shards() for name, served in registry().indexes.items()}
     return {
         name: [
@@ -272,7 +271,7 @@ def _candidate(index: Index, hit: Evidence, parse: bool) -> Candidate:
 def _cacheable(response: Response, state: str) -> Response:
     """Add the ETag of a document's state to an answer; answer 304 if the client has that state.
 
-    The ETag is weak: two answers with the same document differ in their request ids.
+    The ETag is weak, because two answers with the same document have different request ids.
     """
     response.set_etag(state, weak=True)
     response.cache_control.no_cache = True

@@ -1,4 +1,4 @@
-"""The models of verdicts that claims are judged by, under the names that they are served by."""
+"""The models that judge claims, by their served names."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class ServedVerdicts(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """A model of verdicts with what judges by it and the evidence of one index."""
+    """A model of verdicts, with a verifier that uses it on the evidence of one index."""
 
     served: ServedVerdicts
     verifier: Verifier
 
 
 def check(config: Config) -> None:
-    """Load every model of verdicts, so that an error is reported once, before there are workers.
+    """Load every model of verdicts, so that an error is reported once, before workers start.
 
-    Raises ConfigError, naming the setting, if one cannot be loaded, or reads no model of entailment: its verdicts are
-    too often wrong to be shown to people.
+    Raises ConfigError, with the setting, if a model cannot be loaded, or if it does not use a model of entailment: its
+    verdicts are wrong too often to show to people.
     """
     for name, path in config.server.verdicts.items():
         try:
@@ -58,7 +58,7 @@ def check(config: Config) -> None:
 
 
 def opened(config: Config) -> dict[str, ServedVerdicts]:
-    """Load the configured models; one that cannot be loaded is logged and left out: the others go on."""
+    """Load the configured models. If one cannot be loaded, log it and continue without it."""
     models = {}
     for name, path in config.server.verdicts.items():
         try:
@@ -69,7 +69,7 @@ def opened(config: Config) -> dict[str, ServedVerdicts]:
 
 
 def install(app: Flask, models: Mapping[str, ServedVerdicts]) -> None:
-    """Give ``app`` the models that claims are judged by."""
+    """Give ``app`` its models of verdicts."""
     app.extensions[_KEY] = models
 
 
@@ -80,7 +80,7 @@ def served_verdicts() -> Mapping[str, ServedVerdicts]:
 
 
 def judge_of(index: Index, config: Config, where: Filter | None) -> Judge | None:
-    """Return the first model that learned with an index like this one, None if none did."""
+    """Return the first model that was trained with an index like this one, or None."""
     if not served_verdicts():
         return None
     finder = Finder(index, config.verdict, where)

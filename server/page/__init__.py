@@ -1,4 +1,4 @@
-"""The search page: each module adds its own pages to the one blueprint."""
+"""The search page. Each module adds its pages to the one blueprint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab Add: a text or a saved page becomes a document, a table or a PDF several, after a look at what was taken."""
+"""The tab Add. A text or a saved page becomes a document, and a table or a PDF several, after a preview."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from .state import IndexNames, Language, PageState, read_parameters
 
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
 _SEVERAL = (".csv", ".tsv", *SHEETS, PDF)
-"""The endings of files of which several documents may be made, or one with pages."""
+"""Endings of files that become several documents, or one with pages."""
 _LOOK_EVERY = 0.1
 _UNFIT = re.compile(r"[\W_]+")
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
 class ForeignFormError(RefusedError):
-    """A form of another site was sent with this browser's key."""
+    """Another site sent a form with this browser's key."""
 
     status, slug = 403, "foreign-form"
 
 
 class AddState(RequestFields):
-    """What the form holds: a document, HTML of one, what is to be done, and the claim that goes along.
+    """The content of the form: a document, HTML of one, the action, and the claim that is passed on to other tabs.
 
-    ``rows`` holds the documents of a table or a PDF as a JSON list, ``column`` names the column of their text.
+    ``rows`` has the documents of a table or a PDF as a JSON list; ``column`` names the column of their text.
     """
 
     docid: str = ""
@@ -71,12 +71,12 @@ class AddState(RequestFields):
 
 @blueprint.route("/add", methods=["GET", "POST"])
 def add_page() -> tuple[str, int]:
-    """Show the form; what would be added; and, when it is added, where it is found."""
+    """Show the form, then a preview, and after adding, a link to the document."""
     asked, served, status, shown = AddState(), None, 200, dict[str, Any]()
     settings = registry().config.server
     may_write = settings.writes and bool(settings.keys)
     if may_write:
-        check_key()  # a browser asks for it before anything is typed
+        check_key()  # so that a browser asks for the key before the user types anything
     try:
         asked = read_parameters(request.values, AddState, AddState.__struct_fields__)
         served = chosen_indexes(PageState(index=asked.index[:1]))[0]
@@ -101,7 +101,7 @@ def add_page() -> tuple[str, int]:
 
 
 def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
-    """Do what a form asks; return what is shown of it."""
+    """Do what a form requests, and return the values to show."""
     file = file_of("file")
     if file and (file.filename or "").lower().endswith(_SEVERAL):
         documents, notes = _read_several(file, asked, served)
@@ -116,9 +116,9 @@ def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
 
 
 def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tuple[list[Document], list[str]]:
-    """Return the documents of a table or a PDF, which the form then holds, and what was guessed of them.
+    """Return the documents of a table or a PDF, and the reader's guesses; store the documents in the form.
 
-    Raises BadInput if they cannot be read, are none, or are too many for a form.
+    Raises BadInput if the file cannot be read, has no documents, or has too many for a form.
     """
     name = Path(file.filename or "").name
     options = ReadOptions(
@@ -143,7 +143,6 @@ def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tu
 
 
 def _add_several(asked: AddState, served: ServedIndex) -> Job:
-    """Add the documents that the form holds; return what became of them, or is still to be done."""
     try:
         rows = msgspec.json.decode(asked.rows, type=list[msgspec.Raw])
     except msgspec.DecodeError:
@@ -167,7 +166,7 @@ def _check_origin() -> None:
 
 
 def _extract(asked: AddState, served: ServedIndex) -> None:
-    """Take title, text and the rest out of a file or of HTML; what was typed goes before what was found."""
+    """Take title, text and other fields from a file or from HTML; typed values have priority."""
     file = file_of("file")
     content = file.read() if file else asked.html.encode()
     if content or file:
@@ -178,16 +177,16 @@ def _extract(asked: AddState, served: ServedIndex) -> None:
         asked.html = ""
     if not asked.text:
         raise BadInput("text", "there is nothing to add: paste a text, the HTML of a page, or choose a file")
-    if not asked.docid:  # words of its title, and a digest of its address or its text
+    if not asked.docid:  # words of its title, and a digest of its address or text
         slug = _UNFIT.sub("-", (asked.title or asked.text)[:60]).strip("-").lower() or "document"
         asked.docid = f"{slug}-{hashlib.sha256((asked.url or asked.text).encode('utf-8', 'replace')).hexdigest()[:8]}"
     asked.source = asked.source or (urlsplit(asked.url).hostname or "" if "//" in asked.url else "")
 
 
 def _page_document(content: bytes, name: str, language: str) -> Document:
-    """Return the main content of a web page, or of a text, as ``factseek index webpages`` reads a file of this name.
+    """Return the main content of a web page or a text, read as ``factseek index webpages`` reads a file with this name.
 
-    Raises BadInput if it holds none.
+    Raises BadInput if there is none.
     """
     if not content.strip():
         raise BadInput("file", f"{name[:80]} is empty")

@@ -1,4 +1,4 @@
-"""What the page shows of a hit and of a document, its text in pieces that the template escapes one by one."""
+"""The parts of a hit and of a document that the page shows; the template escapes each piece of text."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ...retrieval.text import Piece, pieces_of
 
 LONGEST_EXCERPT = 480
 Mark = Callable[[str], Sequence[tuple[int, int]]]
-"""A function from a text to its stretches that match a query, in order."""
+"""A function from a text to the ranges that match a query, in order."""
 _LEAD = 60
 _VERDICTS = frozenset({"true", "mixed", "false", "unproven"})
 _EXAMPLES = "example-"
 _TITLE = 80
-"""Characters of a passage that stand for the title of a document without one."""
+"""Characters of a passage that replace a missing title."""
 
 
 class Review(NamedTuple):
-    """A fact-checker's word on a claim, as far as the document has it; ``verdict`` is one of four words or empty."""
+    """A fact-checker's verdict on a claim, as far as the document has it; ``verdict`` is one of four words or empty."""
 
     claimant: str
     rating: str
@@ -34,9 +34,9 @@ class Review(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A stretch of a document's text, line by line; ``number`` is the passage that begins there, if one does.
+    """A part of a document's text, as lines; ``number`` is the passage that begins there, if any.
 
-    ``page`` is the page on which it begins, of a document that has pages.
+    ``page`` is the page on which it begins, if the document has pages.
     """
 
     number: int | None
@@ -46,12 +46,12 @@ class Block(NamedTuple):
 
     @property
     def marked(self) -> bool:
-        """Whether anything in it matches the query."""
+        """Whether any of it matches the query."""
         return any(piece.marked for line in self.lines for piece in line)
 
 
 def title_of(title: str, passage: str, docid: str) -> str:
-    """Return a document's title for people: its own, else the first words of a passage, else its id."""
+    """Return a title for people: the document's own, else the first words of a passage, else the docid."""
     if title or not passage.strip():
         return title or docid
     text = " ".join(passage.split())
@@ -59,9 +59,9 @@ def title_of(title: str, passage: str, docid: str) -> str:
 
 
 def review_of(metadata: Mapping[str, Any]) -> Review | None:
-    """Return what the metadata of a document say as the review of a claim, None if they hold no rating.
+    """Return the review of a claim in a document's metadata, None if there is no rating.
 
-    They are whatever the source held: what is no text is passed over.
+    Metadata may have any type, so values that are no text are ignored.
     """
     texts = {name: value if isinstance(value := metadata.get(name), str) else "" for name in Review._fields}
     if not texts["rating"].strip():
@@ -71,7 +71,7 @@ def review_of(metadata: Mapping[str, Any]) -> Review | None:
 
 
 def is_example(index: str) -> bool:
-    """Return whether an index is of the bundled examples, by the name that it is served under."""
+    """Return whether an index is one of the bundled examples, by its served name."""
     return index.startswith(_EXAMPLES)
 
 
@@ -86,7 +86,7 @@ def plain_citation(hit: Evidence, link: str) -> str:
 
 
 def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LONGEST_EXCERPT) -> list[Piece]:
-    """Return the stretch of ``text`` with most highlights, in whole words, split at its highlights."""
+    """Return the part of ``text`` with most highlights, in whole words, split at its highlights."""
     begin = _best_start(text, highlights, longest)
     end = min(begin + longest, len(text))
     if begin:
@@ -100,12 +100,12 @@ def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LON
 
 
 def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) -> int:
-    """Return where a stretch of at most ``longest`` characters holds most different words that match, then most."""
+    """Return the start of the ``longest`` characters with most different matching words, then with most matches."""
     if len(text) <= longest:
         return 0
     words = [text[start:end].casefold() for start, end in highlights]
     in_window: Counter[str] = Counter()
-    first = after = 0  # the window holds the highlights from ``first`` up to but not including ``after``
+    first = after = 0  # the window contains the highlights from ``first`` up to but not including ``after``
     best, most = 0, (-1, -1)
     for begin in [0, *(max(start - _LEAD, 0) for start, _ in highlights)]:
         while after < len(highlights) and highlights[after][1] <= begin + longest:
@@ -123,10 +123,10 @@ def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) 
 
 
 def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[Block]:
-    """Return a document's whole text, cut where its passages begin; ``chosen`` numbers a passage to point out.
+    """Return a document's whole text, cut where its passages begin; ``chosen`` is the passage to emphasise.
 
-    ``mark`` returns the stretches of a text that match the query. Passages may overlap, blocks do not: no text is shown
-    twice.
+    ``mark`` returns the ranges of a text that match the query. Passages may overlap, but blocks do not, so that no text
+    appears twice.
     """
     picked = next((passage for passage in passages if passage.number == chosen), None)
     numbers = {passage.start: passage.number for passage in passages}

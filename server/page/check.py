@@ -1,4 +1,4 @@
-"""The tab Check: which of the tweets, or of the sentences of a speech, are worth checking, and why."""
+"""The tab Check: which tweets, or sentences of a speech, are worth checking, and why."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from .state import IndexNames, Language, PageState, read_parameters
 
 TWEETS, TRANSCRIPT = "tweets", "transcript"
 _TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
-"""The columns, best first, that hold the text of a table of tweets."""
+"""The columns that may contain the text of a table of tweets, best first."""
 _DELIMITERS = ("\t", ",", ";")
 _TIMED = re.compile(r"(\d++|WEBVTT.*+|[\d:.,]++\s*+-->.*+)?")
-"""A line of subtitles, without blanks around it, that nobody says: its number, its time, or nothing."""
+"""A line of subtitles that is not spoken: its number, its time, or nothing."""
 _SUBTITLE = re.compile(r"[\d:.,]++\s*+-->")
 _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
 _LONGEST_TWEET, _FEW = 280, 4
-"""Characters of a tweet; and a transcript has at least half as many lines that say who speaks, or when."""
+"""The most characters of a tweet; and twice the fewest lines of a transcript that name a speaker or a time."""
 _SPEAKER = re.compile(r"^(?P<speaker>[^\W\d_][^:.!?؟]{0,60}):\s+(?P<said>\S.*)$")
 
 
 def kind_of(text: str) -> str:
-    """Return what a text is read as where nobody says it: a transcript if it can be nothing else, else tweets.
+    """Return the detected type of a text: a transcript if it cannot be anything else, else tweets.
 
     A transcript has lines with times, or speakers of whom one speaks again, or a line of several sentences that is too
     long for a tweet.
@@ -58,9 +58,10 @@ def kind_of(text: str) -> str:
 
 
 def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
-    """Return the statements of a text, numbered from 1 in their order.
+    """Return the statements of a text, numbered from 1 in order.
 
-    Raises BadInput if it is a table that cannot be read, or holds more than ``most``; the rest is then not read.
+    Raises BadInput if it is a table that cannot be read, or if it has more than ``most`` statements; the rest is then
+    not read.
     """
     spoken = _spoken(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
     claims = [
@@ -73,9 +74,9 @@ def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
 
 
 def _tweets(text: str) -> Iterator[str]:
-    """Yield the tweets of a table that says which column holds them, else one a line.
+    """Yield the tweets of a table that names their column; else one tweet per line.
 
-    Raises BadInput if that table cannot be read.
+    Raises BadInput if the table cannot be read.
     """
     column = _column_of_tweets(text)
     if column is None:
@@ -93,7 +94,7 @@ def _tweets(text: str) -> Iterator[str]:
 
 
 def _column_of_tweets(text: str) -> tuple[str, int] | None:
-    """Return the delimiter of a table and the number of the column that holds its tweets; None if it is no table."""
+    """Return the delimiter of a table and the number of the column with tweets; None if it is no table."""
     header = next((line for line in text.splitlines() if line.strip()), "")
     for delimiter in _DELIMITERS:
         columns = [column_name(cell.strip('" ')) for cell in header.split(delimiter)]
@@ -104,7 +105,7 @@ def _column_of_tweets(text: str) -> tuple[str, int] | None:
 
 
 def _spoken(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence of a transcript with its speaker, who goes on until another one is named."""
+    """Yield each sentence of a transcript with its speaker; a speaker continues until another is named."""
     speaker = ""
     for line in text.splitlines():
         if _TIMED.fullmatch(line.strip()):
@@ -119,7 +120,7 @@ _NOTHING = "There is nothing to check: paste tweets or a transcript into the box
 
 
 class CheckState(RequestFields):
-    """What the tab was asked: the text, and what it is, which is found out where nobody says it."""
+    """The request of the tab: the text, and its type, which is detected if empty."""
 
     text: str = ""
     kind: Literal["", "tweets", "transcript"] = ""
@@ -128,23 +129,24 @@ class CheckState(RequestFields):
 
     @property
     def address(self) -> str:
-        """The address of what was asked."""
+        """The address of this state."""
         return url_for("page.check_page", **{k: v for k, v in msgspec.structs.asdict(self).items() if v})
 
     @property
     def read_as(self) -> str:
-        """What the text is read as."""
+        """The type as which the text is read."""
         return self.kind or kind_of(self.text)
 
     @property
     def otherwise(self) -> str:
-        """The address of the same text, read as what it is not taken for."""
+        """The address of the same text, read as the other type."""
         return msgspec.structs.replace(self, kind=TWEETS if self.read_as == TRANSCRIPT else TRANSCRIPT).address
 
     def links_of(self, claim: RankedClaim) -> tuple[str, str]:
-        """Return the addresses of the evidence on a claim, and of the verdict on it.
+        """Return the addresses of the evidence and of the verdict for a claim.
 
-        Asked are the indexes that are chosen whose language is written like it, else the first other one that is.
+        They use the chosen indexes in the script of the claim or, if there are none, the first other index in that
+        script.
         """
         indexes, names = registry().indexes, self.index
         chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
@@ -160,7 +162,7 @@ class CheckState(RequestFields):
 
 @blueprint.route("/check", methods=["GET", "POST"])
 def check_page() -> tuple[str, int] | Response:
-    """Rank what was pasted or uploaded by how far it is worth checking."""
+    """Rank the pasted or uploaded statements by check-worthiness."""
     asked = CheckState()
     try:
         asked = read_parameters(request.values, CheckState, CheckState.__struct_fields__)

@@ -1,4 +1,4 @@
-"""The facets beside the hits, and the chips of what is set: each a link to the state with or without a choice."""
+"""The facets next to the hits, and the chips of active choices: each links to the state with or without a choice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .rankings import IndexSearch, kinds_of, labels_of
 from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState
 
 VALUES, MOST_VALUES = 8, 60
-"""Values of a field that are shown, and those that a press opens."""
+"""Values of a field that are shown at once, and the most that can be opened."""
 NAMES = {
     "snippets": "Snippets",
     "webpages": "Web pages",
@@ -32,15 +32,15 @@ NAMES = {
 YEAR = "year"
 _FIELDS = ("source", "topic", "language", "kind", YEAR)
 _LABELS = {"phrases": "word for word", "without": "leaving out"}
-"""The labels of what is typed into a query; a field is called as it is typed."""
+"""The labels of parts of a query; a field's label is its name as typed."""
 _NARROWING = frozenset({"query", "since", "as_of", "filter", "stages"})
-"""The parameters of conditions."""
+"""The parameters that are conditions."""
 _MOST_PARTS = 50
-"""Conditions of a query that have a chip: each chip holds the rest of the query."""
+"""The most conditions of a query that have a chip: each chip contains the rest of the query."""
 
 
 class FacetEntry(NamedTuple):
-    """A value of a field by its name, with its count, and the address with, or without, it."""
+    """A value of a field by its name, with its count, and the address that selects it or removes it."""
 
     name: str
     documents: int
@@ -49,7 +49,7 @@ class FacetEntry(NamedTuple):
 
 
 class FacetBox(NamedTuple):
-    """A field with its most frequent values, then those that a press opens; ``more`` values are not shown."""
+    """A field with its most frequent values, then those that can be opened; ``more`` further values are not shown."""
 
     label: str
     entries: list[FacetEntry]
@@ -58,9 +58,9 @@ class FacetBox(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """Something that is chosen, and the address without it; the label is an English text of the page.
+    """An active choice, and the address without it; the label is an English text of the page.
 
-    ``narrows`` says that it is a condition, without which there may be more hits.
+    ``narrows`` means that it is a condition: without it there may be more hits.
     """
 
     label: str
@@ -70,9 +70,9 @@ class Chip(NamedTuple):
 
 
 def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, list[FacetBox]]:
-    """Return how many documents a search counts, and their facets.
+    """Return the number of documents that match a search, and their facets.
 
-    Counted are the documents that hold a word of the query, by the first retriever that tells them, else all.
+    These are the documents that contain a word of the query, according to the first retriever that can tell; else all.
     """
     indexes, searches = {}, {}
     for asked in each:
@@ -96,12 +96,12 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
 
 
 def name_of(field: str, value: str) -> str:
-    """Return the name for people of a value of a field."""
+    """Return the name of a field's value for people."""
     return NAMES.get(value, value) if field in ("kind", "verdict") else value
 
 
 def _choice(field: str, value: str, state: PageState) -> tuple[bool, str]:
-    """Return whether a value is chosen, and the address of the other choice."""
+    """Return whether a value is chosen, and the address of the opposite choice."""
     if field == INDEX:
         return False, state.address(index=[value])
     if field != YEAR:
@@ -111,12 +111,12 @@ def _choice(field: str, value: str, state: PageState) -> tuple[bool, str]:
 
 
 def _year_of(state: PageState) -> str:
-    """Return the one year that a state admits, if it does."""
+    """Return the single year to which a state is limited, or ``""``."""
     return state.since if state.since == state.as_of and len(state.since) == 4 else ""
 
 
 def chips_of(state: PageState) -> list[Chip]:
-    """Return what is chosen in a state; nothing of a query that no address can hold."""
+    """Return the active choices of a state; none if the query is too long for an address."""
     if len(state.query) > LONGEST_ADDRESS:
         return []
     year, several = _year_of(state), len(state.index) > 1

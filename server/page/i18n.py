@@ -1,4 +1,4 @@
-"""The languages of the page: every text that it shows is English in the code, and looked up in a table for others."""
+"""The languages of the page. Texts are English in the code; a table has the translations of each other language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from ..runtime import registry
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}
-"""The languages that the page speaks, each by its own name."""
+"""The languages of the page, each by its own name."""
 _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
 
@@ -29,7 +29,7 @@ def texts(language: str) -> Mapping[str, str]:
 
 
 class Speech(NamedTuple):
-    """A language that the page speaks."""
+    """A language of the page."""
 
     language: str
 
@@ -40,7 +40,7 @@ class Speech(NamedTuple):
 
     @property
     def arrow_back(self) -> str:
-        """An arrow to where one came from."""
+        """An arrow that points back."""
         return "→" if self.direction == "rtl" else "←"
 
     def __call__(self, text: str, **values: object) -> str:
@@ -50,12 +50,12 @@ class Speech(NamedTuple):
 
 
 def direction_of(language: str) -> str:
-    """Return the ``dir`` of a text: where the language is not known to be written from the right, ``ltr``."""
+    """Return the ``dir`` of a text: ``rtl`` if the language is written from right to left, else ``ltr``."""
     return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
 
 
 def speech() -> Speech:
-    """Return the language of the current request: what it asks for, else that of the first index that it names."""
+    """Return the language of the current request: its ``lang``, else that of the first index that it names."""
     if not has_request_context():
         return Speech("en")
     if "speech" not in g:
@@ -71,7 +71,7 @@ def speech() -> Speech:
 
 
 def asked_values() -> MultiDict[str, str]:
-    """Return the parameters of the current request, of its address alone where its body is too large to be read."""
+    """Return the parameters of the current request; only those of its address if its body is too large to read."""
     try:
         return request.values
     except RequestEntityTooLarge:

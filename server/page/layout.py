@@ -1,4 +1,4 @@
-"""What stands around every page: the box with its choices, the tabs, the language; and the page of an error."""
+"""The frame of every page: the search box with its choices, the tabs, the language; and the error page."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from .state import LONGEST_ADDRESS, PageState
 
 blueprint = Blueprint("page", __name__)
 READING = ("GET", "HEAD")
-"""The methods that ask for an address; any other sends a form."""
+"""The methods that read an address; any other sends a form."""
 AGAIN = "to"
-"""The field of a form that stands for a link whose address would be too long: the parameters besides the query."""
+"""The form field that replaces a link whose address would be too long: the parameters besides the query."""
 TABS = {
     "Search": ("search_page", "query"),
     "Check": ("check_page", "text"),
     "Verify": ("verify_page", "claim"),
     "Add": ("add_page", "claim"),
 }
-"""The tabs, each with the parameter by which it takes the claim that was typed into another."""
+"""The tabs, each with the parameter that receives the claim from another tab."""
 _LONGEST_CLAIM = 1_000
-"""Characters of a claim that goes along from tab to tab."""
+"""The most characters of a claim that is passed from tab to tab."""
 _COUNTED = 1 << 16
-"""Bytes of a page after which its memory and its time are counted."""
+"""Bytes of a page after which its memory and its time are checked."""
 _SHARED = ("index", "lang")
-"""The parameters that a tab hands to the next."""
+"""The parameters that each tab passes to the next."""
 _OWN_CHOICES = ("collapse", "sort")
-"""The stages that the page asks for by a choice of their own."""
+"""The stages that have their own choice on the page."""
 _NO_BOX = frozenset({401, 429, 500})
-"""Errors whose reader may not see what is served, or who could ask for nothing."""
+"""Errors whose reader may not see the served indexes, or cannot search."""
 
 
 def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
-    """Return a page with the box of a state.
+    """Return a page with the search box of a state.
 
     Raises NoMemoryError if there is no memory for it, TimedOutError if it takes longer than a search may.
     """
@@ -64,12 +64,12 @@ def page_of(template: str, state: PageState, status: int = 200, **shown: Any) ->
 
 
 def reason_of(error: FactseekError) -> str:
-    """Return what an error says on a page, which calls a field by its label, not by its name in the address."""
+    """Return the text of an error for a page, which names a field by its label, not by its parameter."""
     return error.unnamed if isinstance(error, BadInput) else error.line
 
 
 def box_of(state: PageState) -> dict[str, Any]:
-    """Return what the box of a state shows: the indexes, those that are chosen, and what they offer."""
+    """Return the values for a state's search box: the indexes, the chosen ones, and their options."""
     indexes = registry().indexes
     chosen = [indexes[name] for name in state.index if name in indexes] or list(indexes.values())[:1]
     wanted = {stage.partition("=")[0]: stage for stage in state.stages}
@@ -83,7 +83,7 @@ def box_of(state: PageState) -> dict[str, Any]:
             {
                 "value": wanted.get(name, name),
                 "label": kind.LABEL if kind else name,
-                "help": kind.HELP.rpartition(": ")[0] if kind else "",  # without how a program asks for it
+                "help": kind.HELP.rpartition(": ")[0] if kind else "",  # without the advice for programs
                 "asked": name in wanted,
             }
         )
@@ -107,16 +107,16 @@ def _answers(served: ServedIndex, stage: str) -> bool:
 
 
 def chosen_indexes(state: PageState) -> list[ServedIndex]:
-    """Return the indexes that a state asks, the first that is served if it names none.
+    """Return the indexes of a state; the first served index if it names none.
 
-    Raises UnknownIndexError if there is none of a name.
+    Raises UnknownIndexError if there is no index with one of the names.
     """
     names = list(dict.fromkeys(state.index)) or list(registry().indexes)[:1]
     return [index_named(name) for name in names or [""]]
 
 
 def asked_parameters() -> MultiDict[str, str]:
-    """Return the parameters of the current request, of its address or of its form."""
+    """Return the parameters of the current request, from its address or from its form."""
     if request.method in READING:
         return request.args
     form = MultiDict(request.form)
@@ -126,24 +126,23 @@ def asked_parameters() -> MultiDict[str, str]:
 
 
 def short_of(address: str) -> Response | None:
-    """Return the way to an address that a form asked for; None where it is too long for one, or was asked for."""
+    """Return a redirect from a form to an address; None if the address is too long, or the request is a GET already."""
     if request.method in READING or len(address) > LONGEST_ADDRESS:
         return None
     return redirect(address, 303)
 
 
 def file_of(name: str) -> FileStorage | None:
-    """Return the file that a form sends under this name, if it does."""
+    """Return the file in a form's field, if any."""
     file = request.files.get(name)
     return file if file and file.filename else None
 
 
 @blueprint.app_context_processor
 def _around() -> dict[str, Any]:
-    """Return what all templates see."""
     asked, spoken = asked_values(), speech()
     named = {name: asked.getlist(name) for name in _SHARED}
-    # What is refused is on a page, too: its links hold no more of it than those of any other.
+    # The links on an error page must not be longer than those of any other page.
     shared = {name: values for name, values in named.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
     typed = (asked.get(name, "").strip() for name in ("query", "claim", "text"))
     claim = next((text for text in typed if text and "\n" not in text and len(text) <= _LONGEST_CLAIM), "")
@@ -162,19 +161,19 @@ def _around() -> dict[str, Any]:
 
 
 def _in_language(code: str) -> str:
-    """Return the address, relative to this one, of the same page in another language."""
+    """Return the relative address of the same page in another language."""
     asked = [pair for pair in request.args.items(multi=True) if pair[0] != "lang"]
     return f"?{urlencode([*asked, ('lang', code)])}"
 
 
 def _beside_query(address: str) -> str:
-    """Return the parameters of an address without the query, which a form sends beside them."""
+    """Return the parameters of an address without the query, which a form sends separately."""
     pairs = urlsplit(address).query.split("&")
     return f"?{'&'.join(pair for pair in pairs if not pair.startswith('query='))}"
 
 
 def problem_page(problem: Problem) -> str:
-    """Return the page of an error. Its links need nothing of the request, whose Host may be what is wrong with it."""
+    """Return the error page. Its links do not depend on the request, whose Host may be invalid."""
     addresses = current_app.url_map.bind("", script_name=request.script_root)
     before_its_key = bool(registry().config.server.keys) and "caller" not in g
     box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())

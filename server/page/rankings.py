@@ -1,6 +1,6 @@
 """The searches of a page: one ranking of an index, all of its rankings, or one ranking over several indexes.
 
-Each hit says why it stands where it does: its words, what each ranking made of it, what its stages did.
+Each hit has the reasons for its rank: its words, its rank and score in each ranking, and the effect of the stages.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 MANY = "many"
 """The name of the one ranking over several indexes."""
 _WORDS = 8
-"""Words of a hit that are shown, heaviest first."""
+"""The most words of a hit to show, heaviest first."""
 
 
 class IndexSearch(NamedTuple):
-    """What one index is asked: the question, the text that is ranked by, and the search with what the query asks."""
+    """The search of one index: the question, the text to rank by, and the search with the conditions of the query."""
 
     served: ServedIndex
     question: Question
@@ -45,14 +45,14 @@ class IndexSearch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many hits a page has."""
+        """The number of hits per page."""
         return self.search.k or self.served.index.settings.search.k
 
 
 class RankedBy(NamedTuple):
-    """A ranking by its label: the rank that it gave the hit and its score; ``vote`` is None where nothing is fused.
+    """A ranking with the rank and the score that it gave the hit; ``vote`` is None if nothing is fused.
 
-    ``help`` says by what it ranks.
+    ``help`` explains the ranking.
     """
 
     name: str
@@ -64,7 +64,7 @@ class RankedBy(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A stage by its name and label, the ranks before and after it, and the score that it gave the hit, if it did."""
+    """A stage with the ranks before and after it, and the score that it gave the hit, if any."""
 
     name: str
     label: str
@@ -74,10 +74,10 @@ class Step(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why a hit stands at its rank: the words of the query that its passage holds, with what BM25 counts them as.
+    """The reasons for a hit's rank: the query's words in its passage, with their weights in BM25.
 
-    ``missed`` are the rankings that do not have it, ``depth`` is how far they look, ``steps`` are the stages that did
-    something to it.
+    ``missed`` lists the rankings without the hit, ``depth`` is the number of hits of each ranking that are fused, and
+    ``steps`` lists the stages that changed the hit's rank or score.
     """
 
     words: list[tuple[str, float]]
@@ -89,10 +89,10 @@ class Reason(NamedTuple):
 
 
 class ShownRanking(NamedTuple):
-    """The hits of one ranking with the reason of each; ``late`` names what was cut off.
+    """The hits of one ranking with their reasons; ``late`` names the parts that were cut off.
 
-    ``ready`` is False of a ranking that was cut off itself, ``bears`` of one whose hits have nothing to do with the
-    claim: none is near it by its meaning, and none holds half of its words.
+    ``ready`` is False if the whole ranking was cut off. ``bears`` is False if no hit is related to the claim: none is
+    close in meaning, and none contains half of its words.
     """
 
     name: str
@@ -108,15 +108,15 @@ class ShownRanking(NamedTuple):
 
 
 def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
-    """Return what each index is asked.
+    """Return the search of each index.
 
-    Raises BadInput if it makes no sense.
+    Raises BadInput if the state is invalid.
     """
     if state.like and (state.query or len(served) > 1):
         reason = "'more like this' searches one index without a query; leave out the other"
         raise BadInput("like", reason)
     fields = {pair.partition("=")[0] for pair in state.filter} - set(FIELDS)
-    # An index without a field holds nothing that a filter by it admits.
+    # An index without a field has no documents that a filter by this field accepts.
     fitting = [one for one in served if fields.issubset(one.index.info.filter_fields)]
     asked = []
     for one in fitting or served:
@@ -150,7 +150,7 @@ def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
 
 
 def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
-    """Return all rankings that the indexes share, in the order of their columns; one that took too long is not ready.
+    """Return all rankings that the indexes share, in the order of their columns; a late one is marked as not ready.
 
     Raises TimedOutError if none was ready in time.
     """
@@ -166,10 +166,10 @@ def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
 
 
 def ranking_of_many(asked: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
-    """Return one ranking over several indexes, fused by rank; each hit says its index, and stands in it for a reason.
+    """Return one ranking over several indexes, fused by rank; each hit names its index and its rank there.
 
-    Each index answers by its default retriever unless one is named.
-    Raises BadInput if an index cannot answer, TimedOutError if none was ready in time.
+    Each index uses its default retriever unless one is named. Raises BadInput if an index cannot answer, TimedOutError
+    if none was ready in time.
     """
     if retriever:
         asked = [
@@ -210,16 +210,16 @@ def _bears(index: Index, text: str, hit: Evidence, reason: Reason) -> bool:
 
 
 def _note(asked: IndexSearch) -> str:
-    """Return what a reader of the hits should know, but for what the dates leave out, which the page says itself."""
+    """Return the note for readers of the hits, without the remark on dates, which the page makes itself."""
     return asked.served.index.note(asked.text, asked.search._replace(where=None))
 
 
 def reasons(
     index: Index, query: str, asked: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
 ) -> list[Reason]:
-    """Return the reason of each hit of a search; without its words if there is no time for them.
+    """Return the reasons of each hit of a search; without its words if there is no time for them.
 
-    ``ranks`` are those of the hits in the list of the index, one after the other from the offset on if none is given.
+    ``ranks`` are the ranks of the hits in the index's list; by default they count on from the offset.
     """
     resolved = index.resolve(asked)
     none: list[dict[str, float]] = [{} for _ in hits]
@@ -259,7 +259,7 @@ def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedS
 
 
 def labels_of(retriever: str) -> tuple[str, str]:
-    """Return a ranking's name for people, and by what it ranks, in English texts of the page."""
+    """Return a ranking's name and its explanation for people, as English texts of the page."""
     try:
         kind = retrievers.kind(retriever)
     except FactseekError:
@@ -275,7 +275,7 @@ def shared_kinds(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
 def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:
     """Return the rankings of an index in the order of their columns.
 
-    What is fused stands behind the first of its sources, between what it was made of.
+    A fused ranking comes after its first source and before the others.
     """
     kinds = {name: retrievers.kind(name) for name in sorted(served.retrievers)}
     fusing = [name for name in kinds if kinds[name].FUSES]

@@ -1,4 +1,4 @@
-"""The search page, one list of evidence or the rankings of an index side by side; its files; the page of a document."""
+"""The search page with one list of evidence or several rankings side by side, its downloads, and the document page."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ from .rankings import (
 from .state import LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, read_state
 
 SHORT_EXCERPT = 220
-"""Characters of an excerpt where columns stand side by side."""
+"""Characters of an excerpt in side-by-side columns."""
 HITS = 100
-"""Hits of a file, unless an address asks for another number."""
+"""Hits of a download, unless the address names another number."""
 _COPIES = 10
-"""Near-duplicates that are named under a hit."""
+"""The most near-duplicates to name under a hit."""
 FORMATS = {
     "csv": ("CSV", "for spreadsheets"),
     "tsv": ("TSV", "for spreadsheets"),
@@ -68,17 +68,17 @@ FORMATS = {
     "trec": ("TREC", "for evaluation"),
     "jsonld": ("JSON-LD", "for web pages"),
 }
-"""The formats that the page offers by name, each with its label, and what it is for in an English text of the page."""
+"""The formats that the page offers, each with its label and its purpose as English texts of the page."""
 STAGES = {"retrieve": "ranking", "evidence": "evidence"}
 
 
 class Card(NamedTuple):
     """One hit of a column.
 
-    ``places`` are its ranks in the other columns, ``address`` leads to its document, ``cited`` to its source if it
-    names one, ``like`` to what is like it; ``copies`` are titles and addresses of the first documents that are folded
-    under it. ``titled`` says that its title is its own, ``example`` that it is of a bundled example.
-    ``direction`` is ``auto`` where the language is not known: the browser then looks at the title.
+    ``places`` are its ranks in the other columns. ``address`` leads to its document, ``cited`` to its source if known,
+    ``like`` to similar documents. ``copies`` are titles and addresses of the first near-duplicates grouped under it.
+    ``titled`` means that the title is its own, ``example`` that it is from a bundled example. ``direction`` is ``auto``
+    if the language is unknown: the browser then decides by the title.
     """
 
     hit: Evidence
@@ -101,9 +101,9 @@ class Card(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One ranking with its cards; ``weak`` are those at its end that are all weak, ``firm`` those before.
+    """One ranking with its cards: ``weak`` are the weak ones at its end, ``firm`` those before.
 
-    A hit of one ranking may follow weak ones of another. ``late`` are the labels of what was cut off.
+    A good hit of one ranking may follow weak hits of another. ``late`` are the labels of the parts that were cut off.
     """
 
     label: str
@@ -132,7 +132,7 @@ EXAMPLES = (
 
 @blueprint.route("/", methods=["GET", "POST"])
 def search_page() -> tuple[str, int] | AnyResponse:
-    """Show the box and, if there is a query, its evidence; a form leads to the address of its state."""
+    """Show the search box and, if there is a query, its evidence; redirect a form to the address of its state."""
     try:
         state = read_state(asked_parameters())
     except BadInput as error:
@@ -151,14 +151,14 @@ def search_page() -> tuple[str, int] | AnyResponse:
 
 
 def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
-    """Return what is shown of a search: its columns, the facets, where the list goes on.
+    """Return the values to show for a search: its columns, the facets, the links to other pages.
 
-    Raises QueryError if the search makes no sense.
+    Raises QueryError if the search is invalid.
     """
     asked = asked_of(served, state)
     several, after = len(asked) > 1, state.offset + asked[0].size
     shown = rankings(asked) if state.view == SIDE else [ranking_of_many(asked) if several else ranking(asked[0])]
-    # No index answers a page that ends below its last hit.
+    # An index answers only pages that end within its first ``max_k`` hits.
     reached = all(after + part.size <= part.served.index.settings.search.max_k for part in asked)
     total, boxes = facets_of(asked, state)
     return {
@@ -184,7 +184,7 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
 
 
 def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
-    """Return the query with its misspelt words put right, if it has any and an address can hold it."""
+    """Return the query with its spelling corrected, or ``""`` if it is correct or too long for an address."""
     for part in asked:
         if spellings := part.served.index.spellings(part.text, part.search):
             meant = respelt(state.query, spellings)
@@ -197,7 +197,7 @@ def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[Sho
     for ranked in shown:
         of_column = ranks[ranked.name] = {}
         for hit in ranked.hits:
-            of_column.setdefault((hit.index, hit.docid), hit.rank)  # that of its best passage
+            of_column.setdefault((hit.index, hit.docid), hit.rank)  # the rank of its best passage
     by_name = {part.served.name: part.served for part in asked}
     longest = LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT
     columns: list[Column] = []
@@ -259,9 +259,9 @@ def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
 
 @blueprint.route("/export", methods=["GET", "POST"])
 def export() -> Response:
-    """Answer the first hits of a state as a file; of several indexes those of the one ranking over all.
+    """Return the first hits of a state as a download; for several indexes, those of the one ranking over all.
 
-    Raises BadInput if there is no query, no such format, or an id cannot stand in it.
+    Raises BadInput if there is no query or no such format, or if the format cannot express an id.
     """
     parameters = asked_parameters().copy()
     format = parameters.pop("format", "")
@@ -291,7 +291,7 @@ def export() -> Response:
 
 
 def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
-    """Return the address of this search as JSON: the API's, or that of a file where several indexes are asked."""
+    """Return the address of this search as JSON: the API's, or a download's if there are several indexes."""
     if len(served) > 1:
         return url_for("page.export", format=listings.JSON, **state.parameters())
     own = ("index", "view", "lang", "passage", "collapse", "profile")
@@ -306,13 +306,13 @@ def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
 
 @blueprint.get("/documents/<name>/<docid:docid>")
 def document_page(name: str, docid: str) -> tuple[str, int]:
-    """Show a document with its passages; what matches the query is marked while there is time."""
+    """Show a document with its passages, and mark the words that match the query, as far as time allows."""
     state = read_state(request.args, READ)
     served = index_named(name)
     document = charged_document(served.index, docid)
     passages = served.index.passages(docid)
     chosen = int(state.passage) if state.passage.isascii() and state.passage.isdigit() else None
-    mark: Mark = lambda _: []  # noqa: E731  nothing matches nothing
+    mark: Mark = lambda _: []  # noqa: E731  without a query, nothing matches
     if state.query:
         text = served.index.resolve(Search(profile=state.profile or None)).text(state.query)
         mark = in_time(highlighter(text, served.index.terms), partial(limit_of().is_over, HIGHLIGHTS))

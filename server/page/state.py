@@ -1,6 +1,6 @@
-"""The state of the search page: what its address says, and the addresses of the states beside it.
+"""The state of the search page, as its address describes it, and the addresses of related states.
 
-All that is shown depends on the address alone: whatever can be chosen is a plain link, and an address can be sent on.
+Everything on the page depends only on the address: every choice is a plain link, and an address can be shared.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 LIST, SIDE = "", "side"
-"""The views: one ranking below one heading, or all rankings of an index side by side."""
+"""The views: a single list, or all rankings of an index side by side."""
 FOLDED, UNFOLDED = "", "none"
 DATE = "date"
 NEAR = "near"
 LONGEST_ADDRESS = 7_000
-"""Characters of an address that a link leads to; what is longer is sent as a form. The engine reads 8,190."""
+"""The most characters of an address in a link; longer ones are sent as a form. The server reads 8,190."""
 LONGEST_CHOICES = 8_190
-"""Characters that the choices beside a query take in an address: each link holds all of them but its own."""
+"""The most characters of the choices besides a query in an address: each link has all of them except its own."""
 MOST = {"index": 64, "filter": 200, "stages": 16}
-"""The parameters that may be given again, each with how often at most."""
+"""The parameters that may be repeated, each with its maximum."""
 IndexNames = list[Annotated[str, Meta(max_length=64)]]
 Language = Annotated[str, Meta(max_length=20)]
 _Fields = TypeVar("_Fields", bound=RequestFields)
 
 
 class PageState(RequestFields):
-    """The parameters of the page; an empty one is as good as none."""
+    """The parameters of the page; an empty one counts as absent."""
 
     index: IndexNames = msgspec.field(default_factory=list)
     query: str = ""
@@ -62,11 +62,11 @@ class PageState(RequestFields):
 
     @property
     def syntax(self) -> str:
-        """How the query is read: a tweet's quotes and colons are text."""
+        """How the query is read: in a tweet, quotes and colons are text."""
         return PLAIN if self.profile == "tweet" else QUERY
 
     def address(self, **changes: Any) -> str:
-        """Return the address of the state with these changes; another choice begins with the first hits."""
+        """Return the address of the state with these changes, from the first hits on."""
         return url_for("page.search_page", **self.changed(**changes).parameters())
 
     def changed(self, **changes: Any) -> PageState:
@@ -74,29 +74,29 @@ class PageState(RequestFields):
         return msgspec.structs.replace(self, **{"offset": 0, "passage": "", **changes})
 
     def document(self, index: str, docid: str, passage: int) -> str:
-        """Return the address of a document as it is reached from this state."""
+        """Return the address of a document, with this state to come back to."""
         return url_for("page.document_page", name=index, docid=docid, **{**self.parameters(), "passage": passage})
 
     def more_like(self, index: str, docid: str) -> str:
-        """Return the address of what is like a document of an index."""
+        """Return the address of documents that are similar to one of an index."""
         return self.address(query="", like=docid, index=[index], profile="")
 
     def export(self, format: str) -> str:
-        """Return the address of the hits as a file."""
+        """Return the address of the hits as a download."""
         return url_for("page.export", format=format, **self.changed(view="", hits=0).parameters())
 
     def parameters(self) -> dict[str, Any]:
-        """Return what an address says of the state."""
+        """Return the parameters of the state's address."""
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value}
 
     def toggled(self, field: str, value: str) -> str:
-        """Return the address of the state in which a value of a field is chosen, or is no longer."""
+        """Return the address with a value of a field chosen, or removed if it is chosen."""
         pair = f"{field}={value}"
         others = [chosen for chosen in self.filter if chosen != pair]
         return self.address(filter=others if pair in self.filter else [*others, pair])
 
     def options(self, index: Index) -> SearchOptions:
-        """Return what is asked of a search of ``index``, which folds near-duplicates if it can and nobody minds."""
+        """Return the options of a search of ``index``; group near-duplicates if the index and state allow."""
         folds = self.collapse == NEAR or (self.collapse == FOLDED and index.info.published.has_signatures)
         asked = {
             "as_of": self.as_of,
@@ -119,9 +119,9 @@ READ = PageState.__struct_fields__
 
 
 def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED) -> PageState:
-    """Return the state that an address asks for.
+    """Return the state of an address.
 
-    Raises BadInput, naming the parameter, if the page does not know it, or its value makes no sense.
+    Raises BadInput, with the parameter, if the page does not know it, or if its value is invalid.
     """
     state = read_parameters(parameters, PageState, known)
     if state.lang and state.lang not in LANGUAGES:
@@ -131,7 +131,7 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
 
 
 def _check_length(state: PageState) -> None:
-    """Raise BadInput, naming the longest, if an address cannot hold the choices of a state."""
+    """Raise BadInput, with the longest parameter, if the choices of a state are too long for an address."""
     lengths = {
         name: len(urlencode({name: value}, doseq=True)) for name, value in state.parameters().items() if name != "query"
     }
@@ -142,9 +142,9 @@ def _check_length(state: PageState) -> None:
 
 
 def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str]) -> _Fields:
-    """Return the parameters of a page, white space around each taken away and empty ones left out.
+    """Return the parameters of a page, without surrounding white space and without empty ones.
 
-    Raises BadInput, naming the parameter, if the page does not know it, or its value makes no sense.
+    Raises BadInput, with the parameter, if the page does not know it, or if its value is invalid.
     """
     values: dict[str, Any] = {}
     for name, texts in parameters.lists():
@@ -165,5 +165,5 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
 
 
 def _named(field: str, reason: str) -> BadInput:
-    """Return the error of a parameter whose reason names it on a page, too."""
+    """Return the error of a parameter whose reason contains its name, also on a page."""
     return BadInput(field, reason, f"{field}: {reason}")

@@ -1,4 +1,4 @@
-"""The tab Verify: the sentences that bear on a claim, and what a model of entailment makes of them if one is served."""
+"""The tab Verify: the sentences that are relevant to a claim, and the verdict of a model of entailment, if served."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _LONGEST_QUERY = 1_000
-"""Characters of a claim that go with the link to a document, whose matching words are marked."""
+"""The most characters of a claim in the link to a document, where its words are marked."""
 _EXAMPLES = {
     "en": "Two doses of the MMR vaccine are about 97 percent effective against measles.",
     "ar": "يبلغ طول نهر النيل نحو 6650 كيلومترًا.",
 }
 _MORE_LIKELY_THAN_NOT = 0.5
-"""A label that is no more likely than all others together is no conclusion for people."""
+"""A label's probability above which the page shows it as the conclusion."""
 _SMALL = 1_000
 """A model that learned from fewer claims is called small."""
 
 
 class VerifyState(RequestFields):
-    """What the tab was asked: the claim, and how new its evidence may be."""
+    """The request of the tab: the claim, and the latest date of its evidence."""
 
     claim: str = ""
     as_of: str = ""
@@ -45,14 +45,14 @@ class VerifyState(RequestFields):
 
     @property
     def address(self) -> str:
-        """The address of what was asked."""
+        """The address of this state."""
         return url_for("page.verify_page", **{k: v for k, v in msgspec.structs.asdict(self).items() if v})
 
 
 class Shown(NamedTuple):
-    """A sentence of evidence: its text in pieces, its document and its source as links.
+    """A sentence of evidence: its text in pieces, and links to its document and its source.
 
-    ``share`` is how likely its stance is by the sentence alone, None where none is more likely than not.
+    ``share`` is the probability of its stance by the sentence alone, None if no stance is more likely than not.
     """
 
     sentence: EvidenceSentence
@@ -65,7 +65,7 @@ class Shown(NamedTuple):
 
 @blueprint.route("/verify", methods=["GET", "POST"])
 def verify_page() -> tuple[str, int] | Response:
-    """Show the sentences that bear on a claim, and if a model of entailment is served, its sides and its verdict."""
+    """Show the sentences that are relevant to a claim and, if a model of entailment is served, its verdict."""
     asked = VerifyState()
     try:
         asked = read_parameters(request.values, VerifyState, VerifyState.__struct_fields__)
@@ -97,13 +97,13 @@ def verify_page() -> tuple[str, int] | Response:
 
 
 def _found(claim: Claim, where: Filter | None, served: ServedIndex, asked: VerifyState) -> dict[str, Any]:
-    """Return the sentences that bear on a claim, best first: what they say of it is for a person to read."""
+    """Return the sentences that are relevant to a claim, best first; people must judge them themselves."""
     (evidence,) = Finder(served.index, registry().config.verdict, where).find([claim.text])
     return {"stances": [("", [_shown(sentence, claim, served, asked) for sentence in evidence.sentences])]}
 
 
 def _judged(claim: Claim, judge: Judge, served: ServedIndex, asked: VerifyState) -> dict[str, Any]:
-    """Return the verdict on a claim, how good the model is, and the sentences by what each says of the claim."""
+    """Return the verdict on a claim, the quality of the model, and the sentences by their stance on the claim."""
     verdict = next(iter(judge.verifier.verify([claim])))
     manifest = judge.served.learned.manifest
     learned = sum(sum(source.labels.values()) for source in manifest.sources)
@@ -142,7 +142,7 @@ def _shown(sentence: EvidenceSentence, claim: Claim, served: ServedIndex, asked:
 
 
 def _conclusion(verdict: Verdict) -> str:
-    """Return what is said above all else: ``unsure`` where the other labels together are as likely as the first."""
+    """Return the conclusion: ``none`` if the model abstained, ``unsure`` if no label is more likely than not."""
     if verdict.abstained:
         return "none"
     return stance_of(verdict.label) if verdict.probabilities[verdict.label] > _MORE_LIKELY_THAN_NOT else "unsure"
