@@ -1,6 +1,6 @@
 """factseek finds the evidence for a claim: open or build an index, search it, make runs, and score them.
 
-Importing this imports nothing else: each name below is fetched when it is first asked for.
+Importing this package imports nothing else: it imports each name below at its first use.
 """
 
 __version__ = "0.3.0"
@@ -139,13 +139,13 @@ _HOMES = {
     "FusionSettings IndexSettings JavaSettings RerankSettings SearchSettings",
     "server.settings": "ServerSettings",
 }
-"""Of each module, the names that it gives; ``public=own`` where the module calls it otherwise."""
+"""The public names that each module provides; ``public=own`` if the module itself uses another name."""
 
 
-if not TYPE_CHECKING:  # else a checker would take any name for one of this module's
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name of this module
 
     def __getattr__(name: str) -> object:
-        """Return a name of the API, importing the module that has it (PEP 562)."""
+        """Return a name of the API after importing its module (PEP 562)."""
         from importlib import import_module
 
         for module, names in _HOMES.items():
@@ -157,5 +157,5 @@ if not TYPE_CHECKING:  # else a checker would take any name for one of this modu
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        """List the API."""
+        """List the names of the API."""
         return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 """The functions of the public Python API: open, build, run, evaluate, compare.
 
-Everything here works on the same objects as the command line and the server do: an index, hits, runs, judgements.
-``from factseek import …`` is how they are imported; the module itself may move.
+They work on the same objects as the command line and the server: an index, hits, runs, judgements. Import them with
+``from factseek import …``; this module itself may move.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 def open_index(folder: str | Path, config: Config | None = None) -> Index:
-    """Return the index in ``folder``, opened for reading: a context manager, safe for threads.
+    """Open the index in ``folder`` for reading. The index is a context manager, and threads may share it.
 
     Without ``config`` every setting has its default; :func:`read_config` reads a file of settings.
 
-    Raises IndexStateError if there is no index, or it is half-built, damaged, or of another layout.
+    Raises IndexStateError if there is no index, or if it is incomplete, damaged, or of another layout.
     """
     from .retrieval.search.index import open_index as opened
 
@@ -50,17 +50,17 @@ def build(
     shards: int | None = None,
     config: Config | None = None,
 ) -> BuildReport:
-    """Index ``sources`` into ``folder`` and return what was added; interrupted and called again, it goes on.
+    """Index ``sources`` into ``folder`` and return what was added. If a build was interrupted, call it again to go on.
 
-    ``kind`` is what ``factseek index`` calls it (``snippets``, ``webpages``, ``beir``, …), or ``irds:NAME``, a dataset
-    of ir_datasets, which needs no ``sources``. ``verb`` says what to do with an index that is there: ``append``,
-    ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer; without ``dense`` the index
-    has no vectors. ``views`` names what it is to hold beside what every index holds, as the manifest will:
-    ``vectors:NAME`` are the vectors of a further encoder. A new index is divided into so many ``shards``, if any are
-    asked for.
+    ``kind`` is a kind of ``factseek index`` (``snippets``, ``webpages``, ``beir``, …), or ``irds:NAME``, a dataset of
+    ir_datasets, which needs no ``sources``. ``verb`` says what to do with an existing index: ``append``, ``update`` or
+    ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer. Without ``dense`` the index has no
+    vectors. ``views`` names additional parts of the index, as in its manifest: ``vectors:NAME`` are the vectors of
+    another encoder. ``shards`` is the number of shards of a new index.
 
-    Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb or one that does not
-    fit, MachineError if the disk is full or Java or the encoder is missing, UsageError if so many shards cannot be.
+    Raises SourceError if a source cannot be read, IndexStateError if there is an index and ``verb`` is missing or does
+    not fit. Raises MachineError if the disk is full, or Java or the encoder is missing; UsageError if ``shards`` is
+    impossible.
     """
     from .cluster.layout import is_sharded
     from .indexer.build import BuildRequest
@@ -101,12 +101,12 @@ def run(
 ) -> Run:
     """Search for every query; return the hits of each qid, best first, in the order of ``queries``.
 
-    ``search`` says how, as for ``index.search``; the keywords are the short form of its commonest choices, and win over
-    it. ``k``, the most hits of a query, is 1,000 unless one of them says another. A query that holds no words has no
-    hits. The same run comes out whatever the batch, the threads and the hash seed.
+    ``search`` says how to search, as in ``index.search``. The keywords are short forms of its most common options, and
+    override it. ``k`` is the maximum number of hits of a query, 1,000 by default. A query without words has no hits.
+    The run does not depend on the batches, the threads or the hash seed.
 
-    Raises QueryError if a qid comes twice, a query is too long, ``k`` is out of range, or the index does not have what
-    the retriever needs.
+    Raises QueryError if a qid comes twice, a query is too long, ``k`` is out of range, or the index lacks something
+    that the retriever needs.
     """
     from .eval.files.answers import TaskQuery
     from .eval.run.batch import filtered_queries, search_all, search_of
@@ -115,7 +115,7 @@ def run(
 
     refuse_text("queries", queries)
     _check_qids(queries)
-    task = RANKING.default()  # of any queries, up to ``search.max_k`` hits each
+    task = RANKING.default()  # accepts any queries and up to ``search.max_k`` hits for each
     short: dict[str, Any] = {"retriever": retriever, "k": k, "where": where, "profile": profile}
     chosen = {name: choice for name, choice in short.items() if choice is not None}
     asked = search_of(task, (search or DEFAULT_SEARCH)._replace(**chosen))
@@ -125,14 +125,14 @@ def run(
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
-    """Return each measure for each judged query, by trec_eval's code and in its order.
+    """Return each measure for each judged query. trec_eval's code computes them, with trec_eval's order of hits.
 
     ``measures`` are names of ir-measures (``nDCG@10``, ``AP(rel=2)``) or of trec_eval (``ndcg_cut_10``); the figures
-    carry the names of ir-measures. ``figures.means()`` is measure to mean, ``figures.per_query()`` is qid to measure to
-    value, ``figures.values`` is float64 of shape (queries, measures). A judged query that the run lacks counts 0;
-    queries that nobody judged are left out.
+    use the names of ir-measures. ``figures.means()`` maps measure to mean. ``figures.per_query()`` maps qid to measure
+    to value. ``figures.values`` is float64 of shape (queries, measures). A judged query that the run lacks counts 0;
+    queries without judgements are left out.
 
-    Raises QueryError if a measure is unknown, none is named, or nothing was judged.
+    Raises QueryError if a measure is unknown, ``measures`` is empty, or ``qrels`` is empty.
     """
     from .eval.scoring import measures as scoring
 
@@ -142,12 +142,12 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
 
 
 def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0) -> Comparison:
-    """Compare runs, by the name of each: means with intervals, every pair tested, corrected for their number.
+    """Compare runs, given by name: means with intervals, and tests of every pair, corrected for the number of tests.
 
-    ``comparison.means`` is measure to run to interval, ``comparison.pairs`` the second run against the first,
-    ``comparison.as_json()`` what ``factseek compare --json`` prints. The same ``seed`` gives the same figures.
+    ``comparison.means`` maps measure to run to interval. ``comparison.pairs`` tests the second run against the first.
+    ``comparison.as_json()`` is what ``factseek compare --json`` prints. The same ``seed`` gives the same figures.
 
-    Raises QueryError if there are fewer than two runs, a measure is unknown, or nothing was judged.
+    Raises QueryError if there are fewer than two runs, a measure is unknown, or ``qrels`` is empty.
     """
     from .eval.run import compare as judging
     from .eval.scoring.measures import named
@@ -161,10 +161,10 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
 
 
 def read_queries(path: str | Path) -> list[Query]:
-    """Return the queries of a file in their order, in any of the forms that ``factseek run trec`` reads.
+    """Return the queries of a file in their order. The file may have any form that ``factseek run trec`` reads.
 
-    ``irds:NAME`` are those of a dataset of ir_datasets.
-    Raises SourceError, naming the line, at the first that is no query or repeats a qid.
+    ``irds:NAME`` reads the queries of a dataset of ir_datasets.
+    Raises SourceError, naming the line, at the first line that is not a query or repeats a qid.
     """
     from .eval.files.topics import read_topics
     from .integrations._stand_ins import stand_ins
@@ -175,9 +175,9 @@ def read_queries(path: str | Path) -> list[Query]:
 
 
 def read_run(path: str | Path) -> Run:
-    """Return a TREC run; hits are in the total order, whatever the order of the lines.
+    """Return a TREC run. Its hits are in the total order, whatever the order of the lines.
 
-    Raises SourceError, naming the line, at the first that is no result or repeats one.
+    Raises SourceError, naming the line, at the first line that is not a result or repeats one.
     """
     from .retrieval.records import trec
 
@@ -187,8 +187,8 @@ def read_run(path: str | Path) -> Run:
 def read_qrels(path: str | Path) -> Qrels:
     """Return judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns with or without a header.
 
-    ``irds:NAME`` are those of a dataset of ir_datasets.
-    Raises SourceError, naming the line, at the first that is no judgement or judges a docid again.
+    ``irds:NAME`` reads the judgements of a dataset of ir_datasets.
+    Raises SourceError, naming the line, at the first line that is not a judgement or judges a docid again.
     """
     from .integrations._stand_ins import stand_ins
     from .retrieval.records import trec
@@ -199,9 +199,9 @@ def read_qrels(path: str | Path) -> Qrels:
 
 
 def write_run(run: Run, path: str | Path, tag: str) -> None:
-    """Write a TREC run, its queries in the order of ``run``, in one piece or not at all.
+    """Write a TREC run with its queries in the order of ``run``; write the whole file or nothing.
 
-    Raises QueryError if an id or the tag cannot stand in a column, MachineError if the file cannot be written.
+    Raises QueryError if an id or the tag cannot be written in a column, MachineError if the file cannot be written.
     """
     from .retrieval.records import trec
 
@@ -209,7 +209,7 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
 
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:
-    """Return the score of each docid, which is all that measures look at."""
+    """Return the score of each docid, which is all that measures need."""
     return {qid: {hit.docid: hit.score for hit in hits} for qid, hits in run.items()}
 
 

@@ -1,4 +1,4 @@
-"""The front door: the command line, which alone sees all packages."""
+"""The command line, the only module that knows all packages."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _COMMANDS = {
     "verdict": "claims.verdicts.cli",
     "pipeline": "claims.pipeline.cli",
 }
-"""The module that declares some commands, in the order of the help; the names are there to import that one alone."""
+"""The commands that each module declares, in the order of the help; one command imports only its own module."""
 _EXTENDED = dict.fromkeys(("index", "delete", "info", "compact", "verify-index"), "cluster.cli")
-"""Modules that let a command of another package do more."""
+"""Modules that add options to a command of another package."""
 _SUBMITTED = {"rank": "STATEMENTS", "tune-encoder": "STATEMENTS", "verdict": "VERDICTS", "pipeline": "STATEMENTS"}
-"""Commands whose results are submissions, and which tasks of ``eval.tasks`` these may be of."""
+"""Commands that write submissions, and the group of ``eval.tasks`` that their task belongs to."""
 
 
 def parser(command: str = "") -> Parser:
-    """Return the parser of the command line; what a command needs is imported when it runs.
+    """Return the parser of the command line. A command imports what it needs when it runs.
 
-    With the name of a ``command``, it is one that knows this command alone, made in a third of the time.
+    With the name of a ``command``, the parser knows only this command, and takes a third of the time to make.
     """
     from .settings import Config
 
@@ -95,7 +95,7 @@ def print_completion(args: argparse.Namespace) -> int:
 
 
 def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command by its name; those of ``train`` have two words."""
+    """Return the parser of each command by its name; the commands of ``train`` have names of two words."""
     commands: dict[str, argparse.ArgumentParser] = {}
     for action in top._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -106,7 +106,7 @@ def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPars
 
 
 class _Version(argparse.Action):
-    """Print the version; looking it up takes longer than most parsing, so only when it is asked for."""
+    """Print the version, looked up only here because the look-up takes longer than most parsing."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **rest)

@@ -1,4 +1,4 @@
-"""All settings, composed: what a configuration file may say, whichever command reads it."""
+"""All settings together: everything that a configuration file may hold, whichever command reads it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["Config", "convert", "load", "read"]
 def load(path: str | Path | None = None) -> Config:
     """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``, else ``./config.yaml``.
 
-    Without any of them it is the defaults. A ``config.yaml`` that says nothing of ours is passed over with a line on
-    standard error. Paths in the file are taken from the file's own folder.
+    If none of them exists, return the defaults. A ``config.yaml`` without any factseek setting is ignored, with a line
+    on standard error. Paths in the file are relative to the file's folder.
     Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
     """
     return config.load(path, Config)
@@ -24,14 +24,14 @@ def load(path: str | Path | None = None) -> Config:
 def read(path: Path) -> Config:
     """Read one configuration file.
 
-    Raises ConfigError, naming file and dotted key.
+    Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
     """
     return config.read(path, Config)
 
 
 def convert(raw: Any, place: str) -> Config:
-    """Return the Config of ``raw``, the mapping that a configuration file holds, after checking it.
+    """Check ``raw``, the mapping that a configuration file holds, and return it as a Config.
 
-    Raises ConfigError, naming ``place`` and the dotted key.
+    Raises ConfigError, naming ``place`` and the dotted key, if a setting is wrong.
     """
     return config.convert(raw, place, Config)

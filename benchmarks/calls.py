@@ -25,7 +25,7 @@ QUERY, K, WARMING = "vaccines cause autism", 10, 3
 
 @program
 def main() -> None:
-    """Count, and print a line for each way of asking."""
+    """Count the calls, and print a line for each way of searching."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     config, outside = Config(), (str(ROOT / ".venv"), str(ROOT / "benchmarks"))
     calls: Counter[str] = Counter()

@@ -41,7 +41,7 @@ Statements = list[Statement]
 
 
 class Split(NamedTuple):
-    """Lists of statements, all labelled, a list a file: those to learn from and those to rank."""
+    """Labelled statements to learn from and to rank, as one list for each file."""
 
     train: list[Statements]
     dev: list[Statements]
@@ -79,28 +79,28 @@ def debates(data: Path) -> Split:
 
 
 def labels_of(statements: Sequence[Statement]) -> NDArray[np.int64]:
-    """Return the label of each statement; of an id that is repeated, the last, as the official scorer does."""
+    """Return the label of each statement; if an id repeats, its last label counts, as in the official scorer."""
     last = {statement.qid: statement.label for statement in statements}
     return np.array([last[statement.qid] for statement in statements], dtype=np.int64)
 
 
 def rows_an_id(statements: Sequence[Statement]) -> float:
-    """Return the number of rows worth checking for each id that is worth checking."""
+    """Return the number of rows worth checking for each id worth checking."""
     worth = {statement.qid: label for statement, label in zip(statements, labels_of(statements).tolist(), strict=True)}
     return float(labels_of(statements).sum() / sum(worth.values()))
 
 
 RESAMPLES = 2_000
 GOALS = {"ar": 0.05, "bg": 0.10, "en": 0.05, "es": 0.10, "tr": 0.05}
-"""What the best ranker is to gain on the n-gram baseline."""
+"""The gain over the n-gram baseline that the best ranker should reach."""
 Scores = NDArray[np.float64]
 
 
 class ScoredLists(NamedTuple):
-    """Lists that are ranked each by itself (a file of tweets, or debates), with the scores that each ranker gave.
+    """Lists that are ranked separately (a file of tweets, or debates), with the scores of each ranker.
 
-    ``rows`` is how many rows worth checking there are for each id worth checking: more than 1 where ids are repeated.
-    The official scorer counts every row as found, and every id once as to be found.
+    ``rows`` is the number of rows worth checking for each id worth checking; it is above 1 if ids repeat. The official
+    scorer counts every row as found, but each id only once as relevant.
     """
 
     labels: list[NDArray[np.int64]]
@@ -108,14 +108,15 @@ class ScoredLists(NamedTuple):
     rows: float = 1.0
 
     def precisions(self, name: str) -> Scores:
-        """Return the average precision of each list, as a ranker orders it."""
+        """Return the average precision of each list in a ranker's order."""
         pairs = zip(self.labels, self.scores[name], strict=True)
         return self.rows * np.array([average_precision(labels, scores) for labels, scores in pairs])
 
     def resampled(self) -> dict[str, Scores]:
         """Return the mean precision of each ranker on resampled lists, the same ones for every ranker.
 
-        One list is resampled by its statements; of several, whole lists are drawn, as one debate is one observation.
+        A single list is resampled by its statements. Of several lists whole ones are drawn, as one debate is one
+        observation.
         """
         random = np.random.default_rng(0)
         (labels, *others), size = self.labels, len(self.labels)
@@ -130,7 +131,7 @@ class ScoredLists(NamedTuple):
 
 
 def results(judged: Mapping[str, ScoredLists]) -> str:
-    """Return the table of AP on dev, and that of the best ranker's gain on the n-gram baseline, with intervals."""
+    """Return two tables: AP on dev, and the best ranker's gain over the n-gram baseline with intervals."""
     names = list(dict.fromkeys(name for lists in judged.values() for name in lists.scores))
     cells: dict[str, dict[str, str]] = {name: {} for name in names}
     gains = []
@@ -161,7 +162,7 @@ def calibration(labels: NDArray[np.int64], probabilities: Scores) -> list[str]:
 
 
 def joint(precisions_by_network: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
-    """Return AP on dev and cross-validated for each network, by language."""
+    """Return a table of each network's AP, on dev and cross-validated, by language."""
     rows = []
     for name, values in precisions_by_network.items():
         pairs = [*values.values(), tuple(np.mean(list(values.values()), axis=0))]
@@ -178,8 +179,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "characters, claim and language": {"encoder": "characters", "shared": 0, "claim_weight": 0.6},
     "characters, claim alone": {"encoder": "characters", "shared": 0, "claim_weight": 1.0},
 }
-"""The network with and without its language head: over the vectors of the embedded multilingual encoder, as by default,
-and over the encoder that is trained with them."""
+"""The networks with and without a language head, over the default multilingual encoder and over characters."""
 
 
 @program
@@ -229,7 +229,7 @@ def _learned(model: str, statements: Sequence[Statement], config: Config = CONFI
 def _network(
     name: str, splits: Mapping[str, Split], judged: Mapping[str, ScoredLists]
 ) -> dict[str, tuple[float, float]]:
-    """Train a network on all languages; return AP on dev and cross-validated by language."""
+    """Train a network on all languages; return its AP by language, on dev and cross-validated."""
     settings = msgspec.structs.replace(CONFIG.claims.multilingual, **NETWORKS[name])
     config = msgspec.structs.replace(CONFIG, claims=msgspec.structs.replace(CONFIG.claims, multilingual=settings))
     trained = _learned("multilingual", [statement for split in splits.values() for statement in split.learned], config)
@@ -241,7 +241,7 @@ def _network(
 
 
 def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, Split], spoken: Split) -> str:
-    # Line numbers repeat from debate to debate: the labels of a list are those of its own lines.
+    # Line numbers repeat between debates, so each list uses only the labels of its own lines.
     parts = {**{language: (best, split) for language, split in splits.items()}, "debates": (speaking, spoken)}
     rows = []
     for name, (trained, split) in parts.items():

@@ -49,13 +49,13 @@ from factseek.settings import convert
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "figures.md"
 SHARDS, ON_RAY = (1, 2, 4, 7), 4
-"""Numbers of shards, and how many are also searched on a cluster."""
+"""The numbers of shards, and the number of shards that is also searched on a cluster."""
 K, SEED = 10, 16
 FILTERS = (None, Filter(topic=("T1", "T3")), Filter(as_of="2020-06-30"))
 SEARCHES = [Search(k=K, retriever=name, where=where) for name in ("bm25", "dense", "hybrid") for where in FILTERS]
-"""What every query is asked for."""
+"""The searches for every query."""
 LIMIT_SECONDS, TURNS, WARMING = 60.0, 5, 6
-"""The limit of a search; turns that count, and those before: each shard's Java compiles what is called often."""
+"""The time limit of a search, the rounds that count, and the warm-up rounds, in which each shard's Java compiles."""
 CONFIG = convert(
     {"index": {"max_segments": 1000, "segment_passages": 2_000}, "dense": {"type": "flat"}, "java": {"heap": "768m"}},
     "benchmark",
@@ -65,7 +65,7 @@ COLLECTIONS = (
     ("NFCorpus, dev", "nfcorpus", "dev", "en"),
     ("XQuAD-R, Arabic", "xquad-r/ar", "test", "ar"),
 )
-"""Names, folders, judgements whose queries are asked, languages."""
+"""The names, folders, judgements with their queries, and languages."""
 Encoders = Callable[[Any, Path], Any]
 
 
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def indexed(collection: Collection, folder: Path, language: str) -> dict[int, Path]:
-    """Index all but the last twentieth of the documents, and divide copies of that; return the folders by shards."""
+    """Index all but the last twentieth of the documents, and divide copies; return the folders by shards."""
     folder.mkdir()
     folders = {shards: folder / f"shards-{shards}" for shards in (0, *SHARDS)}
     source = written(folder / "first.jsonl", collection.documents[: -len(collection.documents) // 20])
@@ -105,7 +105,7 @@ def indexed(collection: Collection, folder: Path, language: str) -> dict[int, Pa
 
 
 def change(collection: Collection, folders: dict[int, Path]) -> None:
-    """Append the last twentieth of the documents, replace a tenth of the others, delete a seventeenth, in all."""
+    """In each index, append the last twentieth of the documents, replace a tenth, and delete a seventeenth."""
     work, last = folders[0].parent, -len(collection.documents) // 20
     kept = collection.documents[:last]
     added = written(work / "added.jsonl", collection.documents[last:])
@@ -132,7 +132,7 @@ def written(path: Path, documents: Iterable[tuple[str, str]]) -> Path:
 def compared(
     collection: Collection, state: str, folders: dict[int, Path], encoders: Encoders, cluster: ClusterSettings
 ) -> list[str]:
-    """Return a line of the table: how many answers of the shards differ from those of one index, by their bytes."""
+    """Return a line of the table: how many answers of the shards differ, in any byte, from those of one index."""
     queries = list(collection.queries.values())
     with open_index(folders[0], CONFIG, encoders=encoders) as whole:
         expected = [whole.search([query], search)[0] for search in SEARCHES for query in queries]
@@ -165,7 +165,7 @@ def three_nodes() -> Iterator[Any]:
 
 
 def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: ClusterSettings) -> str:
-    """Ask one index, the same in three shards here, and these on a cluster, in turns; return the table."""
+    """Search one index, three shards in this process, and three shards on a cluster, in turns; return the table."""
     place = alone.with_name("on-ray")
     shutil.copytree(alone, place)
     shard(place, 3, CONFIG)
@@ -186,7 +186,7 @@ def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: Clus
 
 
 def timed(indexes: dict[str, Index], queries: list[str], asked: Search) -> dict[str, list[float]]:
-    """Return what each query and its evidence took, in turns, under a limit of time as a server sets it."""
+    """Return the time of each query with its evidence, in turns, under a time limit as a server sets it."""
     times: dict[str, list[float]] = {name: [] for name in indexes}
     with ThreadPoolExecutor(8) as beside:
         for turn in range(WARMING + TURNS):

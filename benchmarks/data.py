@@ -1,4 +1,4 @@
-"""What is measured on: the public collections, and a collection of any size sampled from them."""
+"""The data of the benchmarks: public collections, and a collection of any size sampled from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from factseek.settings import Config
 def data_folder() -> Path:
     """Return the folder that ``FACTSEEK_DATA`` names.
 
-    Raises UsageError if it names none, or one that is not there.
+    Raises UsageError if the variable is not set, or its folder does not exist.
     """
     folder = os.environ.get("FACTSEEK_DATA")
     if not folder:
@@ -41,7 +41,7 @@ def data_folder() -> Path:
 
 
 class Collection(NamedTuple):
-    """A collection; ``queries`` are those that are judged."""
+    """A collection; ``queries`` are the judged ones."""
 
     name: str
     source: Path
@@ -59,7 +59,7 @@ def beir(name: str, source: Path, split: str) -> Collection:
 
 
 def example(examples: Path, index: Path, folder: Path) -> Collection:
-    """Write the bundled English example, as it stands in its index, in BEIR's form into ``folder``, and read it."""
+    """Write the bundled English example from its index into ``folder`` in BEIR's form, and read it."""
     folder.mkdir()
     with open_index(index) as opened, (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:
         for document in opened.documents():
@@ -80,7 +80,7 @@ def objects(path: Path) -> list[dict[str, Any]]:
 
 
 def ndcg10(collection: Collection, rankings: Mapping[str, Sequence[tuple[str, float]]]) -> float:
-    """Return nDCG@10 over the judged queries; one without a ranking counts 0."""
+    """Return nDCG@10 over the judged queries; a query without a ranking counts 0."""
     import ir_measures
 
     run = {qid: dict(rankings.get(qid, ())) for qid in collection.queries}
@@ -88,14 +88,14 @@ def ndcg10(collection: Collection, rankings: Mapping[str, Sequence[tuple[str, fl
 
 
 NOISE = 0.5
-"""The length of what is added to a vector of unit length: the cosine to the real one is about 0.89."""
+"""The length of the noise on a vector of unit length: the cosine to the real vector is about 0.89."""
 
 REAL = 2_000
 Vectors = NDArray[np.float32]
 
 
 class Sampler:
-    """Makes documents of sentences of real ones: two stretches of two sentences, each of one document."""
+    """Makes documents from sentences of real ones: each has two pairs of sentences, each pair from one document."""
 
     def __init__(self, data: Path) -> None:
         texts = (row["text"] for name in ("scifact", "nfcorpus") for row in objects(data / name / "corpus.jsonl"))
@@ -103,7 +103,7 @@ class Sampler:
         self._texts = [of_text for of_text in parted if len(of_text) > 1]
 
     def texts(self, first: int, count: int) -> Iterator[tuple[str, str]]:
-        """Yield docid and text of the documents from number ``first`` on: the same for the same number."""
+        """Yield docid and text of the documents from number ``first`` on; the same number gives the same document."""
         for number in range(first, first + count):
             chance = random.Random(number)  # noqa: S311  a benchmark's chance
             parts = []
@@ -127,7 +127,7 @@ def claims(data: Path) -> list[str]:
 
 
 class NoisyEncoder:
-    """Stands for an encoder of documents: a text gets a real passage's vector with noise, always the same."""
+    """Replaces an encoder of documents: a text always gets the same real passage's vector with noise."""
 
     def __init__(self, real: Encoder, vectors: Vectors) -> None:
         self._real = real
@@ -137,7 +137,7 @@ class NoisyEncoder:
         return getattr(self._real, name)
 
     def encode_documents_stream(self, texts: Iterable[str], size: int) -> Iterator[Vectors]:
-        """Encode documents as they come, ``size`` at a time."""
+        """Encode documents as they arrive, ``size`` at a time."""
         rest = iter(texts)
         while chunk := list(islice(rest, size)):
             yield self.encode_document(chunk)
@@ -172,7 +172,7 @@ def noisy(vectors: Vectors) -> Iterator[None]:
 
 
 class RememberingEncoder:
-    """An encoder that keeps the vectors of another; a text's vector depends on the text alone, so none goes stale."""
+    """An encoder that caches the vectors of another; a vector depends only on its text, so the cache never expires."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -183,11 +183,11 @@ class RememberingEncoder:
         return getattr(self._encoder, name)
 
     def encode_query(self, texts: Sequence[str]) -> Vectors:
-        """Encode what is searched for: unit length, shape (len(texts), dimension)."""
+        """Encode queries: unit length, shape (len(texts), dimension)."""
         return self._kept(texts, self._queries, self._encoder.encode_query)
 
     def encode_document(self, texts: Sequence[str]) -> Vectors:
-        """Encode what is searched in: unit length, shape (len(texts), dimension)."""
+        """Encode documents: unit length, shape (len(texts), dimension)."""
         return self._kept(texts, self._documents, self._encoder.encode_document)
 
     def _kept(

@@ -33,13 +33,13 @@ from factseek.retrieval.search.options import Search
 
 Ranking = Sequence[tuple[str, float]]
 Ask = Callable[[str, int], Ranking]
-"""From a query and a number of hits to docids and scores, read in Python."""
+"""A function from a query and a number of hits to docids and scores, read in Python."""
 
 _WORD = re.compile(r"\w+")
 
 
 class SearchEngine(NamedTuple):
-    """An engine: what it does beside ranking by words, and how it is opened over a collection, indexed in a folder."""
+    """An engine: its functions besides ranking by words, and how to open it over a collection indexed in a folder."""
 
     name: str
     does: tuple[str, ...]
@@ -167,14 +167,14 @@ def opened(engine: SearchEngine, collection: Collection, work: Path) -> Iterator
 
 
 DEPTHS = {10: 300, 100: 200, 1000: 60}
-"""Hits that are asked for, each with the number of queries that are asked in a round."""
+"""The numbers of hits to ask for, each with the number of queries in a round."""
 
 ROUNDS = 5
 FIGURES = Path(__file__).resolve().parent.parent / "docs" / "figures.md"
 
 
 class RateSpread(NamedTuple):
-    """Queries a second of processor time at one depth: the median of the rounds and their quartiles."""
+    """Queries per second of processor time at one depth: the median of the rounds and their quartiles."""
 
     median: float
     low: float
@@ -235,7 +235,7 @@ def _table(quality: Mapping[str, float], rates: Mapping[int, Mapping[str, RateSp
 
 
 def _cell(rates: RateSpread, ours: RateSpread) -> str:
-    """Return a rate with its quartiles, and how many times ours it is."""
+    """Return a rate with its quartiles, and its ratio to factseek's rate."""
     return f"{rates.median:,.0f} [{rates.low:,.0f}–{rates.high:,.0f}], {rates.median / ours.median:.2f} ×"
 
 

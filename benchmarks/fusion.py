@@ -42,10 +42,10 @@ from factseek.retrieval.search.options import Search
 from factseek.retrieval.terminal import say, write
 
 DEPTH = 100
-"""Documents of each ranking that are fused: what a search does by default."""
+"""The number of documents of each ranking that are fused, as in a search by default."""
 
 BOTH = ("all-MiniLM-L6-v2", "multilingual-e5-small")
-"""The encoders of an index in English that is asked in other languages, or fuses three rankings."""
+"""The encoders of an English index that is also queried in other languages, or that fuses three rankings."""
 
 XQUAD, XQUAD_LANGUAGES = "XQuAD-R", ("ar", "en", "es")
 MEASURE, CUT, RANK, SHOWN = "nDCG@10", 10, "RR@10", 8
@@ -60,7 +60,7 @@ BEFORE = FusionSettings(kind="zscore", weights={"bm25": 0.4, "dense": 0.6})
 """The default before the present one."""
 
 DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PAIR})
-"""The way that a search fuses unasked: it depends on the language of the query."""
+"""The default way of a search; it depends on the language of the query."""
 
 Ranking = dict[str, list[Hit]]
 """The documents found for each qid, best first."""
@@ -69,7 +69,7 @@ Ranking = dict[str, list[Hit]]
 class Case(NamedTuple):
     """Judged queries of one collection; ``family`` names collections that share texts or questions.
 
-    ``dense`` is the ranking by vectors that is fused with BM25's; ``rankings`` are the two, once they were made.
+    ``dense`` is the ranking by vectors that is fused with BM25's. ``rankings`` holds both rankings once they exist.
     """
 
     name: str
@@ -92,13 +92,14 @@ class MeasuredCase(NamedTuple):
 
 @program
 def main() -> None:
-    """Rank what is not yet ranked, evaluate, print the tables, write them into the document."""
+    """Make missing rankings, evaluate, print the tables, and write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
     args = parser.parse_args()
     ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder())]
-    # The ways that ``factseek tune`` tries, and the default; the one that others are compared with is the first.
+    # The first way is the one that others are compared with; the others are those of ``factseek tune``, and the
+    # default.
     ways = [*(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())), DEFAULT]
     parts = {
         "fusion": report([evaluated(case, ways) for case in ranked_cases], ways),
@@ -110,7 +111,7 @@ def main() -> None:
 
 
 def cases(data: Path) -> Iterator[Case]:
-    """Yield the cases of the bundled examples, of the public collections, and of XQuAD-R across languages, too."""
+    """Yield the cases of the bundled examples, of the public collections, and of XQuAD-R across languages."""
     folder, family = ROOT / "examples", "the examples"
     steps = (("snippets", folder / "snippets-ar.tsv"), ("webpages", folder / "pages-ar"))
     files = folder / "queries-ar.tsv", folder / "qrels-ar.txt"
@@ -130,7 +131,7 @@ def cases(data: Path) -> Iterator[Case]:
 
 
 def rankings(case: Case, work: Path) -> dict[str, Ranking]:
-    """Return the two rankings of a case, read from ``work`` where they were made from the index that is there."""
+    """Return the two rankings of a case; read them from ``work`` if they were made from the current index."""
     folder = indexed(case.collection, work)
     with open_index(folder) as index:
         names = [name for name in index.info.retrievers if not kind(name).FUSES]
@@ -180,7 +181,7 @@ def evaluated(case: Case, ways: Sequence[FusionSettings]) -> MeasuredCase:
 
 
 def _fused(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTable:
-    """Return the fused ranking of each query of a case; the default looks at its language."""
+    """Return the fused ranking of each query of a case; the default way uses the query's language."""
     fusing = fusing_kind("hybrid")
     language = case.collection.language or "en"
     ways = {query.qid: fusing.fusion_of(query.text, way, language) if fusing else way for query in case.queries}
@@ -197,12 +198,12 @@ def family_means(measured: Sequence[MeasuredCase]) -> NDArray[np.float64]:
 
 
 def best(means: NDArray[np.float64]) -> int:
-    """Return the place of the highest mean; of equals, the first and so the simplest."""
+    """Return the position of the highest mean; of equals, the first, which is the simplest."""
     return int(np.flatnonzero(means > means.max() - 1e-12)[0])
 
 
 def overall(measured: Sequence[MeasuredCase], way: int, other: int = 0) -> Interval:
-    """Return how much better than another a way is in the mean over families; queries are drawn anew."""
+    """Return a way's gain over another in the mean over families, with an interval from resampled queries."""
     random, resamples = np.random.default_rng((0, 1)), 2_000
     families = Counter(case.family for case in measured)
     total = np.zeros(resamples)
@@ -216,7 +217,7 @@ def overall(measured: Sequence[MeasuredCase], way: int, other: int = 0) -> Inter
 
 
 def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> str:
-    """Return the tables: each case left out, then the ways that are best over all."""
+    """Return the tables: each case left out, then the ways that are best overall."""
     means = family_means(measured)
     order = sorted(range(len(ways)), key=lambda way: (-means[way], way))
     default, before = ways.index(DEFAULT), ways.index(BEFORE)
@@ -238,7 +239,7 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
 
 
 def _left_out(case: MeasuredCase, measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> list[str]:
-    """Return a line of the table: the way chosen on all other families, judged on a case that had no part in it."""
+    """Return a line of the table: the way chosen on all other families, evaluated on the case that was left out."""
     chosen = best(family_means([other for other in measured if other.family != case.family]))
     test = paired(case.fused[0], case.fused[chosen], 0)
     behind = case.fused[best(case.fused.mean(axis=1))] - case.fused[chosen]
@@ -267,9 +268,9 @@ def _signed(interval: Interval) -> str:
 
 
 def languages_report(xquad: Sequence[Case], fusion: FusionSettings) -> str:
-    """Return the figures of XQuAD-R, of each ranking alone and as ``fusion`` fuses them: within a language, and across.
+    """Return the figures of XQuAD-R, within a language and across: of each ranking, and of ``fusion``.
 
-    The same questions are asked of each pair of languages: those of a question are averaged before questions are drawn.
+    Each pair of languages has the same questions, so the values of a question are averaged before questions are drawn.
     """
     values = {}
     for case in xquad:

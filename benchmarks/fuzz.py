@@ -49,18 +49,18 @@ from factseek.retrieval.terminal import say, write
 ROOT = Path(__file__).resolve().parent.parent
 STATE, DOCUMENT = ROOT / "bench" / "fuzz.json", ROOT / "docs" / "figures.md"
 SECONDS = 20.0
-"""Processor time that one input may take."""
+"""The limit of processor time for one input."""
 
 SLICE = 2_500
-"""Inputs of one process: to start it takes longer than hundreds of inputs."""
+"""The number of inputs of one process; to start a process takes longer than hundreds of inputs."""
 
 State = dict[str, dict[str, Any]]
 KINDS = ("DELETE", "GET", "POST", "PUT", "index", "task")
-"""First words of the names of targets that are of one kind."""
+"""The first words of the names of targets of one kind."""
 
 
 class Target(NamedTuple):
-    """Something that reads files: its name, how inputs are named, real inputs, and the function that feeds one."""
+    """A reader of files: its name, the file endings of its inputs, real inputs, and the function to feed."""
 
     name: str
     endings: tuple[str, ...]
@@ -69,14 +69,14 @@ class Target(NamedTuple):
 
 
 def input_of(target: Target, number: int) -> tuple[str, bytes, random.Random]:
-    """Return name and content of an input, and the chance of whoever feeds it: the same for the same number."""
+    """Return an input's name and content, and the random generator for feeding it; the same number gives the same."""
     chance = random.Random(f"{target.name}:{number}")  # noqa: S311  a test's chance
     name = f"input{chance.choice(target.endings)}"
     return name, mutated(chance, target.seeds()), chance
 
 
 def feed(target: Target, number: int, folder: Path) -> None:
-    """Feed one input, which the target has to accept or to refuse with a FactseekError.
+    """Feed one input to the target, which must accept it or refuse it with a FactseekError.
 
     Raises any other error of the target, and AssertionError if an answer is wrong or a file is left in ``folder``.
     """
@@ -95,7 +95,7 @@ def feed(target: Target, number: int, folder: Path) -> None:
 
 
 def targets(data: Path | None) -> list[Target]:
-    """Return all targets, with seeds from the real collections where they are."""
+    """Return all targets, with seeds from the real collections if they are present."""
 
     def target(
         name: str,
@@ -103,7 +103,7 @@ def targets(data: Path | None) -> list[Target]:
         like: str = "",
         made: Callable[[], tuple[bytes, ...]] | None = None,
     ) -> Target:
-        """Return a target, whose inputs are those ``like`` another's, or begin with what is ``made``."""
+        """Return a target; its seeds are those of the target ``like``, or those that ``made`` returns."""
         endings = SOURCES.get(like or name, (TABLES,))[0].split()
         return Target(name, tuple(endings), made or partial(seeds, like or name, data), fed)
 
@@ -124,7 +124,7 @@ def targets(data: Path | None) -> list[Target]:
 
 
 def _read(kind: str, path: Path, chance: random.Random) -> None:
-    """Read sources of a kind; what is wrong with a document is an AssertionError."""
+    """Read sources of a kind; an invalid document is an AssertionError."""
     limit = chance.choice((0, 3, 10**6))
     options = ReadOptions(max_line_bytes=100_000, max_file_bytes=500_000, bad_lines=BadLines(limit))
     sources = [path if chance.random() < 0.8 else path.parent]
@@ -139,7 +139,7 @@ def _read(kind: str, path: Path, chance: random.Random) -> None:
 
 
 def _judge(name: str, path: Path, chance: random.Random) -> None:
-    """Read a file as three of the kinds that a task reads."""
+    """Read a file as three of the kinds of files that a task reads."""
     task: Any = tasks.task(name)
     lines = path.read_bytes().splitlines(keepends=True)
     readers: dict[str, Callable[[Any], object]] = {
@@ -187,7 +187,7 @@ class TookTooLongError(Exception):
 
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """Raise TookTooLongError after so much processor time."""
+    """Raise TookTooLongError after ``seconds`` of processor time."""
 
     def stop(_: int, frame: FrameType | None) -> None:
         raise TookTooLongError(f"more than {seconds:g} s at {frame.f_code.co_qualname if frame else '?'}")
@@ -207,7 +207,7 @@ def _data_folder() -> Path | None:
 
 
 def finds(target: Target, first: int, count: int) -> list[dict[str, Any]]:
-    """Feed inputs by their numbers; return the number and the error of each on which the target failed."""
+    """Feed inputs by their numbers; return the number and the error of each input on which the target failed."""
     failures = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, first + count):
@@ -222,13 +222,13 @@ def finds(target: Target, first: int, count: int) -> list[dict[str, Any]]:
 
 
 def _work(name: str, first: int, count: int) -> tuple[list[dict[str, Any]], float]:
-    """Return the finds among some inputs, and this process's peak of memory in megabytes."""
+    """Return the failures among some inputs, and this process's peak of memory in megabytes."""
     (target,) = (candidate for candidate in targets(_data_folder()) if candidate.name == name)
     return finds(target, first, count), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def run(names: Sequence[str], count: int, state: State) -> None:
-    """Feed each target until it has had its inputs, each slice in a process; the state is kept after each slice."""
+    """Feed each target its inputs, each slice in a process of its own; save the state after each slice."""
     for name in names:
         known = state.setdefault(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
         while known["done"] < count:
@@ -255,7 +255,7 @@ def done() -> State:
 
 
 def remember(name: str, known: dict[str, Any]) -> None:
-    """Store the state of one target, without losing what others have stored meanwhile."""
+    """Save the state of one target, without losing what other processes have saved meanwhile."""
     state = {**done(), name: known}
     STATE.parent.mkdir(exist_ok=True)
     beside = STATE.with_suffix(".tmp")
@@ -287,7 +287,7 @@ def table(state: State) -> str:
 
 
 def main() -> None:
-    """Feed the inputs asked for, and print the failures."""
+    """Feed the requested inputs, and print the failures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--target", action="append", metavar="NAME", help="one of those listed with --list (default: all)"

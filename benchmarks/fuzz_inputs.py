@@ -1,4 +1,4 @@
-"""Broken inputs by the thousand: real and small files mutated by their structure, the same for the same seed."""
+"""Thousands of broken inputs: mutations of real and small files that follow their structure, the same for a seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from factseek.retrieval.records import model_file
 from factseek.retrieval.store import manifest as manifests
 
 MOST_BYTES = 60_000
-"""A seed is cut to so many bytes, so that ten thousand inputs take minutes."""
+"""The maximum size of a seed, so that ten thousand inputs take minutes."""
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
@@ -50,7 +50,7 @@ Mutation = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 
 
 def mutated(chance: random.Random, seeds: Sequence[bytes]) -> bytes:
-    """Return one of the seeds after one to six mutations; now and then the seed as it is, or none of it."""
+    """Return one of the seeds after zero to six mutations."""
     content = chance.choice(seeds)[:MOST_BYTES]
     for _ in range(chance.choice((0, 1, 1, 1, 2, 2, 3, 4, 6))):
         content = chance.choice(_MUTATIONS)(chance, content, seeds)[: 4 * MOST_BYTES]
@@ -58,7 +58,7 @@ def mutated(chance: random.Random, seeds: Sequence[bytes]) -> bytes:
 
 
 def mutated_json(chance: random.Random, value: Any) -> Any:
-    """Return a JSON value in which one part, at any depth, is another, is missing, or comes again elsewhere."""
+    """Return a JSON value in which one part, at any depth, is changed, missing, or repeated elsewhere."""
     if isinstance(value, dict) and value and chance.random() < 0.8:
         key = chance.choice(sorted(value))
         part = {**value}
@@ -101,7 +101,7 @@ def _nested(depth: int) -> Any:
 
 
 def _bytes(chance: random.Random, content: bytes, seeds: Sequence[bytes]) -> bytes:
-    """Flip some bytes, cut, drop or repeat a stretch, go on as another seed, recode, or pack."""
+    """Flip some bytes, cut, drop or repeat a range, continue with another seed, recode, or compress."""
     at, other = chance.randrange(len(content) + 1), chance.choice(seeds)[:MOST_BYTES]
     match chance.randrange(7):
         case 0:
@@ -133,7 +133,7 @@ def _insert(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _lines(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    """Swap, drop, double or join lines, or end them another way."""
+    """Swap, drop, double or join lines, or change their line ends."""
     lines = content.split(b"\n")
     first, second = chance.randrange(len(lines)), chance.randrange(len(lines))
     match chance.randrange(5):
@@ -151,7 +151,7 @@ def _lines(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _cells(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    """Change one cell of a line, or what separates all of them."""
+    """Change one cell of a line, or the separator of all cells."""
     separator = next((mark for mark in (b"\t", b",", b" ") if mark in content), b"\t")
     if chance.random() < 0.2:
         return content.replace(separator, chance.choice((b"\t", b",", b";", b" ", b"\t\t")))
@@ -164,7 +164,7 @@ def _cells(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _json(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    """Change one value of a line of JSON, of the whole, or of JSON that stands in a page."""
+    """Change one value in a line of JSON, in a JSON file, or in JSON inside a page."""
     if scripts := list(_LINKED_DATA.finditer(content)):
         begin, end = chance.choice(scripts).span(1)
         return content[:begin] + _json(chance, content[begin:end], ()) + content[end:]
@@ -321,12 +321,12 @@ SOURCES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
 }
-"""By target: the endings of its inputs, examples and public files by their patterns, and small inputs for the rest."""
+"""By target: the endings of its inputs, patterns of example and public files, and small inputs for the rest."""
 
 
 @cache
 def seeds(name: str, data: Path | None) -> tuple[bytes, ...]:
-    """Return the seeds of a target: those written here, and the beginnings of files, a few of each pattern."""
+    """Return the seeds of a target: those in this module, and the beginnings of a few files of each pattern."""
     _, patterns, written = SOURCES.get(name, ("", (), ("a\tb\n", "{}\n")))
     found = [seed.encode() for seed in written]
     for pattern in patterns:

@@ -1,4 +1,4 @@
-"""Broken requests by the thousand, to every route of an application, the same ones for the same number."""
+"""Thousands of broken requests to every route of an application; the same number gives the same request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DOCIDS = (
 
 
 CURSORS = ("cursor", "pageToken")
-"""Fields that hold what a page before has answered."""
+"""Fields that hold a value from the answer for the page before."""
 
 
 class Request(NamedTuple):
@@ -64,7 +64,7 @@ def routes(app: Flask) -> list[tuple[str, str, str]]:
 def request_of(
     route: tuple[str, str, str], number: int, names: Sequence[str], examples: Sequence[Mapping[str, Any]]
 ) -> Request:
-    """Return a request by its number; ``names`` are the indexes that there are, ``examples`` bodies that are right."""
+    """Return a request by its number; ``names`` are the existing indexes, ``examples`` are valid bodies."""
     method, rule, _ = route
     chance = random.Random(f"{method} {rule}:{number}")  # noqa: S311  a test's chance
     example = {name: _token(chance, name, value) for name, value in chance.choice(examples).items()}
@@ -92,7 +92,7 @@ def _part(chance: random.Random, part: str, names: Sequence[str]) -> str:
 
 
 def _token(chance: random.Random, name: str, value: Any) -> Any:
-    """Return the value of a field; a cursor is changed, cut or lengthened below its encoding in half of the cases."""
+    """Return the value of a field; in half of the cases, change, cut or lengthen a cursor, decoded or encoded."""
     if name not in CURSORS or chance.random() < 0.5:
         return value
     content = bytearray(urlsafe_b64decode(value + "=" * (-len(value) % 4)))
@@ -130,7 +130,7 @@ def _headers(chance: random.Random) -> dict[str, str]:
 
 
 def _body(chance: random.Random, example: Mapping[str, Any]) -> bytes:
-    """Return a body: the example with something else in it, several of it, or no JSON at all."""
+    """Return a body: the example with a change, several examples, or no JSON."""
     value: Any = dict(example)
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
         value = mutated_json(chance, value)

@@ -29,7 +29,7 @@ from factseek.settings import Config, convert
 
 
 class Grown(NamedTuple):
-    """The figures of a method at a size; ``recall`` is of the first ten hits, against the flat index."""
+    """The figures of a method at a size; ``recall`` is that of the first ten hits, against the flat index."""
 
     passages: int
     method: str
@@ -49,7 +49,7 @@ PLOT = "![latency, build time and memory against size](growth.png)"
 
 
 class Method(NamedTuple):
-    """A way to search: the retriever, and the type of the dense index that it searches."""
+    """A way to search: the retriever, and the type of its dense index."""
 
     name: str
     retriever: str
@@ -114,7 +114,7 @@ def _config(kind: str) -> Config:
 
 
 def _bytes(folder: Path, method: Method) -> int:
-    """Count the bytes that a method needs: the documents, and of the rest what it searches."""
+    """Count the bytes that a method needs: the documents, and the parts of the index that it searches."""
     unneeded: dict[str, tuple[str, ...]] = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}
     files = (item for segment in manifests.read(folder).segments for item in segment.files.items())
     return sum(info.bytes for name, info in files if not name.startswith(unneeded[method.retriever]))
@@ -124,7 +124,7 @@ COLUMNS = {
     "passages": ",", "": "", "build s": ",.0f", "bytes a passage": ",.0f", "first answer s": ".2f", "peak MB": ",.0f",
     "p50 ms": ".2f", "p99 ms": ".2f", "recall@10": ".3f",
 }  # fmt: skip
-"""The columns of the table, each with the form of its figures: the fields of a figure, in their order."""
+"""The columns of the table, each with its number format, in the order of the fields of a figure."""
 
 
 def report(grown: Sequence[Grown]) -> str:
@@ -150,7 +150,7 @@ def main() -> None:
             say(f"{row.passages:,} {row.method}: p50 {row.p50:.2f} ms, recall {row.recall:.3f}")
             grown.append(row)
     write(report(grown) + "\n")
-    if methods == list(METHODS):  # the figures of some are printed alone
+    if methods == list(METHODS):  # a run of only some methods prints its figures alone
         replace_marked(args.docs / "figures.md", "growth", f"{report(grown)}\n\n{PLOT}")
         plot(grown, args.docs / "growth.png")
 

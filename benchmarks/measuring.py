@@ -1,4 +1,4 @@
-"""Figures beside a peer's or a limit, their table, and its place in a document."""
+"""Figures next to a peer's or a limit, their table, and its place in a document."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from factseek.retrieval.terminal import say
 
 
 class Row(NamedTuple):
-    """One figure: ours beside a peer's (or a limit), and whether the target is met.
+    """One figure: factseek's next to a peer's (or a limit), and whether it meets the target.
 
-    ``value`` is what the target is about: the ratio to the peer, or the figure itself where there is no peer.
+    ``value`` is what the target judges: the ratio to the peer, or the figure itself without a peer.
     """
 
     what: str
@@ -30,17 +30,17 @@ class Row(NamedTuple):
     target: str
     met: bool
     scatter: tuple[float, float] | None = None
-    """The least and the greatest ratio of a round, where there were several."""
+    """The least and the greatest ratio of a round, if there were several."""
 
 
 class Bounds(NamedTuple):
-    """The bounds of what a target is about."""
+    """The bounds of a target."""
 
     least: float = -math.inf
     most: float = math.inf
 
     def judged(self, value: float, name: str) -> tuple[str, bool]:
-        """Return the target in words, none without bounds, and whether a value meets it."""
+        """Return the target in words (none without bounds), and whether a value meets it."""
         bound = f">= {self.least}" if self.least > -math.inf else f"<= {self.most}"
         return f"{name}{bound}" if self != NONE else "", self.least <= value <= self.most
 
@@ -51,7 +51,7 @@ NONE = Bounds()
 def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: Bounds = NONE) -> Row:
     """Return a comparison of rounds in turns: the medians, and the median of the ratios of the rounds with its scatter.
 
-    ``target`` says what the ratio has to be.
+    ``target`` bounds the ratio.
     """
     ratios = [own / other for own, other in zip(ours, theirs, strict=True)]
     ratio = statistics.median(ratios)
@@ -66,7 +66,7 @@ def alone(what: str, unit: str, ours: float, target: Bounds) -> Row:
 
 
 def rates_in_turns(count: int, runs: Sequence[Callable[[], object]], rounds: int = 5) -> list[list[float]]:
-    """Return the items a second of each run in each round; runs of ``count`` items take turns after a warm-up round."""
+    """Return the items per second of each run in each round; runs of ``count`` items take turns after a warm-up."""
     times: list[list[float]] = [[] for _ in runs]
     for turn in range(rounds + 1):
         for run, taken in zip(runs, times, strict=True):
@@ -93,9 +93,9 @@ def _figure(value: float) -> str:
 
 
 def replace_marked(path: Path, name: str, content: str) -> None:
-    """Put ``content`` between the marks of this name.
+    """Replace the text between the marks of this name by ``content``.
 
-    Raises ValueError if the document has none.
+    Raises ValueError if the document has no such marks.
     """
     text = path.read_text("utf-8")
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
@@ -109,7 +109,7 @@ def replace_marked(path: Path, name: str, content: str) -> None:
 
 @contextmanager
 def part(name: str) -> Iterator[None]:
-    """Print, at the end of the block, the seconds that passed and those of processors, of ended children too."""
+    """Print, at the end of the block, its seconds of time and of processor time, including ended child processes."""
     began = os.times()
     yield
     passed = [after - before for before, after in zip(began, os.times(), strict=True)]
@@ -117,7 +117,7 @@ def part(name: str) -> Iterator[None]:
 
 
 def program(run: Callable[[], None]) -> Callable[[], int]:
-    """Return the main function of a program: 0 when it has run, 2 after a mistake, which is said in a line."""
+    """Return the main function of a program: 0 after a run, 2 after a user's error, which it prints as one line."""
 
     def main() -> int:
         try:

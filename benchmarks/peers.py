@@ -41,13 +41,13 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "indexes" / "example-en"
 CLAIM = "Vaccination has nearly wiped out measles"
 DEPTHS = {10: 2.6, 100: 7.0, 1000: 14.0}
-"""Hits that are asked for, each with how many times the peer's rate ours has to be."""
+"""The numbers of hits to ask for, each with the ratio to the peer's rate that factseek must reach."""
 SAMPLED = 12
-"""One document in so many is encoded by sentence-transformers."""
+"""One in this many documents is encoded by sentence-transformers."""
 CALLERS, ROUNDS, SECONDS, WARM_UP = 8, 3, 4.0, 2
-"""Connections; rounds, the seconds of each, and those that are not counted while Java compiles what it runs."""
+"""Connections, rounds, seconds of a round, and warm-up rounds while Java compiles."""
 BATCH, BATCHES = 100, 15
-"""Queries of a batch, and times that it and its queries one by one are sent in turns, after two to warm up."""
+"""Queries of a batch, and repetitions of the batch and of its single queries, in turns, after two for warm-up."""
 _PEER = """
 import os, sys, types
 os.environ.setdefault("OPENAI_API_KEY", "none")
@@ -124,7 +124,7 @@ def _new_process(retriever: str, at_most: float, rounds: int = 5) -> Row:
 
 
 def searching(collection: Collection, work: Path) -> Iterator[Row]:
-    """Measure queries a second, warm, docids and scores read in Python, the total order included."""
+    """Measure queries per second, warm; docids and scores are read in Python, and the total order is included."""
     our_index(collection, work / "ours")
     peer_index(collection, work / "theirs")
     searcher = peer_searcher(work / "theirs")
@@ -148,7 +148,7 @@ def searching(collection: Collection, work: Path) -> Iterator[Row]:
 def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], object]:
     """Return a call of Anserini's ``batch_search`` for all queries on one thread: the limit of any search from Python.
 
-    What it returns for a number of hits stays in Java, and it cuts ties in its own way.
+    Its results stay in Java, and it cuts ties in its own way.
     """
     from jnius import autoclass
 
@@ -160,7 +160,7 @@ def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], objec
 
 
 def indexing(collection: Collection, work: Path) -> Row:
-    """Measure documents a second: our whole build from the file against two-threaded adding from memory."""
+    """Measure documents per second: factseek's whole build from a file against two threads that add from memory."""
     ours, theirs = work / "indexing-ours", work / "indexing-theirs"
     runs = [lambda: our_index(collection, ours), lambda: peer_index(collection, theirs)]
     ours_each, theirs_each = rates_in_turns(len(collection.documents), runs, rounds=3)
@@ -184,14 +184,14 @@ def peer_index(collection: Collection, folder: Path, *options: str) -> None:
 
 
 def peer_searcher(folder: Path) -> Any:
-    """Return Pyserini's searcher of an index, with our parameters of BM25."""
+    """Return Pyserini's searcher of an index, with factseek's parameters of BM25."""
     searcher = _pyserini().search.lucene.LuceneSearcher(str(folder))
     searcher.set_bm25(0.9, 0.4)
     return searcher
 
 
 def _pyserini() -> Any:
-    # Importing Pyserini's searcher asks for a key that it does not use here.
+    # Importing Pyserini's searcher requires a key that it does not use here.
     os.environ.setdefault("OPENAI_API_KEY", "none")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -215,7 +215,7 @@ def _encoding_queries(collection: Collection, peer: Any, a_round: int = 20) -> R
 
 
 def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
-    """Measure a collection encoded, as part of indexing it; the peer encodes a sample."""
+    """Measure the encoding of a collection as part of indexing it; the peer encodes a sample."""
     report = build(BuildRequest(kind="beir", sources=(collection.source,), folder=work / "dense"), Config())
     rate = report.passages / sum(segment.vector_seconds for segment in report.manifest.segments)
     texts = [text for _, text in collection.documents[::SAMPLED]]
@@ -225,7 +225,7 @@ def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
 
 
 def _serving(collection: Collection, work: Path) -> list[Row]:
-    """Measure requests, batches, start and memory beside Pyserini's own REST server, of what has been indexed."""
+    """Measure requests, batches, start and memory next to Pyserini's own REST server, on the indexes built before."""
     peer_index(collection, work / "raw", "-storeRaw")
     queries = list(collection.queries.values())[:300]
     peer_port = free_port()
@@ -276,7 +276,7 @@ def _served_hybrid(collection: Collection, mine: Server, queries: Sequence[str])
 
 
 def _batch(collection: Collection, mine: Server, queries: Sequence[str], retriever: str, at_least: float) -> Row:
-    """Compare one request of many queries with as many requests, on one connection."""
+    """Compare one request of many queries with one request for each query, on one connection."""
     some = queries[:BATCH]
     options = {"retriever": retriever, "highlight": False}
     body = json.dumps({"queries": [{"qid": str(n), "text": text} for n, text in enumerate(some)], **options}).encode()

@@ -34,9 +34,9 @@ MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")
 
 
 class BenchCollection(NamedTuple):
-    """A collection to measure on: its sources by kind, its queries and judgements, and its own measures.
+    """A collection to measure: its sources by kind, its queries and judgements, and its own measures.
 
-    ``encoders`` make its vectors; without any, the one that fits its language does.
+    ``encoders`` make its vectors; if it has none, the default encoder of its language does.
     """
 
     name: str
@@ -51,7 +51,7 @@ class BenchCollection(NamedTuple):
 
 @program
 def main() -> None:
-    """Build what is missing, measure, print the table, write the document."""
+    """Build missing indexes, measure, print the table, and write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and bench.json")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md and its plot are")
@@ -75,14 +75,14 @@ def main() -> None:
 
 
 def example() -> BenchCollection:
-    """The English half of the bundled example."""
+    """Return the English part of the bundled example."""
     folder = ROOT / "examples"
     steps = (("snippets", folder / "snippets-en.tsv"), ("webpages", folder / "pages-en"), ("cord19", folder / "cord19"))
     return BenchCollection("bundled example", steps, folder / "queries-en.tsv", folder / "qrels-en.txt")
 
 
 def public(data: Path) -> list[BenchCollection]:
-    """The public collections of a folder."""
+    """Return the public collections of a folder."""
     scifact, nfcorpus, claims = data / "scifact", data / "nfcorpus", data / "ct2020-task2"
     return [
         BenchCollection(
@@ -131,7 +131,7 @@ def _measured(collection: BenchCollection, work: Path, timed: int) -> Bench:
 
 
 def indexed(collection: BenchCollection, work: Path) -> Path:
-    """Return the folder of the collection's index in ``work``, built if its sources have changed."""
+    """Return the folder of the collection's index in ``work``; build it if its sources have changed."""
     name = " ".join((collection.name, *(collection.encoders and ("by", *collection.encoders))))
     folder = work / name.replace(" ", "-").replace(",", "").replace("!", "").lower()
     try:

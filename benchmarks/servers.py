@@ -1,4 +1,4 @@
-"""Servers at work, and a load generator that costs little itself: prepared requests, one thread, no parsing."""
+"""Running servers, and a load generator with a low cost of its own: prepared requests, one thread, no parsing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.I)
 
 
 class LoadResult(NamedTuple):
-    """The result of a run of requests: requests a second, and the latency of each in milliseconds, sorted."""
+    """The result of a run of requests: requests per second, and the sorted latencies in milliseconds."""
 
     rate: float
     latencies: list[float]
@@ -41,7 +41,7 @@ class LoadResult(NamedTuple):
 
 
 class _Caller:
-    """One connection with one request at a time under way."""
+    """One connection with one request at a time."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
@@ -53,7 +53,7 @@ class _Caller:
         self.socket.sendall(request)
 
     def heard(self) -> float | None:
-        """Read what has arrived; return the milliseconds since the request once the answer is complete."""
+        """Read the bytes that have arrived; if the answer is complete, return the milliseconds since the request."""
         piece = self.socket.recv(1 << 18)
         if not piece:
             raise ConnectionError("the server closed the connection")
@@ -77,9 +77,9 @@ def post(address: str, body: bytes) -> bytes:
 
 
 def load(port: int, requests: Sequence[bytes], connections: int, seconds: float, most: float = math.inf) -> LoadResult:
-    """Send requests, one after the other again and again, over ``connections`` connections.
+    """Send the requests, one after the other, repeatedly, over ``connections`` connections.
 
-    It ends after ``seconds``, or when ``most`` have been answered. Raises ConnectionError if an answer is not 200.
+    It ends after ``seconds``, or after ``most`` answers. Raises ConnectionError if an answer is not 200.
     """
     endless, taken, waiting = itertools.cycle(requests), list[float](), selectors.DefaultSelector()
     with ExitStack() as stack:
@@ -101,7 +101,7 @@ def load(port: int, requests: Sequence[bytes], connections: int, seconds: float,
 
 
 class Server(NamedTuple):
-    """A server at work."""
+    """A running server."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -110,7 +110,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serve(index: Path, work: Path, settings: str = "workers: 2", **more: Path) -> Iterator[Server]:
-    """Serve an index as ``bench``, by two workers or with other ``settings`` of the server, and ``more`` by name."""
+    """Serve an index as ``bench``, with two workers or other ``settings``, and ``more`` indexes by name."""
     port, config = free_port(), work / "serving.yaml"
     config.write_text(f"server: {{{settings}}}\n")
     command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config)]
@@ -136,7 +136,7 @@ def running(command: Sequence[str], port: int, ready: str) -> Iterator[Server]:
         try:
             process.wait(timeout=60)
         except subprocess.TimeoutExpired:
-            process.kill()  # Its workers end when they miss it.
+            process.kill()  # Its workers end by themselves without it.
             raise
 
 
@@ -152,14 +152,14 @@ def _answers(port: int, address: str) -> bool:
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that is free."""
+    """Return a free port of the loopback address."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
         return port
 
 
 def workers(server: Server) -> list[int]:
-    """Return the processes that a server has forked."""
+    """Return the worker processes of a server."""
     return [
         int(pid) for pid in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
     ]

@@ -44,7 +44,7 @@ HEADERS = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
 
 
 class Asked(NamedTuple):
-    """A request and the hits that its answer has to hold, those of each of its queries in their order."""
+    """A request and the hits that its answer must hold, for each of its queries in their order."""
 
     method: str
     address: str
@@ -64,8 +64,8 @@ class Asked(NamedTuple):
 class Size(NamedTuple):
     """Megabytes of the largest worker, and the most files that a worker has open.
 
-    Of a stretch of time it is the largest size, and the median number of files: a worker has more open while segments
-    wait to be compacted, and closes them again.
+    For a period, it holds the largest size and the median number of files. The median is used because a worker has more
+    files open while segments wait for compaction.
     """
 
     megabytes: float
@@ -73,7 +73,7 @@ class Size(NamedTuple):
 
 
 class Soaked(NamedTuple):
-    """The result of a soak: what was answered, changed and told to come back, and the size at first and at last."""
+    """The result of a soak: counts of answers, changes and requests to retry, and the sizes at start and end."""
 
     seconds: float
     answers: Counter[str]
@@ -120,7 +120,7 @@ def main() -> int:
 
 
 def soak(seconds: float, work: Path, folder: Path, *, changes: bool = False) -> Soaked:
-    """Load a server of the bundled example's index for so long; with ``changes``, change a copy of it meanwhile."""
+    """Load a server of the bundled example for ``seconds``; with ``changes``, change a copy of its index meanwhile."""
     asked = requests(folder)
     with ExitStack() as stack:
         settings, more = "workers: 2", {}
@@ -132,7 +132,7 @@ def soak(seconds: float, work: Path, folder: Path, *, changes: bool = False) -> 
         stop, answers, faults = threading.Event(), Counter[str](), Counter[str]()
 
         def beside(call: Callable[[HTTPConnection], None]) -> None:
-            """Repeat a call, on a connection of its own, until the end; what fails is a fault."""
+            """Repeat a call, on a connection of its own, until the end; a failure is a fault."""
             connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
             while not stop.is_set():
                 try:
@@ -160,7 +160,7 @@ def soak(seconds: float, work: Path, folder: Path, *, changes: bool = False) -> 
 
 
 def requests(folder: Path) -> list[Asked]:
-    """Return requests of every kind to an index, each with what the command line finds for it."""
+    """Return requests of every kind to an index, each with the hits that the command line finds for it."""
     topics = [query.text for query in read_topics(ROOT / "examples" / "queries-en.tsv")]
     asked = [Asked("GET", address) for address in ("/readyz", "/metrics", "/v1/indexes", "/v1/indexes/bench")]
     with open_index(folder) as index:
@@ -184,7 +184,7 @@ def requests(folder: Path) -> list[Asked]:
 def _caller(
     asked: Sequence[Asked], seed: int, answers: Counter[str], faults: Counter[str]
 ) -> Callable[[HTTPConnection], None]:
-    """Return a call that sends one of the requests and looks at its answer."""
+    """Return a call that sends one of the requests and checks its answer."""
     choose = random.Random(seed)  # noqa: S311  no secret
 
     def call(connection: HTTPConnection) -> None:
@@ -202,7 +202,7 @@ def _caller(
 
 
 def _changer(stop: threading.Event, answers: Counter[str], faults: Counter[str]) -> Callable[[HTTPConnection], None]:
-    """Return a call that puts, looks up and deletes a document of the second index; it comes back once when told to."""
+    """Return a call that puts, looks up and deletes a document of the second index; it retries once if asked to."""
     numbers = count(1)
 
     def call(connection: HTTPConnection) -> None:
@@ -218,7 +218,7 @@ def _changer(stop: threading.Event, answers: Counter[str], faults: Counter[str])
                 stop.wait(again_after)
                 status, _ = _asked(connection, method, address, text)
             answers["changes"] += method != "GET"
-            # What was deleted late, after the answer that told to come back, is not there to be deleted again.
+            # If the first deletion took effect after its answer asked to retry, the retry finds no document.
             if status not in expected and not (method == "DELETE" and status == 404 and again_after):
                 faults[f"{method} {status}"] += 1
 
@@ -226,7 +226,7 @@ def _changer(stop: threading.Event, answers: Counter[str], faults: Counter[str])
 
 
 def _asked(connection: HTTPConnection, method: str, address: str, body: bytes | None) -> tuple[int, float]:
-    """Return the status of an answer, and after how many seconds it says to come back, or 0."""
+    """Return the status of an answer, and the seconds after which it asks to retry, or 0."""
     connection.request(method, address, body, HEADERS)
     response = connection.getresponse()
     response.read()
@@ -238,7 +238,7 @@ def _typical(sizes: Sequence[Size]) -> Size:
 
 
 def _sizes(server: Server, until: float) -> list[Size]:
-    """Return the size of the largest worker, a figure every second."""
+    """Return the size of the largest worker, measured every second."""
     sizes = []
     while time.perf_counter() < until:
         time.sleep(_LOOK_EVERY)

@@ -37,14 +37,14 @@ ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = ModelTraining(base="all-MiniLM-L6-v2", negatives=2)
 """Half of the default negatives, for a shorter training."""
 DEPTH = 10
-"""Hits that are re-ranked: learned from, judged and searched with."""
+"""The number of hits to re-rank, in training, evaluation and search."""
 RERANKER = "--base all-MiniLM-L6-v2 --negatives 2 --batch 8 --looks 1 --max-tokens 128 --rate 1e-4 --epochs 1".split()
 TIMED = 40
-"""Claims whose searches are timed."""
+"""The number of claims whose searches are timed."""
 
 
 class JudgingClaims(NamedTuple):
-    """The claims by which a training judges its result, by qid, with their judgements."""
+    """The claims on which a training evaluates its result, by qid, with their judgements."""
 
     queries: dict[str, str]
     qrels: Qrels
@@ -52,7 +52,7 @@ class JudgingClaims(NamedTuple):
 
 @program
 def main() -> None:
-    """Train and index what is missing, measure, print the tables, write the document."""
+    """Train and index what is missing, measure, print the tables, and write the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "training", help="keeps models and indexes")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _encoder(data: Path, work: Path) -> str:
-    """Return the table of both encoders on the claims that judge."""
+    """Return the table of both encoders on the judging claims."""
     _train("encoder", data, work, "--negatives", SETTINGS.negatives)
     _index(data, work / "after", str(work / "encoder"))
     rows = []
@@ -85,7 +85,7 @@ def _encoder(data: Path, work: Path) -> str:
 
 
 def _reranker(data: Path, work: Path) -> str:
-    """Return the table of hybrid search with the re-ranker and without, and what each costs."""
+    """Return the table of hybrid search with and without the re-ranker, and the time of each."""
     _train("reranker", data, work, *RERANKER, "--depth", DEPTH)
     model = work / "reranker"
     weight = json.loads((model / "training.json").read_text("utf-8"))["beside"]["rerank.weight"]
@@ -119,7 +119,7 @@ def _train(model: str, data: Path, work: Path, *options: object) -> None:
 
 
 def _run(*arguments: object) -> None:
-    """Run a command of factseek, and end with its exit code where that is not 0."""
+    """Run a command of factseek; if its exit code is not 0, end with it."""
     code = factseek([str(argument) for argument in arguments])
     if code:
         raise SystemExit(code)
@@ -135,7 +135,7 @@ def _judging_claims(index: Index, data: Path, depth: int) -> JudgingClaims:
 
 
 def _values(index: Index, claims: JudgingClaims, search: Search, measure: str) -> Values:
-    """Return the measure of each claim, searched for in the whole index."""
+    """Return the measure of each claim, searched in the whole index."""
     rankings = index.search(list(claims.queries.values()), search)
     run = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in zip(claims.queries, rankings, strict=True)}
     measured: Values = evaluate(claims.qrels, run, [measure]).values[:, 0]
@@ -143,7 +143,7 @@ def _values(index: Index, claims: JudgingClaims, search: Search, measure: str) -
 
 
 def _milliseconds(index: Index, claims: JudgingClaims, search: Search) -> float:
-    """Return the processor time of a search, one after the other."""
+    """Return the processor time of a search in milliseconds, averaged over searches one after the other."""
     queries = list(claims.queries.values())[:TIMED]
     began = process_time()
     for query in queries:

@@ -55,7 +55,7 @@ from factseek.settings import Config
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Config()
 SEEDS = 5
-"""Cross-validations, each with other folds; a table says their mean and the largest distance from it."""
+"""The number of cross-validations, each with other folds; a table shows their mean and the largest distance from it."""
 THRESHOLDS = (0.0, 0.5, 0.55, 0.6, 0.7)
 Place = tuple[str, int]
 NEI = "NOT ENOUGH INFO"
@@ -77,7 +77,7 @@ class LabelledCollection(NamedTuple):
 
 
 def _scifact(folder: Path, work: Path) -> LabelledCollection:
-    """Put SciFact's training claims into FEVER's form, in files below ``work``, and read these."""
+    """Convert SciFact's training claims to FEVER's form, in files below ``work``, and read them."""
     pages = {str(row["doc_id"]): row["abstract"] for row in objects(folder / "abstracts.jsonl")}
     rows, cited = [], []
     for row in objects(folder / "claims_train.jsonl"):
@@ -88,7 +88,7 @@ def _scifact(folder: Path, work: Path) -> LabelledCollection:
         cited.append({str(docid) for docid in row["cited_doc_ids"]})
 
     def choose(claim: Claim, places: Sequence[Place]) -> list[Place]:
-        # A claim without evidence is given what the search found in the abstracts that it cites.
+        # A claim without evidence gets the sentences that the search found in its cited abstracts.
         if claim.groups:
             return list(claim.groups[0])[:5]
         return [place for place in places if place[0] in cited[int(claim.qid)]] or list(places[:1])
@@ -98,7 +98,7 @@ def _scifact(folder: Path, work: Path) -> LabelledCollection:
 
 
 def _covid_fact(folder: Path, work: Path) -> LabelledCollection:
-    """Put COVID-Fact into FEVER's form, in files below ``work``, and read these."""
+    """Convert COVID-Fact to FEVER's form, in files below ``work``, and read it."""
     pages: dict[tuple[str, ...], str] = {}
     rows = []
     for row in objects(folder / "COVIDFACT_dataset.jsonl"):
@@ -114,7 +114,7 @@ def _covid_fact(folder: Path, work: Path) -> LabelledCollection:
 def _written(
     folder: Path, pages: Mapping[str, list[str]], rows: Iterable[tuple[str, str, list[list[Place]]]]
 ) -> tuple[Path, list[Claim]]:
-    """Write pages and claims as FEVER has them, the claims numbered, and read these as any such file is read."""
+    """Write pages and numbered claims in FEVER's form, and read them as any such file is read."""
     folder.mkdir(parents=True, exist_ok=True)
     claims = []
     for number, (text, label, of_claim) in enumerate(rows):
@@ -136,7 +136,7 @@ def _page(docid: str, sentences: Sequence[str]) -> dict[str, str]:
 
 
 class JudgedCollection(NamedTuple):
-    """A collection, ready to be judged: claims with their classes, their evidence as retrieved and as annotated."""
+    """A collection ready for evaluation: claims with their classes, and their retrieved and annotated evidence."""
 
     name: str
     labels: tuple[str, ...]
@@ -148,7 +148,7 @@ class JudgedCollection(NamedTuple):
 
 
 def section(collection: JudgedCollection) -> str:
-    """Return all that is measured on a collection, as Markdown."""
+    """Return all figures of a collection, as Markdown."""
     rows = [
         ("majority", "none", _runs("majority", collection)),
         ("hypothesis only", "none", _runs("hypothesis", collection)),
@@ -206,7 +206,7 @@ def _risk_curve(collection: JudgedCollection) -> str:
 
 
 def plot(curves: Sequence[tuple[str, Sequence[Bin]]]) -> bytes:
-    """Return a PNG with one curve a collection; the size of a point says how many claims it stands for."""
+    """Return a PNG with one curve for each collection; the size of a point shows its number of claims."""
     figure, axes = _axes("probability of the label", "share that is right")
     axes.plot([0, 1], [0, 1], color="0.7", linestyle="--", label="perfectly calibrated")
     for name, points in curves:
@@ -244,7 +244,7 @@ def _png(figure: Any, axes: Any) -> bytes:
 
 
 class VerdictPair(NamedTuple):
-    """A claim, the sentence beside it, what that says of the claim, and what makes the pair difficult."""
+    """A claim, a sentence about it, the sentence's stance, and what makes the pair difficult."""
 
     id: str
     claim: str
@@ -254,7 +254,7 @@ class VerdictPair(NamedTuple):
 
 
 def read_pairs(path: Path) -> list[VerdictPair]:
-    """Read a file of pairs, whose header names the columns."""
+    """Read a file of pairs; its header names the columns."""
     with path.open(encoding="utf-8", newline="") as lines:
         return [VerdictPair(**row) for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)]
 
@@ -262,9 +262,9 @@ def read_pairs(path: Path) -> list[VerdictPair]:
 def pairs_section(
     pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder, readers: FeatureExtractors
 ) -> str:
-    """Return what a model that learned on a collection's retrieved evidence says of pairs, by threshold.
+    """Return the verdicts on pairs of a model trained on a collection's retrieved evidence, by threshold.
 
-    As in ``verdict``, what lacks a number of the claim does not support it.
+    As in ``verdict``, a sentence that lacks a number of the claim does not support it.
     """
     model = models.kind("evidence").fit(
         collection.retrieved, collection.classes, collection.labels, collection.settings
@@ -283,7 +283,7 @@ def pairs_section(
 
 
 def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: FeatureExtractors) -> Cases:
-    """Return the pairs as cases, each with its own sentence, out of an index of all sentences."""
+    """Return the pairs as cases, each with its own sentence, from an index of all sentences."""
     _lines(work / "wiki-001.jsonl", (_page(pair.id, [pair.evidence]) for pair in pairs))
     build(BuildRequest(kind="fever", sources=(work / "wiki-001.jsonl",), folder=work / "pairs-index"), CONFIG)
     claims = [Claim(pair.id, pair.claim) for pair in pairs]
@@ -300,7 +300,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md and its plots are")
     args = parser.parse_args()
-    # Indexes are built anew: kept ones would be measured with what once made them.
+    # Build the indexes again: kept ones might come from an older version.
     with part("all of verification"), tempfile.TemporaryDirectory() as work:
         measured, text = _measured(data_folder(), Path(work))
     text += "\n![How many of the verdicts given are wrong, by how many are given](verification-risk.png)\n"

@@ -1,1 +1,1 @@
-"""DECIDE: which claims are worth checking, and what the evidence says of them."""
+"""Check-worthiness of claims, and verdicts on them from evidence."""

@@ -1,4 +1,4 @@
-"""The files of tasks as the commands of this package need them: who reads and writes them is given to the commands."""
+"""The file formats of tasks, as this package's commands need them; the caller passes in the readers and writers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .learning.models import ModelManifest
 
 
 class StatementFormat(Protocol):
-    """A task that ranks statements by how far they are worth checking; ``LANGUAGES`` are those of its statements."""
+    """A task that ranks statements by check-worthiness; ``LANGUAGES`` are the languages of its statements."""
 
     LANGUAGES: tuple[str, ...]
 
@@ -21,14 +21,14 @@ class StatementFormat(Protocol):
         """Return the statements of a whole file."""
 
     def stream_statements(self, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
-        """Yield statements as their lines come."""
+        """Yield the statements as their lines arrive."""
 
     def write(self, records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
-        """Write topic or debate, id and score of each statement as a submission."""
+        """Write a submission: the topic or debate, id and score of each statement."""
 
 
 class ClaimFormat(Protocol):
-    """A task that asks for verdicts on claims; ``LABELS`` are those that a verdict may have."""
+    """A task that asks for verdicts on claims; ``LABELS`` are the labels that a verdict may have."""
 
     LABELS: tuple[str, ...]
 
@@ -38,23 +38,23 @@ class ClaimFormat(Protocol):
     def write_verdicts(
         self, verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
     ) -> None:
-        """Write claim, label and sentences of each verdict as a submission."""
+        """Write a submission: the claim, label and sentences of each verdict."""
 
 
 FormatT_co = TypeVar("FormatT_co", covariant=True)
 
 
 class Formats(Protocol[FormatT_co]):
-    """The tasks of one kind, by name; ``default`` is the one that is meant where none is named."""
+    """The tasks of one kind, by name; ``default`` is the task to use if none is named."""
 
     def names(self) -> list[str]:
         """Return the names of the tasks."""
 
     def default(self) -> str:
-        """Return the name of the default."""
+        """Return the name of the default task."""
 
     def load(self, name: str) -> FormatT_co:
-        """Return the task of a name."""
+        """Return the task of this name."""
 
 
 StatementFormats = Formats[StatementFormat]
@@ -64,7 +64,7 @@ ClaimFormats = Formats[ClaimFormat]
 def add_learning(
     parser: argparse.ArgumentParser, tasks: Sequence[str], models: Sequence[str], *, train: str, what: str, model: str
 ) -> None:
-    """Add the task, what a model is learned from or loaded from, and which one it is; ``what`` is what it is called."""
+    """Add the options for the task, the training files, the saved model and its kind; ``what`` is the model's noun."""
     parser.add_argument("task", choices=tasks, metavar="TASK", help=f"one of {', '.join(tasks)}")
     parser.add_argument("--train", nargs="+", type=Path, default=[], metavar="FILE", help=train)
     parser.add_argument("--load", type=Path, metavar="MODEL", help=f"a {what} that --save wrote; replaces --train")
@@ -83,7 +83,7 @@ Learned = TypeVar("Learned", bound=_Learned)
 def loaded(args: argparse.Namespace, load: Callable[[], Learned]) -> Learned:
     """Return the model of ``--load``.
 
-    Raises QueryError if ``--model`` names another kind.
+    Raises QueryError if ``--model`` names another kind than that model's.
     """
     learned, kind = load(), args.model
     if kind and kind != learned.manifest.model:

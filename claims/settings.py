@@ -1,4 +1,4 @@
-"""The settings of the claims: rankers of check-worthiness, and verification."""
+"""The settings for claims: rankers of check-worthiness, and verification."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..retrieval.plugins import NameOf
 from ..retrieval.search.score_normalizers import FusionKind
 
 JOINT = "joint_"
-"""What the name of a member begins with that learns from all languages at once."""
+"""The prefix of the names of members that learn from all languages at once."""
 CHARACTERS = "characters"
-"""The name of the encoder of ``multilingual`` that is trained from nothing, with its heads."""
+"""The name of the encoder of ``multilingual`` that is trained from scratch, together with its heads."""
 MEMBERS = ("days", "lexical", "neighbours", "signs", "vectors")
 MemberName = Annotated[str, NameOf("", "member", also=MEMBERS, begins=JOINT)]
 RankerName = Annotated[str, NameOf("claims.checkworthiness.rankers", "model")]
 
 
 class BestSettings(Settings, frozen=True, kw_only=True):
-    """The ranker ``best``: the members that are tried, and how freely each may learn."""
+    """The ranker ``best``: the members to try, and how freely each may learn."""
 
     members: tuple[MemberName, ...] = (
         "lexical", "neighbours", "signs", "vectors", "days", "joint_lexical", "joint_signs",
@@ -36,7 +36,7 @@ class BestSettings(Settings, frozen=True, kw_only=True):
 
 
 class TuningSettings(Settings, frozen=True, kw_only=True):
-    """The settings by which ``tune-encoder`` trains a whole sentence encoder."""
+    """The settings with which ``tune-encoder`` trains a whole sentence encoder."""
 
     epochs: Positive = 3
     batch: Positive = 16
@@ -44,7 +44,7 @@ class TuningSettings(Settings, frozen=True, kw_only=True):
 
 
 class MultilingualSettings(Settings, frozen=True, kw_only=True):
-    """The ranker ``multilingual``: its encoder, its heads, and how they are trained."""
+    """The ranker ``multilingual``: its encoder, its heads, and their training."""
 
     encoder: str = "multilingual-e5-small"
     max_tokens: Count = 128
@@ -64,7 +64,7 @@ class MultilingualSettings(Settings, frozen=True, kw_only=True):
 
 
 class ClaimsSettings(Settings, frozen=True, kw_only=True):
-    """Rankers of check-worthiness: which one, and how it is trained."""
+    """Rankers of check-worthiness: which one to use, and how to train it."""
 
     model: RankerName = "best"
     seed: Count = 0
@@ -74,7 +74,7 @@ class ClaimsSettings(Settings, frozen=True, kw_only=True):
 
 
 class VerdictSettings(Settings, frozen=True, kw_only=True):
-    """Verification: which sentences are evidence, when they are too thin to decide, how the classifier is trained."""
+    """Verification: which sentences are evidence, when they are too weak to decide, how the classifier is trained."""
 
     removed = MappingProxyType({"most_wrong": "use verdict.max_risk"})
     sentences: Annotated[int, msgspec.Meta(ge=1, le=5)] = 5

@@ -1,4 +1,4 @@
-"""SPREAD: shards of an index on the machines of a Ray cluster.
+"""Shards of an index on the machines of a Ray cluster.
 
-It needs the extra ``ray``; nothing but this package imports Ray, and only where a cluster is asked for.
+It needs the extra ``ray``. Only this package imports Ray, and only if the user asks for a cluster.
 """

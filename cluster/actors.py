@@ -1,8 +1,8 @@
-"""Shards on a Ray cluster: an actor for each replica of a shard, which answers for the published states that are asked.
+"""Shards on a Ray cluster: each replica of a shard is an actor, which answers for the published states it has opened.
 
-Ray places the actors, starts them again on another node if theirs dies, and lets every reader of an index find them by
-name. An actor that was started again knows nothing but its folder; so whoever asks it for a state that it has not
-opened sends the manifest along. A Ray cluster has no authentication of its own: it belongs in a trusted network.
+Ray places the actors, restarts an actor on another node if its node dies, and lets every reader of an index find them
+by name. A restarted actor knows only its folder, so a caller sends the manifest of a state that the actor has not
+opened. A Ray cluster has no authentication of its own: run it in a trusted network.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ from .ray_cluster import NAMESPACE, connect, ray
 from .settings import ClusterSettings
 
 START_SECONDS = 60.0
-"""Within which a replica of each shard has opened its state."""
+"""The seconds within which a replica of each shard must open its state."""
 THREADS = 64
-"""Calls to shards that wait at a time in this process."""
+"""The number of calls to shards that may wait at a time in this process."""
 REST_SECONDS = 0.5
-"""Seconds that a replica which did not answer is not asked, while there is another one."""
+"""The seconds for which a replica that did not answer is avoided while there is another one."""
 GRACE_SECONDS = 0.5
-"""Seconds after the limit of a search that its shards have to say that they were cut off."""
+"""The seconds after the time limit of a search in which its shards may report that they were cut off."""
 KEPT_SECONDS = 120.0
-"""Seconds that a state stays open which nobody has asked for, once a later one is."""
+"""The seconds for which a state without questions stays open after a later one was opened."""
 FREED_SECONDS = 5.0
-"""Within which Ray knows that processors are free which a process had that has ended."""
+"""The seconds within which Ray frees the processors of a process that has ended."""
 LOCK_SECONDS = 60.0
-"""Seconds that a builder whose node was lost has to let go of its shard."""
+"""The seconds that a build waits for a shard's lock, which the builder of a lost node may still hold."""
 DOCUMENTS_AT_ONCE = 200
 _ADD_NODES = "add nodes with ray start --address"
 _HITS = msgspec.msgpack.Decoder(dict[str, list[list[Hit]]])
 
 
 class StateNotOpenError(Exception):
-    """An actor has not opened the state that it was asked for."""
+    """An actor has not opened the requested state."""
 
 
 class RankingQuestion(NamedTuple):
-    """What rankings of a shard, by their names, are asked for, and the seconds left; None: as long as it takes."""
+    """The question for some rankings of a shard, by name; ``seconds`` is the time left, or None without a limit."""
 
     names: Sequence[str]
     settings: Config
@@ -79,11 +79,11 @@ class RankingQuestion(NamedTuple):
 
 
 class ShardActor:
-    """Answers for one shard. An actor of Ray is made of it; every public method is called from another process."""
+    """The answers of one shard. Ray makes an actor of this class; other processes call its public methods."""
 
     def __init__(self, folder: str, config: Config, threads: int, cpus: float) -> None:
-        """Answer for the shard in ``folder``; Java is started, so that no search waits for that."""
-        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))  # of a scan of vectors; more would fight for processors
+        """Answer for the shard in ``folder``. Start Java now, so that no search waits for it."""
+        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))  # for vector scans; more would compete
         self._folder = Path(folder)
         self._encoders = SharedEncoders(config.encoder)
         self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
@@ -94,10 +94,10 @@ class ShardActor:
         start(config.java.heap)
 
     def open(self, manifest: Manifest, config: Config) -> str:
-        """Open the state that a manifest describes, unless it is open; return the node that this is.
+        """Open the state that a manifest describes, unless it is open; return the node of this actor.
 
-        The settings are those of who opens it first. States that nobody has asked for in a while are closed.
-        Raises IndexStateError if it cannot be opened.
+        The first caller's settings apply. States without recent questions are closed.
+        Raises IndexStateError if the state cannot be opened.
         """
         node: str = ray().get_runtime_context().get_node_id()
         with self._opening:
@@ -119,7 +119,7 @@ class ShardActor:
         return node
 
     def ask(self, state: str, method: str, arguments: Sequence[Any]) -> Any:
-        """Return what a method of the shard's :class:`Snapshot`, or one of this class, answers in a state.
+        """Return the answer of a method of the shard's :class:`Snapshot`, or of this class, for a state.
 
         Raises StateNotOpenError if the state is not open, and what the method raises.
         """
@@ -132,18 +132,18 @@ class ShardActor:
             "hits": self._hits,
             "columns": self._columns,
             "stored": lambda state, places: state.stored(places, lambda *_: None),
-            # In the order of the shard, from its first or behind one.
+            # In the order of the shard, from its first document or after a given one.
             "documents": lambda state, where, after, most: list(islice(state.documents(where, after), most)),
         }
         answer = own[method](opened, *arguments) if method in own else getattr(opened, method)(*arguments)
         return list(answer) if isinstance(answer, Iterator) else answer
 
     def status(self) -> tuple[str, int, tuple[str, ...], int]:
-        """Return the node, the process, which states are open, and how many questions were answered."""
+        """Return the node, the process, the open states, and the number of answered questions."""
         return ray().get_runtime_context().get_node_id(), os.getpid(), tuple(sorted(self._states)), self._answered
 
     def _hits(self, state: Snapshot, asked: RankingQuestion) -> bytes:
-        """Return the hits of queries by the name of the ranking, packed: Ray would look up the class of each."""
+        """Return the hits by ranking and query, packed: otherwise Ray would look up the class of each hit."""
         rankings = state.rankings(asked.names, asked.settings)
         return msgspec.msgpack.encode(rankings.search(asked.queries, asked.k, asked.where, self._limit(asked)))
 
@@ -160,7 +160,7 @@ class ShardActor:
 
 
 class _Replica:
-    """A replica of a shard, asked about one state. Safe for threads."""
+    """A replica of a shard and its condition. Safe for threads."""
 
     def __init__(self, actor: Any) -> None:
         self.actor = actor
@@ -172,10 +172,10 @@ class _Replica:
 
 
 class Replicas:
-    """Asks the replicas of a shard about one state: the one with less to do, and another one if it is gone."""
+    """The replicas of a shard, for one state; it asks the replica with the least to do, or another if that fails."""
 
     def __init__(self, name: str, actors: Sequence[Any], manifest: Manifest, config: Config, seconds: float) -> None:
-        """Ask ``actors``, which open the state of ``manifest`` with these settings when they are first asked for it."""
+        """Ask ``actors``, which open the state of ``manifest`` with these settings at the first question for it."""
         self.name = name
         self._manifest = manifest
         self._config = config
@@ -184,7 +184,7 @@ class Replicas:
         self._choosing = threading.Lock()
 
     def ask(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
-        """Return what a method of a state of the shard answers.
+        """Return the answer of a method of the shard's state.
 
         Raises ShardLostError if no replica answers in time, and what the shard raised.
         """
@@ -197,7 +197,7 @@ class Replicas:
                 replica.busy += 1
             tried.append(replica)
             try:
-                # While others may be there nobody waits for one that starts again.
+                # While another replica is left, do not wait for one that is restarting.
                 answer = self._answer(replica, method, arguments, until, patient=attempt >= len(self.replicas) - 1)
             except ray().exceptions.RayTaskError as error:
                 raise error.cause if isinstance(error.cause, FactseekError) else error from None
@@ -214,13 +214,13 @@ class Replicas:
         raise ShardLostError(f"does not answer ({reason[:200]})", place=self.name)
 
     def start_opening(self, replica: _Replica) -> Any:
-        """Have a replica open the state; return Ray's reference to its answer."""
+        """Make a replica open the state; return Ray's reference to its answer."""
         return replica.actor.open.remote(self._manifest, self._config)
 
     def _answer(self, replica: _Replica, method: str, arguments: Sequence[Any], until: float, *, patient: bool) -> Any:
-        """Return what a replica answers, after it opened the state if it had not.
+        """Return a replica's answer; the replica opens the state first if necessary.
 
-        Raises StateNotOpenError if it opens it still, and is not waited for.
+        Raises StateNotOpenError if the replica is still opening the state and the caller is not ``patient``.
         """
         if replica.opening is None:
             reference = replica.actor.ask.remote(self._manifest.id, method, arguments)
@@ -241,9 +241,9 @@ class Replicas:
 
 
 class RemoteState:
-    """A state of a shard that other processes hold: every question goes to one of its replicas.
+    """A state of a shard in other processes: each question goes to one of its replicas.
 
-    It has the methods of :class:`factseek.retrieval.search.index_state.IndexState` that a coordinator asks a shard for.
+    It has the methods of :class:`factseek.retrieval.search.index_state.IndexState` that a coordinator uses.
     """
 
     def __init__(self, replicas: Replicas, folder: Path, manifest: Manifest) -> None:
@@ -253,45 +253,45 @@ class RemoteState:
         self.manifest = manifest
 
     def __getattr__(self, method: str) -> Any:
-        """Return what asks a replica for a method that has nothing special about it."""
+        """Return a function that asks a replica for this method."""
         if method.startswith("_"):
             raise AttributeError(method)
         return partial(self._replicas.ask, method)
 
     def ranking(self, name: str, config: Config) -> Retriever:
-        """Return the retriever of a name with these settings, which ranks where the shard is."""
+        """Return the retriever of this name and settings, which ranks in the process of the shard."""
         return _RemoteRanking(self._replicas, (name,), config)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
-        """Return the rankings of several names, made together where the shard is."""
+        """Return the rankings of these names, which the shard makes together."""
         return _RemoteRankings(self._replicas, names, config)
 
     def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
-        """Return passages by document and number; each is shown to ``note`` when all have come."""
+        """Return passages by document and number; when all have arrived, call ``note`` for each."""
         stored: dict[Place, Stored] = self._replicas.ask("stored", list(places))
         for passage in stored.values():
             note(passage.document, passage.span)
         return stored
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found under a filter, fetched some at a time."""
+        """Yield the documents that can be found under a filter, fetched in batches."""
         after: str | None = None
         while some := self._replicas.ask("documents", where, after, DOCUMENTS_AT_ONCE):
             yield from some
             after = some[-1].docid
 
     def shards(self) -> Sequence[ShardState]:
-        """Return this shard with its replicas: their nodes, and whether they answered when they were last asked."""
+        """Return this shard with its replicas: their nodes, and whether they answered their last question."""
         told = {None: "unasked", True: "answers", False: "lost"}
         states = [msgspec.convert((each.node, told[each.answers]), ReplicaState) for each in self._replicas.replicas]
         return [ShardState(self._replicas.name, self.manifest.id, states)]
 
     def close(self) -> None:
-        """Leave the state to the actors, which close what nobody asks for."""
+        """Do nothing: the actors close states that nobody asks for."""
 
 
 class _RemoteRankings:
-    """Several rankings of a shard, made together where the shard is."""
+    """Several rankings of a shard, made together in its process."""
 
     def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
         self._replicas = replicas
@@ -311,7 +311,7 @@ class _RemoteRankings:
         return None
 
     def ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Deadline | None) -> Any:
-        """Raises CutOffError, and notes that the rankings are missing, if that takes longer than the limit."""
+        """Raises CutOffError, and notes that the rankings are missing, if the answer takes longer than the limit."""
         question = RankingQuestion(self.names, self._settings, queries, k, where, None)
         if limit is None:
             return self._replicas.ask(method, question)
@@ -324,7 +324,7 @@ class _RemoteRankings:
 
 
 class _RemoteRanking(Retriever):
-    """A ranking of a shard, made where the shard is."""
+    """A ranking of a shard, made in its process."""
 
     def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
         self._rankings = _RemoteRankings(replicas, names, settings)
@@ -344,8 +344,8 @@ class _RemoteRanking(Retriever):
 def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:
     """Open the index in shards in ``folder`` on the cluster at ``cluster.address``.
 
-    Raises IndexStateError if it is missing, or no replica of a shard can open its state; MachineError if no cluster
-    answers, it has too little room, or no replica of a shard starts in time.
+    Raises IndexStateError if it is missing, or no replica of a shard can open its state. Raises MachineError if no
+    cluster answers, the cluster has too little room, or no replica of a shard starts in time.
     """
     shards, asked = _replicas(folder, config, cluster)
     _wait_for(asked, every=False)
@@ -359,24 +359,24 @@ def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders:
 
 
 def check_opens(folder: Path, config: Config, cluster: ClusterSettings) -> None:
-    """Have every replica of the shards of an index open its state.
+    """Make every replica of the shards of an index open its state.
 
-    Raises what :func:`open_state` raises, if one cannot.
+    Raises what :func:`open_state` raises, if a replica cannot open it.
     """
     _wait_for(_replicas(folder, config, cluster)[1], every=True)
 
 
 def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
-    """Do as :func:`check_opens` does in a child process: this one may still be forked."""
+    """Do the same as :func:`check_opens` in a child process, so that this process may still fork."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
         child.submit(check_opens, folder.absolute(), config, cluster).result()
 
 
 def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[Replicas]]:
-    """Return the replicas of each shard, started if they are not there; those of former shards are ended.
+    """Return the replicas of each shard; start missing ones, and end those of former shards.
 
-    Actors go on when this process ends, and start again when they die. Raises MachineError if there are fewer nodes
-    than replicas of a shard, or too few processors.
+    Actors outlive this process, and restart when they die. Raises MachineError if there are fewer nodes than replicas
+    of a shard, or too few processors.
     """
     shards = layout.read(folder)
     connect(cluster.address)
@@ -420,9 +420,9 @@ def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[S
 
 
 def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
-    """Wait until one replica of each shard has opened its state, or ``every`` one has.
+    """Wait until one replica of each shard, or ``every`` replica, has opened its state.
 
-    Raises the error of the last one of a shard that cannot, or of any if every one counts.
+    Raises the error of a shard's last replica that cannot open it or, with ``every``, of any replica.
     """
     opening = {replicas.start_opening(each): (replicas, each) for replicas in asked for each in replicas.replicas}
     waiting, missing, until = list(opening), {replicas.name for replicas in asked}, monotonic() + START_SECONDS
@@ -448,7 +448,7 @@ def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
 
 
 def _not_started(place: object, done: str, reason: str) -> MachineError:
-    """Return the error for a shard that cannot be ``done`` (opened, built) on the cluster, for what Ray says of it."""
+    """Return the error for a shard that cannot be ``done`` (opened, built) on the cluster, given Ray's reason."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     missing = next((line for line in lines if line.startswith(("ModuleNotFoundError", "ImportError"))), "")
     if missing:
@@ -465,9 +465,9 @@ def _not_started(place: object, done: str, reason: str) -> MachineError:
 
 
 def _check_room(started: int, what: str, cpus: float) -> None:
-    """Check that so many processes more, ``what`` reserves ``cpus`` each, have room; wait a little until they have.
+    """Check that the cluster has room for ``started`` more processes of ``cpus`` processors; wait a short time for it.
 
-    Raises MachineError if the free processors of the cluster are too few, or no node has enough for one of them.
+    Raises MachineError if too few processors of the cluster are free, or no node has enough for one process.
     """
     until = monotonic() + FREED_SECONDS
     while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cpus - 1e-6:
@@ -495,7 +495,7 @@ def actor_name(folder: Path, shard: str, replica: int) -> str:
 
 
 def running(folder: Path) -> list[str]:
-    """Return the names of the replicas of all shards, also former ones, of the index in ``folder``."""
+    """Return the names of the replicas of all shards, including former ones, of the index in ``folder``."""
     beginning = actor_name(folder, "", 0).removesuffix("/0")
     actors = ray().util.list_named_actors(all_namespaces=True)
     names: list[str] = [actor["name"] for actor in actors if actor["namespace"] == NAMESPACE]
@@ -503,7 +503,7 @@ def running(folder: Path) -> list[str]:
 
 
 class ReplicaStatus(NamedTuple):
-    """A replica of a shard; of one that does not answer only its name is known."""
+    """A replica of a shard; if it does not answer, only its name is known."""
 
     shard: str
     replica: int
@@ -535,7 +535,7 @@ def replicas_of(folder: Path, cluster: ClusterSettings) -> list[ReplicaStatus]:
 
 
 def stop(folder: Path, cluster: ClusterSettings) -> int:
-    """End the replicas of all shards of the index in ``folder``; return how many there were.
+    """End the replicas of all shards of the index in ``folder``; return their number.
 
     Raises what :func:`replicas_of` raises.
     """
@@ -548,16 +548,16 @@ def stop(folder: Path, cluster: ClusterSettings) -> int:
 
 
 def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], indexer_settings.Config], list[BuildReport]]:
-    """Return what runs builds on a cluster, side by side, each with the processors that a shard reserves.
+    """Return a function that runs builds in parallel on a cluster, each with the processors that a shard reserves.
 
-    The sources and the index must lie at the same path of every node. A build whose process or node dies is run again
-    and goes on from its journal. Raises MachineError if no cluster answers.
+    The sources and the index must have the same path on every node. If the process or node of a build dies, the build
+    runs again and continues from its journal. Raises MachineError if no cluster answers.
     """
     connect(cluster.address)
     library = ray()
 
     def run(requests: Sequence[BuildRequest], config: indexer_settings.Config) -> list[BuildReport]:
-        """Raises MachineError if there are too few processors, or a build cannot be run; what a build raises."""
+        """Raises MachineError if there are too few processors or a build cannot run, and what a build raises."""
         _check_room(len(requests), f"builder{'s' * (len(requests) != 1)} of shards that reserve", cluster.cpus)
         threads = config.encoder.threads or max(1, int(cluster.cpus))
         config = msgspec.structs.replace(config, encoder=msgspec.structs.replace(config.encoder, threads=threads))

@@ -1,7 +1,7 @@
-"""Building and changing an index in shards: the ordinary command in every shard, then all states published together.
+"""Building and changing an index in shards: each shard runs the ordinary command, then all are published together.
 
-Until ``shards.json`` names the new states, readers see the old ones, whose segments are held meanwhile. A change that
-was interrupted is undone by the next one: every shard goes back to its published state.
+Until ``shards.json`` names the new states, readers see the old ones, whose segments are kept meanwhile. The next change
+undoes an interrupted one: every shard returns to its published state.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from . import layout
 from .layout import MOST_SHARDS, Shards, owner
 
 Run = Callable[[Sequence[BuildRequest], Config], list[BuildReport]]
-"""Runs ordinary builds, one a shard, and returns their reports in order."""
+"""A function that runs ordinary builds, one for each shard, and returns their reports in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class OwnedShare:
 
     @property
     def quiet(self) -> bool:
-        """Whether another shard reports what the readers report."""
+        """Whether another shard reports the messages of the readers."""
         return self.number > 0
 
     def __call__(self, docid: str) -> bool:
@@ -68,14 +68,14 @@ class OwnedShare:
 
 
 class Resharded(NamedTuple):
-    """The result of dividing an index: the index afterwards as one, and how many shards it had before; 0: none."""
+    """The result of dividing an index: the new index as one manifest, and its former number of shards, 0 for none."""
 
     manifest: Manifest
     before: int
 
 
 def check_number(option: str, shards: int) -> None:
-    """Raise UsageError if an index cannot have so many shards."""
+    """Raise UsageError if an index cannot have this number of shards."""
     if not 1 <= shards <= MOST_SHARDS:
         raise UsageError(f"{option} {shards}: give a number of shards from 1 to {MOST_SHARDS}")
 
@@ -87,10 +87,10 @@ def build_here(requests: Sequence[BuildRequest], config: Config) -> list[BuildRe
 
 
 def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = build_here) -> BuildReport:
-    """Read the sources into so many shards, 0: into those that are there; interrupted and repeated, it goes on.
+    """Read the sources into ``shards`` shards, or into the existing shards if it is 0. A repeated call resumes a build.
 
-    Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index of another number of
-    shards, UsageError if there cannot be so many. What was published before stays.
+    Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index with another number of
+    shards, UsageError if the number is impossible. The state published before stays.
     """
     folder = request.folder
     reader(request.kind)
@@ -111,7 +111,7 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
 
         def fill(parts: Sequence[Path]) -> None:
             anew = replace(request, verb="")
-            # A shard that an interrupted build of the same had finished only meets documents that are there already.
+            # A shard that an interrupted build of the same sources finished only meets documents that it has already.
             reports.extend(
                 run(
                     [
@@ -122,7 +122,7 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
                 )
             )
             if not any(report.documents or report.duplicates for report in reports):
-                # The same error as that of one index, with what was left out.
+                # Raise the same error as for an index without shards, with the documents that were left out.
                 build(replace(anew, folder=parts[0], verb="overwrite", share=None), config)
 
         made = _replaced(folder, old, count_, fill, note)
@@ -155,14 +155,14 @@ def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: floa
 
 
 def verify(folder: Path, config: Config) -> Verified:
-    """Check every shard by itself, and that it owns its documents; segments are named with their shards."""
+    """Check each shard, and that it owns its documents; segments are named with their shards."""
     shards, lease = layout.open_leased(folder)
     with closing(lease):
         return _verified(folder, shards, config)
 
 
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
-    """Make the damaged segments of every shard again; see :func:`factseek.indexer.verification.repair`."""
+    """Rebuild the damaged segments of every shard; see :func:`factseek.indexer.verification.repair`."""
     made: list[str] = []
     with _changing(folder, wait) as before:
         verified = _verified(folder, before, config)
@@ -173,11 +173,11 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
 
 
 def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
-    """Copy the documents of an index into so many shards, their vectors with them; readers keep what they have opened.
+    """Copy the documents of an index, with their vectors, into ``shards`` shards; readers keep the state they opened.
 
-    Documents that were deleted are dropped. Raises IndexStateError if there is no index, it is in shards already, or a
-    file to be copied is damaged; UsageError if there cannot be so many; MachineError if the disk is full. What was
-    published before stays until all is there.
+    Deleted documents are dropped. Raises IndexStateError if there is no index, it already has shards, or a file to be
+    copied is damaged. Raises UsageError if the number is impossible, MachineError if the disk is full. The state
+    published before stays until the copy is complete.
     """
     check_number("--into", shards)
     if layout.is_sharded(folder):
@@ -231,7 +231,7 @@ def _check_sharded(folder: Path) -> None:
 
 
 def _check_request(request: BuildRequest, shards: int) -> None:
-    """Raise IndexStateError if what is there does not fit a build of so many shards."""
+    """Raise IndexStateError if the existing index does not fit a build of ``shards`` shards."""
     folder, sharded = request.folder, layout.is_sharded(request.folder)
     whole = not sharded and IndexFolder(folder).manifest.is_file()
     if (sharded or whole) and not request.verb:
@@ -249,7 +249,7 @@ def _check_request(request: BuildRequest, shards: int) -> None:
 
 
 def _readable(folder: Path) -> Shards | None:
-    """Return the published state of an index in shards, None if there is none that can be read."""
+    """Return the published state of an index in shards; None if there is no readable one."""
     try:
         return layout.read(folder) if layout.is_sharded(folder) else None
     except IndexStateError:
@@ -262,7 +262,7 @@ def _requests(request: BuildRequest, parts: Sequence[Path]) -> list[BuildRequest
 
 
 def _joined(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
-    """Return the reports of all shards as one; the first has what the readers reported."""
+    """Return the reports of all shards as one; the first report has the messages of the readers."""
     bad_lines = reports[0].bad_lines
     for report in reports[1:]:
         bad_lines.count += report.bad_lines.count
@@ -282,9 +282,9 @@ def _joined(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
 
 @contextmanager
 def _changing(folder: Path, wait: float) -> Iterator[Shards]:
-    """Hold the published state of all shards while they are changed, then publish what they have become.
+    """Hold the published state of all shards while they change, then publish their new states.
 
-    If that fails, every shard goes back to its published state.
+    If the change fails, every shard returns to its published state.
     """
     layout.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -305,10 +305,10 @@ def _changing(folder: Path, wait: float) -> Iterator[Shards]:
 
 
 def _go_back(folder: Path, shards: Shards) -> None:
-    """Make the published state of each shard that of its own folder.
+    """Make the published state of each shard the state in the shard's own folder.
 
-    Raises IndexStateError if a folder holds another index, whose manifest must not be replaced: a segment keeps its
-    documents as long as it has its number.
+    Raises IndexStateError if a folder holds another index. That index's manifest must not be replaced, because a
+    segment keeps its documents as long as it has its number.
     """
     for shard in shards.shards:
         part = shard.folder(folder)
@@ -329,9 +329,9 @@ def _go_back(folder: Path, shards: Shards) -> None:
 def _replaced(
     folder: Path, old: Shards | None, shards: int, fill: Callable[[Sequence[Path]], None], note: str = ""
 ) -> Shards:
-    """Fill so many new shards, publish them in the place of what was there, and remove that unless readers hold it.
+    """Fill ``shards`` new shards, publish them instead of the old state, and remove the old files that no reader holds.
 
-    Shards that an interrupted build with the same ``note`` has left are filled on.
+    Shards that an interrupted build with the same ``note`` left are filled further.
     """
     published = {shard.folder(folder).resolve() for shard in old.shards} if old else set()
     paths: list[str] = []
@@ -353,7 +353,7 @@ def _replaced(
             for part in () if goes_on else parts:
                 journals.remove_part(part)
             raise
-        for part in parts:  # what is named must be there, also after a power cut
+        for part in parts:  # published names must exist, even after a power failure
             sync_folder(part)
         made = layout.publish(folder, paths, [manifests.read(part) for part in parts])
     _sweep(folder, made, old)
@@ -391,10 +391,10 @@ def _fill(origins: Sequence[PlacedSegment], shape: Manifest, config: Config, par
 def _copied(
     folder: Path, origins: Sequence[PlacedSegment], shape: Manifest, config: Config, share: OwnedShare | None
 ) -> Manifest:
-    """Copy those documents of segments that belong to a share; return the state, not yet published."""
+    """Copy the documents of segments that belong to a share; return the new state, not yet published."""
     carried = [file for view in views(shape) for file in view.carried]
     groups: dict[tuple[str, bool], list[PlacedSegment]] = {}
-    for origin in origins:  # segments of a kind can be merged
+    for origin in origins:  # only segments of the same kind can be merged
         check_files(origin.folder, origin.segment, (DOCUMENTS, *carried))
         groups.setdefault((origin.segment.kind, origin.segment.split), []).append(origin)
     made: list[SegmentInfo] = []
@@ -406,7 +406,7 @@ def _copied(
 
 
 def _verified(folder: Path, shards: Shards, config: Config) -> Verified:
-    """Verify a state of all shards; the caller sees to it that nobody removes a segment."""
+    """Verify a state of all shards; the caller must prevent the removal of its segments."""
     parts = [verification.verified_state(shard.folder(folder), shard.manifest, config) for shard in shards.shards]
     faults: dict[str, list[Fault]] = {}
     intact: set[str] = set()

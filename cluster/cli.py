@@ -1,4 +1,4 @@
-"""The commands of indexes in shards: ``shard``, ``reshard``, ``unshard``, ``cluster``, and the indexer's on shards."""
+"""The commands for indexes in shards: ``shard``, ``reshard``, ``unshard``, ``cluster``, and the indexer's commands."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _DIVIDING = (
         "a sharded index into one without shards, with their vectors",
     ),
 )
-"""Each command that divides an index: its option for the number of shards, its help, and what it copies into what."""
+"""Each command that divides an index: its option for the number of shards, its help, and its description."""
 
 
 def register(commands: Subparsers) -> None:
@@ -93,7 +93,7 @@ def register(commands: Subparsers) -> None:
 
 
 def extend(name: str, parser: argparse.ArgumentParser) -> None:
-    """Let a command of the indexer take an index in shards, too."""
+    """Let a command of the indexer also accept an index in shards."""
     if name == "index":
         parser.add_argument("--shards", type=int, metavar="N", help="split a new index into N shards")
         parser.add_argument("--ray", metavar="ADDRESS", help="build the shards on the Ray cluster at HOST:PORT")
@@ -161,7 +161,7 @@ _ON_SHARDS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 
 def divide(args: argparse.Namespace, how: str) -> int:
-    """Bring an index into a number of shards, or into none, and print what it is now."""
+    """Divide an index into a number of shards, or into none, and print the result."""
     from .build import reshard, shard, unshard
 
     began, shards = perf_counter(), 0 if how == "unshard" else args.shards

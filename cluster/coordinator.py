@@ -1,7 +1,7 @@
-"""An index in shards, asked as one: what concerns all passages goes to every shard, a document to its owner.
+"""An index in shards, asked as one: every shard answers for its passages, and a document's owner for the document.
 
-Nothing that is answered says how many shards there are. The shards are folders that this process reads, or actors on a
-Ray cluster (:mod:`factseek.cluster.actors`).
+No answer depends on the number of shards. The shards are folders that this process reads, or actors on a Ray cluster
+(:mod:`factseek.cluster.actors`).
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from .settings import ClusterSettings
 
 T = TypeVar("T")
 EVERY_VALUE = sys.maxsize
-"""So many values of a field are asked of a shard: a value that is rare in it may be frequent in all."""
+"""The number of values of a field to ask of a shard: all, because a value rare in it may be frequent in the index."""
 MOST_NOTED = 10_000
-"""Failures that are remembered; a request looks for those of its own time."""
+"""The number of failures to remember; a request looks only for failures of its own time."""
 
 
 class ShardLostError(PartMissingError):
@@ -57,8 +57,8 @@ class ShardLostError(PartMissingError):
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
     """Open the published state of the index in shards in ``folder``: on a cluster if one is configured, else here.
 
-    Raises IndexStateError if it, or a shard of it, is missing, half-built, damaged, or of another layout; what
-    :func:`factseek.cluster.actors.open_state` raises.
+    Raises IndexStateError if the index or one of its shards is missing, incomplete, damaged, or of another layout; also
+    what :func:`factseek.cluster.actors.open_state` raises.
     """
     cluster: ClusterSettings | None = getattr(config, "cluster", None)
     if cluster is not None and cluster.address:
@@ -82,16 +82,16 @@ def published(folder: Path) -> Manifest:
 
 
 def leased(folder: Path) -> tuple[list[tuple[Path, Manifest]], Lease]:
-    """Hold the published segments of the index in shards in ``folder``; return the folder and manifest of each."""
+    """Hold the published segments of the index in shards in ``folder``; return each shard's folder and manifest."""
     shards, lease = layout.open_leased(folder)
     return [(shard.folder(folder), shard.manifest) for shard in shards.shards], lease
 
 
 class Gathering:
-    """Calls shards, one after the other or side by side, and notes which did not answer. Safe for threads."""
+    """Calls shards, one after the other or in parallel, and notes which did not answer. Safe for threads."""
 
     def __init__(self, beside: Executor | None = None, *, require_all: bool = True) -> None:
-        """Call in threads of ``beside``; with ``require_all`` a shard that does not answer fails the whole."""
+        """Call in threads of ``beside``. With ``require_all``, one shard without an answer fails the whole call."""
         self._beside = beside
         self._require_all = require_all
         self._lost: deque[tuple[float, str]] = deque(maxlen=MOST_NOTED)
@@ -99,13 +99,13 @@ class Gathering:
 
     @property
     def remote(self) -> bool:
-        """Whether other processes answer: then several rankings are better asked for in one call."""
+        """Whether other processes answer, so that one call for several rankings is better."""
         return self._beside is not None
 
     def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
-        """Return the results of the calls, in their order; those of lost shards are left out unless ``every`` counts.
+        """Return the results of the calls, in their order; without ``every``, leave out those of lost shards.
 
-        Raises ShardLostError if no shard answers, or one does not whose answer is needed.
+        Raises ShardLostError if no shard answers, or if a shard whose answer is needed does not.
         """
         if self._beside is None:
             return [call() for call in calls]
@@ -115,7 +115,7 @@ class Gathering:
         for result in (calls[0], *(future.result for future in futures)) if calls else ():
             try:
                 results.append(result())
-            except ShardLostError as error:  # it is not kept: its frames would hold what this thread works with
+            except ShardLostError as error:  # do not keep it: its frames would hold this thread's objects
                 lost[error.place] = error.what
         with self._noting:
             self._lost.extend((monotonic(), name) for name in lost)
@@ -125,7 +125,7 @@ class Gathering:
         return results
 
     def lost_since(self, moment: float) -> list[str]:
-        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
+        """Return the names of the shards that did not answer since ``moment``, a time of :func:`time.monotonic`."""
         with self._noting:
             return sorted({name for at, name in self._lost if at >= moment})
 
@@ -143,13 +143,13 @@ _MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
     "unwritten": lambda parts: [word for word in parts[0] if all(word in part for part in parts)],
     "near_copies": lambda parts: [set().union(*near) for near in zip(*parts, strict=True)],
 }
-"""How the answers of all shards become one, by the method of a state that is asked of each."""
+"""How the answers of all shards are combined, by the method of the shards' states."""
 _OF_OWNER = ("document", "passages", "document_vector")
-"""Methods of a state that concern the document that is their first argument."""
+"""Methods of a state whose first argument is a docid; they concern this document alone."""
 
 
 class ShardedState:
-    """A :class:`factseek.retrieval.search.index_state.IndexState` over those of shards, which it closes."""
+    """A :class:`factseek.retrieval.search.index_state.IndexState` over the states of shards, which it closes."""
 
     def __init__(
         self,
@@ -168,14 +168,14 @@ class ShardedState:
         self._encoders = encoders
         self._gather = gather
         self._opened = OpenedOnce()
-        # These do not refer to this object: a circle would keep what a closed index held until it is collected.
+        # These do not refer to this object: a reference cycle would keep a closed index in memory until collection.
         self.ask: AskShards = _Asking(states, gather)
         analyzer = partial(self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer))
         self._analyzer: Callable[[], Analyzer] = analyzer
         self.collection = CollectionTerms(self.manifest.id, len(states), analyzer, self.ask)
 
     def __getattr__(self, method: str) -> Any:
-        """Return a method of a state that asks all shards, or the owner of a document, and does nothing else."""
+        """Return a method that only asks all shards, or the owner of a document."""
         if method in _MERGED:
             return lambda *asked: _MERGED[method](self.ask(lambda state: getattr(state, method)(*asked)))
         if method in _OF_OWNER:
@@ -184,7 +184,7 @@ class ShardedState:
 
     @property
     def terms(self) -> Analyzer:
-        """The analyzer, opened when it is first needed."""
+        """The analyzer, opened at its first use."""
         return self._analyzer()
 
     def encoder_of(self, view: str) -> Encoder:
@@ -192,13 +192,13 @@ class ShardedState:
         return fitting_encoder(self.manifest, view, self._encoders, self.folder)
 
     def noise_similarities(self, view: str) -> list[float]:
-        """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
+        """Return the cosine of the nearest passage of a view of vectors to each of the meaningless queries."""
         calls = [partial(state.noise_similarities, view) for state in self._states]
-        of_shards = self._gather(calls, every=True)  # it is remembered
+        of_shards = self._gather(calls, every=True)  # the caller remembers the result, so it must be complete
         return list(map(max, zip(*filter(None, of_shards), strict=True)))
 
     def ranking(self, name: str, config: Config) -> Retriever:
-        """Return the retriever of a name with these settings."""
+        """Return the retriever of this name and settings."""
         fusing = retrievers.fusing(name)
         if fusing is None:
             return ShardedRanking(name, config, self)
@@ -206,7 +206,7 @@ class ShardedState:
         return fusing.fused(ranked, config, self.manifest.language, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
-        """Return the rankings of several names, made together with these settings."""
+        """Return the rankings of these names and settings, made together."""
         if self._gather.remote and not any(map(retrievers.fusing, names)):
             return ShardedRankings(names, config, self)
         return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
@@ -227,7 +227,7 @@ class ShardedState:
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found, or pass a filter, shard by shard."""
+        """Yield the documents that can be found, or those that pass a filter, shard by shard."""
         return chain.from_iterable(state.documents(where) for state in self._states)
 
     def docids(self) -> Iterator[str]:
@@ -235,15 +235,15 @@ class ShardedState:
         return chain.from_iterable(state.docids() for state in self._states)
 
     def field_statistics(self) -> Sequence[FieldStatistics]:
-        """Return the statistics of the fields that words are searched in, over all shards."""
+        """Return the statistics, over all shards, of the fields that words are searched in."""
         return self.collection.fields
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return in how many passages of all shards terms occur, and how often."""
+        """Return the number of passages of all shards that hold each term, and its number of occurrences."""
         return self.collection.counts(terms)
 
     def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
-        """Return, of passages, the terms of a text that they hold, each with what it adds to the score."""
+        """Return, for each passage, the terms of a text that it holds, each with its share of the score."""
         query = self.collection.query(text)
         return self._in_order(places, lambda state, some: state.term_weights(query, some, weights))
 
@@ -258,7 +258,7 @@ class ShardedState:
         return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
 
     def missing_since(self, moment: float) -> Sequence[str]:
-        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
+        """Return the names of the shards that did not answer since ``moment``, a time of :func:`time.monotonic`."""
         return self._gather.lost_since(moment)
 
     def shards(self) -> Sequence[ShardState]:
@@ -276,7 +276,7 @@ class ShardedState:
         return owner(docid, len(self._states))
 
     def _ask_owners(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], T]) -> dict[int, T]:
-        """Return by its number what each shard answers that owns some of the documents, about these."""
+        """Return, by shard number, the answers of the shards that own some of the documents, each about its own."""
         owned: dict[int, list[Place]] = defaultdict(list)
         for place in places:
             owned[self._owner(place[0])].append(place)
@@ -284,13 +284,13 @@ class ShardedState:
         return dict(zip(owned, self._gather(calls, every=True), strict=True))
 
     def _in_order(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], Sequence[T]]) -> list[T]:
-        """Return what the shards answer of passages that they own, one answer each, in the order of the passages."""
+        """Return the shards' answers about their own passages, one for each passage, in the order of the passages."""
         answers = {number: iter(some) for number, some in self._ask_owners(places, ask).items()}
         return [next(answers[self._owner(docid)]) for docid, _ in places]
 
 
 class _Asking:
-    """Asks every shard the same."""
+    """Asks every shard the same question."""
 
     def __init__(self, states: Sequence[IndexState], gather: Gathering) -> None:
         self._states = states

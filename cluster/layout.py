@@ -1,8 +1,8 @@
 """The file of an index in shards: ``shards.json`` names its shards and holds the manifest of each.
 
-A shard is an ordinary index folder. Replacing ``shards.json`` is publishing: readers open the manifests that it holds,
-never the shards' own, so a change appears in all shards or in none. Like a manifest it may have been written by
-anybody: every path in it is checked when it is decoded.
+A shard is an ordinary index folder. To replace ``shards.json`` is to publish: readers open the manifests that it holds,
+never the shards' own, so a change appears in all shards or in none. As with a manifest, anybody may have written the
+file, so decoding checks every path in it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from ..retrieval.store.manifest import RESTORE, SHARDS, Manifest, ManifestPart
 
 LAYOUT = 1
 MOST_SHARDS = 1_000
-"""So many shards may an index have: their numbers precede the names of segments where all are told apart."""
+"""The most shards of an index: their four-digit numbers precede the names of segments in the merged manifest."""
 ROUTING = "blake2b"
 _MOST_DIGITS = 14
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 class Shard(ManifestPart, frozen=True, kw_only=True):
-    """A shard: its path from the folder of the index, and its published manifest."""
+    """A shard: its path relative to the folder of the index, and its published manifest."""
 
     path: str
     manifest: Manifest
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the path is none that factseek would give."""
+        """Raise ValueError if the path is not one that factseek would give."""
         parts = self.path.removeprefix("/").split("/")
         if _UNPRINTABLE.search(self.path) or not all(part.strip(".") for part in parts):
             raise ValueError(f"a shard lies at {self.path[:60]!r}, which is not a path of a folder")
@@ -60,7 +60,7 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     shards: tuple[Shard, ...]
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a shard is listed twice, or the routing is not that of so many shards."""
+        """Raise ValueError if there are no or too many shards, one is listed twice, or the routing is wrong."""
         if not self.shards:
             raise ValueError("it names no shard")
         if len(self.shards) > MOST_SHARDS:
@@ -74,14 +74,14 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def id(self) -> str:
-        """The id of this state: that of :attr:`merged`."""
+        """The id of :attr:`merged`, which is also the id of this state."""
         return self.merged.id
 
     @cached_property
     def merged(self) -> Manifest:
-        """All shards described as one index, to be read and never to be published.
+        """All shards described as one index, for reading only: never publish it.
 
-        Its segments are those of all shards in order, each named by the number of its shard and its own name.
+        It has the segments of all shards, in order. The name of each is the number of its shard and its own name.
         """
         parts = [shard.manifest for shard in self.shards]
         return msgspec.structs.replace(
@@ -98,7 +98,7 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def routing(shards: int) -> str:
-    """Return how docids are routed to so many shards, as ``shards.json`` says it."""
+    """Return the routing of docids to ``shards`` shards, in the form of ``shards.json``."""
     return f"{ROUTING}:{shards}"
 
 
@@ -121,7 +121,7 @@ def encode(shards: Shards) -> bytes:
 
 
 def publish(folder: Path, paths: Sequence[str], states: Sequence[Manifest]) -> Shards:
-    """Make ``states``, one a shard, the state of the index in ``folder`` in one atomic step; return it."""
+    """Publish ``states``, one for each shard, as the state of the index in ``folder`` in one atomic step; return it."""
     named = tuple(Shard(path=path, manifest=state) for path, state in zip(paths, states, strict=True))
     shards = Shards(layout=LAYOUT, created=manifests.now(), routing=routing(len(named)), shards=named)
     write_atomically(folder / SHARDS, encode(shards))
@@ -129,10 +129,10 @@ def publish(folder: Path, paths: Sequence[str], states: Sequence[Manifest]) -> S
 
 
 def read(folder: Path) -> Shards:
-    """Read which shards, in which state, the index in ``folder`` has.
+    """Read the shards of the index in ``folder`` and their published states.
 
     Raises IndexStateError if there is no index in shards that this version can read, a shard does not fit the others,
-    or two lie in one folder.
+    or two shards have the same folder.
     """
     path = folder / SHARDS
     try:
@@ -155,9 +155,9 @@ def read(folder: Path) -> Shards:
 
 
 def open_leased(folder: Path) -> tuple[Shards, Lease]:
-    """Read which shards the index in ``folder`` has, and hold the segments of all of them.
+    """Read the shards of the index in ``folder``, and hold the segments of all of them.
 
-    Raises IndexStateError as :func:`read` does, or if a shard, or a segment of one, is not there.
+    Raises IndexStateError as :func:`read` does, or if a shard or one of its segments is missing.
     """
     shards = read(folder)
     while True:
@@ -171,14 +171,14 @@ def open_leased(folder: Path) -> tuple[Shards, Lease]:
         if missing is None:
             return shards, lease
         lease.close()
-        newer = read(folder)  # what a writer removed between reading and holding has a newer state
+        newer = read(folder)  # if a writer removed something between reading and holding, there is a newer state
         if newer == shards:
             raise _missing(folder, *missing)
         shards = newer
 
 
 def check_there(folder: Path) -> None:
-    """Raise IndexStateError if a shard of the index in ``folder``, or a segment of one, is not there."""
+    """Raise IndexStateError if a shard of the index in ``folder``, or a segment of one, is missing."""
     with closing(open_leased(folder)[1]):
         pass
 
@@ -209,7 +209,7 @@ def _converted(path: Path, raw: Any) -> Shards:
 
 
 def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
-    """Raise IndexStateError if a shard was not made as the first one was."""
+    """Raise IndexStateError if a shard was not made like the first one."""
     here, there = shard.manifest, first.manifest
     for what, its, that in (
         ("language", here.language, there.language),

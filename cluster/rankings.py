@@ -1,6 +1,6 @@
-"""Rankings of an index in shards: each ranks its own passages with what the collection knows; then they are merged.
+"""Rankings of an index in shards: each shard ranks its passages with the collection's statistics; then they are merged.
 
-The statistics of the collection are asked of all shards once in a state, and given along with its queries.
+The statistics are collected from all shards once for each state, and sent with its queries.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from ..retrieval.store.manifest import LUCENE, VECTORS, Manifest
 
 T = TypeVar("T")
 MOST_REMEMBERED = 200_000
-"""Terms whose counts are remembered: about 40 MB. If there are more, they are asked for again as they come."""
+"""The number of terms whose counts are remembered (about 40 MB); beyond it, remembering starts again."""
 
 
 class AskShards(Protocol):
-    """Whoever asks every shard of an index the same."""
+    """A function that asks every shard of an index the same question."""
 
     def __call__(self, asked: Callable[[IndexState], T]) -> list[T]:
-        """Return what the shards answer, in their order; those that are lost may be left out."""
+        """Return the answers of the shards, in their order; lost shards may be left out."""
 
 
 class CollectionTerms:
@@ -52,7 +52,7 @@ class CollectionTerms:
     def __init__(self, state: str, shards: int, terms: Callable[[], Analyzer], ask: AskShards) -> None:
         """Remember the statistics of a ``state``; ``terms`` is its analyzer, ``ask`` asks each of ``shards`` shards.
 
-        What some shards did not answer is not remembered.
+        An answer that lacks some shards is not remembered.
         """
         self._state = state
         self._shards = shards
@@ -75,7 +75,7 @@ class CollectionTerms:
         return joined
 
     def counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return in how many passages terms occur, and how often."""
+        """Return the number of passages that hold each term, and its number of occurrences."""
         known = self._known
         new = [term for term in dict.fromkeys(terms) if term not in known]
         if new:
@@ -84,7 +84,7 @@ class CollectionTerms:
             if len(parts) < self._shards:
                 known = {**known, **counted}
             else:
-                with self._learning:  # whoever reads the old dictionary keeps it
+                with self._learning:  # concurrent readers keep the old dictionary
                     before = self._known if len(self._known) + len(counted) <= MOST_REMEMBERED else {}
                     known = self._known = {**before, **counted}
         return [known[term] for term in terms]
@@ -96,9 +96,9 @@ class CollectionTerms:
         counts = dict(zip(terms, self.counts(terms), strict=True))
         if self._fields and all(term in self._known for term in terms):
             return CollectionQuery(text, CollectionStatistics(self._state, fields, counts), {})
-        # What some shards said holds for this query alone: under a name of its own no shard takes it for the whole.
-        # A shard that did not answer may be back when the query comes, and Lucene has no score for a term that is
-        # nowhere: so each field and term counts one passage at least.
+        # Statistics of some shards hold for this query alone, so they get a name that no shard takes for the whole.
+        # A shard that did not answer may be back when the query comes, and Lucene has no score for a term that occurs
+        # nowhere. Each field and term therefore counts at least one passage.
         return CollectionQuery(
             text,
             CollectionStatistics(
@@ -116,7 +116,7 @@ class CollectionTerms:
 
 
 class WholeIndex(Protocol):
-    """What a ranking needs to know of the whole index."""
+    """What a ranking needs to know about the whole index."""
 
     manifest: Manifest
     collection: CollectionTerms
@@ -130,7 +130,7 @@ class WholeIndex(Protocol):
 
 
 class ShardedRankings:
-    """Several rankings of the passages of all shards, each of which is asked once for all of them.
+    """Several rankings of the passages of all shards; each shard is asked once for all of them.
 
     A shard's hits have the scores that one index of all passages would give them.
     """
@@ -148,28 +148,29 @@ class ShardedRankings:
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> Ranked:
-        """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
+        """Return at most ``k`` hits of each query for each ranking, in the total order, without rankings cut off.
 
-        Raises CutOffError if none is ready within the limit.
+        Raises CutOffError if no ranking is ready within the limit.
         """
         names, asked = self.with_statistics(queries, limit)
         of_shards = self._whole.ask(lambda state: state.rankings(names, self._config).search(asked, k, where, limit))
-        # What one shard had no time for is whole nowhere.
+        # A ranking that one shard had no time for is complete nowhere.
         whole = [name for name in names if all(name in ranked for ranked in of_shards)]
         if not whole:
             raise CutOffError("all rankings took longer than the time limit of the search")
         return {name: _merged_hits([ranked[name] for ranked in of_shards], k) for name in whole}
 
     def matching(self, query: str) -> Mask | None:
-        """Return None: the passages of shards that can be found are counted where they are."""
+        """Return None: the shards count the passages that can be found."""
         return None
 
     def with_statistics(
         self, queries: Sequence[str], limit: Deadline | None
     ) -> tuple[list[str], list[CollectionQuery]]:
-        """Return the rankings that there is time for, and queries with what the collection knows of them.
+        """Return the rankings that there is time for, and the queries with the statistics of the collection.
 
-        Under a limit they are encoded beside the rest. Raises CutOffError if no ranking is left when that is late.
+        With a limit, the queries are encoded in parallel. Raises CutOffError if encoding is late and no ranking is
+        left.
         """
         encode = partial(self._encoded, queries)
         if limit is None or not self._vector_views:
@@ -194,7 +195,7 @@ class ShardedRankings:
         return [CollectionQuery(query, None, {}) for query in queries]
 
     def _encoded(self, queries: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of queries by view, encoded once for all shards; those of documents are looked up."""
+        """Return the vectors of queries by view, encoded once for all shards; vectors of documents are looked up."""
         vectors: dict[str, Vectors] = {}
         for view in self._vector_views:
             encoder = self._whole.encoder_of(view)
@@ -216,7 +217,7 @@ class ShardedRanking(Retriever):
     """One ranking of the passages of all shards."""
 
     def __init__(self, name: str, config: Config, whole: WholeIndex) -> None:
-        """Rank by the retriever of a name."""
+        """Rank by the retriever of this name."""
         self._name = name
         self._config = config
         self._whole = whole
@@ -225,7 +226,7 @@ class ShardedRanking(Retriever):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query in the total order.
+        """Return at most ``k`` hits of each query in the total order.
 
         Raises CutOffError if a shard takes longer than the limit.
         """
@@ -235,7 +236,7 @@ class ShardedRanking(Retriever):
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[ScoredDocids]:
-        """Return the documents of what :meth:`search` returns."""
+        """Return the documents of the hits that :meth:`search` returns."""
         if not self._config.search.group:
             return [_documents(hits) for hits in self.search(queries, k, where, limit)]
         _, asked = self._rankings.with_statistics(queries, None)
@@ -251,7 +252,7 @@ def _holds_vectors(view: str) -> bool:
 
 
 def _with_vectors(queries: Sequence[CollectionQuery], vectors: dict[str, Vectors]) -> list[CollectionQuery]:
-    """Return queries with their vectors by view, of which each row is that of the query at its place."""
+    """Return queries with their vectors by view; row n of a view belongs to query n."""
     return [
         CollectionQuery(query, query.statistics, {view: of_view[at] for view, of_view in vectors.items()})
         for at, query in enumerate(queries)
@@ -259,7 +260,7 @@ def _with_vectors(queries: Sequence[CollectionQuery], vectors: dict[str, Vectors
 
 
 def _merged_hits(of_shards: Iterable[Sequence[Sequence[Hit]]], k: int) -> list[list[Hit]]:
-    """Return of each query the first ``k`` hits of all shards in the total order."""
+    """Return the first ``k`` hits of each query from all shards, in the total order."""
     return [ordered(chain.from_iterable(of_query))[:k] for of_query in zip(*of_shards, strict=True)]
 
 
@@ -272,7 +273,7 @@ def _documents(hits: Sequence[Hit]) -> ScoredDocids:
 
 
 def _merged_columns(parts: Sequence[ScoredDocids], k: int) -> ScoredDocids:
-    """Return the first ``k`` documents of all shards in the total order; each document is of one shard."""
+    """Return the first ``k`` documents of all shards in the total order; each document belongs to one shard."""
     pairs = chain.from_iterable(zip(part.scores, part.docids, strict=True) for part in parts)
     documents = sorted(pairs, reverse=True)[:k]
     return ScoredDocids([docid for _, docid in documents], [score for score, _ in documents])

@@ -1,4 +1,4 @@
-"""The one place that imports Ray, and only when a cluster is asked for."""
+"""The only module that imports Ray, and only if the user asks for a cluster."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..retrieval.errors import MachineError
 NAMESPACE = "factseek"
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 _HANDLER_BYTES = 256
-"""More than a ``struct sigaction`` takes on any system."""
+"""A size larger than a ``struct sigaction`` on any system."""
 _ANSWERS_WITHIN = 5.0
 _START_ONE = "start one with ray start --head, and give the address that it prints"
 
 
 @cache
 def ray() -> Any:
-    """Return the library, which reports nothing to anybody.
+    """Return the Ray library, with its usage reports turned off.
 
     Raises MachineError if it is not installed.
     """
@@ -39,16 +39,16 @@ def ray() -> Any:
 
 
 def connect(address: str) -> None:
-    """Connect this process to the cluster at ``address``, unless it is connected.
+    """Connect this process to the cluster at ``address``, unless it is already connected.
 
-    Raises MachineError if Ray is not installed, or no cluster answers there.
+    Raises MachineError if Ray is not installed, or no cluster answers at the address.
     """
     library = ray()
     check_address(address)
     if library.is_initialized():
         return
     if address.startswith(("127.", "localhost:")):
-        # Else Ray asks for the address of this machine instead, where a cluster of the loopback address is not.
+        # Otherwise Ray would use this machine's network address, where no cluster of the loopback address answers.
         library._private.ray_constants.ENABLE_RAY_CLUSTER = False
     atexit.register(disconnect)  # before Ray does it by itself
     try:
@@ -66,10 +66,10 @@ def disconnect() -> None:
 
 @contextmanager
 def _signal_handlers_kept() -> Iterator[None]:
-    """Give the process back the handlers of faults that it had: Java's own faults are its way to find null pointers.
+    """Restore the process's own handlers of fault signals: Java uses these signals to detect null pointers.
 
-    Ray sets its own for them when it connects, and none when it disconnects: then the first null pointer in compiled
-    Java would end the process.
+    Ray replaces the handlers when it connects, and removes them when it disconnects. Without this function, the first
+    null pointer in compiled Java would end the process.
     """
     system = ctypes.CDLL(None)
     before = {number: ctypes.create_string_buffer(_HANDLER_BYTES) for number in _FAULTS}
@@ -83,7 +83,7 @@ def _signal_handlers_kept() -> Iterator[None]:
 
 
 def check(address: str) -> None:
-    """Check, without connecting, that this process could ask a cluster: it may still be forked.
+    """Check, without connecting, that this process can reach a cluster; the process may still fork afterwards.
 
     Raises MachineError if Ray is not installed, or nothing answers at the address.
     """

@@ -1,4 +1,4 @@
-"""The settings of serving from a Ray cluster."""
+"""The settings for serving from a Ray cluster."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..retrieval.config import Positive, Settings
 
 
 class ClusterSettings(Settings, frozen=True, kw_only=True):
-    """Where the Ray cluster is (``""``: none; this process reads the shards itself), and how shards lie on it.
+    """The address of the Ray cluster (``""``: none, this process reads the shards itself), and its use by shards.
 
-    ``cpus`` are reserved for each replica of a shard. With ``require_all`` a search fails that a shard did not answer;
-    without, its answer says in its coverage which shard is missing.
+    ``cpus`` are reserved for each replica of a shard. With ``require_all``, a search fails if a shard does not answer.
+    Without it, the coverage of the answer names the missing shards.
     """
 
     address: str = ""
@@ -26,6 +26,6 @@ class ClusterSettings(Settings, frozen=True, kw_only=True):
 
 
 class Config(config.Config, frozen=True, kw_only=True):
-    """The settings of whoever looks at a cluster."""
+    """The settings of programs that use a cluster."""
 
     cluster: ClusterSettings = ClusterSettings()

@@ -1,1 +1,1 @@
-"""JUDGE: task files, runs, measures, significance, benchmark."""
+"""Task files, runs, measures, significance tests and benchmarks."""

@@ -1,5 +1,5 @@
 """Build the bundled example indexes, ``example-en``, ``example-ar`` and ``example-reviews``, and a ranker of
-check-worthiness, unless they are there and current."""
+check-worthiness. Those that exist and are up to date are not built again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def main(indexes: Path = INDEXES) -> int:
 
 
 def _run(step: str, lines: list[list[str]]) -> int:
-    """Say what is done and run command lines; show what they wrote if one fails, and return its exit code."""
+    """Print the step and run its command lines; if one fails, show its output and return its exit code."""
     if lines:
         print(step, flush=True)  # noqa: T201
     for line in lines:
@@ -64,7 +64,7 @@ def _run(step: str, lines: list[list[str]]) -> int:
 
 
 def _current(index: Path) -> bool:
-    """Return whether an index is there and was built from the present content of the sources."""
+    """Return whether an index exists and was built from the present content of its sources."""
     try:
         manifest = manifests.read(index)
     except IndexStateError:
@@ -74,7 +74,7 @@ def _current(index: Path) -> bool:
 
 
 def _trained(ranker: Path) -> bool:
-    """Return whether the ranker fits the configuration, and learned from the present content of its source."""
+    """Return whether the ranker fits the configuration and was trained on the present content of its source."""
     try:
         learned = training.load(ranker, TASK, view(settings.load(), claims.Config))
     except FactseekError:

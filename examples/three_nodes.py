@@ -1,7 +1,7 @@
-"""Start a Ray cluster of three nodes on this machine, at the loopback address, and keep it until it is ended.
+"""Start a Ray cluster of three nodes on this machine, at the loopback address, and keep it until a signal ends it.
 
-``python examples/three_nodes.py`` prints the address of the cluster, then the process of each node that may be killed
-(the first node, which keeps the cluster together, is not among them).
+``python examples/three_nodes.py`` prints the address of the cluster, then the process id of each node that you may
+kill. The first node, which keeps the cluster together, is not listed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import sys
 
 
 def main() -> int:
-    """Start the nodes, say where they are, and wait for a signal."""
-    # Set before Ray is imported: it reports nothing to anybody, and keeps to the loopback address.
+    """Start the nodes, print their address and processes, and wait for a signal."""
+    # Set before Ray is imported: Ray then reports no usage data and stays at the loopback address.
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     from ray.cluster_utils import Cluster
 

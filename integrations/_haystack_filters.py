@@ -1,4 +1,4 @@
-"""Haystack's filters as choices of a search: comparisons of a document's fields, all of which hold."""
+"""Haystack's filters as choices of a search: comparisons of a document's fields, all of which must hold."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class _Comparison(NamedTuple):
 
 
 def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
-    """Return the choices that filters ask for.
+    """Return the choices that express these filters.
 
-    Raises FilterError if that is more than an index can be asked: ``OR`` of different fields, ``NOT``, ``!=``.
+    Raises FilterError if an index cannot express them: ``OR`` of different fields, ``NOT``, ``!=``.
     """
     values: dict[str, list[str]] = {}
     bounds: dict[str, str] = {}
@@ -41,9 +41,9 @@ def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
 
 
 def _comparisons(filters: Mapping[str, Any]) -> Iterator[_Comparison]:
-    """Yield the comparisons of a filter, which all have to hold.
+    """Yield the comparisons of a filter, all of which must hold.
 
-    Raises FilterError if it is none, or they are joined otherwise than by AND.
+    Raises FilterError if it is not a filter, or its conditions are not joined by AND.
     """
     if not filters:
         return

@@ -1,4 +1,4 @@
-"""Documents, queries and judgements of ir_datasets, as ours: what ``irds:NAME`` stands for."""
+"""Documents, queries and judgements of ir_datasets in factseek's formats, for ``irds:NAME``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..retrieval.files import os_errors_reported
 from ..retrieval.progress import bar
 
 PREFIX = "irds:"
-"""What a name of ir_datasets begins with where a file could stand."""
+"""The prefix that marks a name of ir_datasets in the place of a file."""
 
 _TEXTS = ("text", "body", "abstract", "contents", "content")
-"""The fields that may hold the text of a document that has a title of its own."""
+"""The fields that may hold the text of a document whose title is a separate field."""
 _FIELDS = {"url": "url", "date": "date", "published_date": "date", "language": "language", "lang": "language"}
 _SCALARS = (str, int, float)
 
@@ -32,10 +32,10 @@ class Judgement(NamedTuple):
 
 
 def documents(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the documents of a dataset with the keys of our JSON lines.
+    """Yield the documents of a dataset with the keys of factseek's JSON lines.
 
-    A document with a title keeps it apart; of any other the text is what the dataset itself takes for it. Further
-    fields that are texts or numbers become metadata.
+    A title stays a separate field. Without a title, the text is the dataset's default text. Other fields that are texts
+    or numbers become metadata.
     Raises NotFoundError if there is no such dataset, SourceError if it has no documents or they cannot be read.
     """
     dataset = _dataset(name, "docs", "documents")
@@ -46,7 +46,7 @@ def documents(name: str) -> Iterator[dict[str, Any]]:
 
 
 def queries(name: str) -> Iterator[Query]:
-    """Yield the queries of a dataset, each with the text that the dataset itself takes for it.
+    """Yield the queries of a dataset, each with the dataset's default text.
 
     Raises NotFoundError if there is no such dataset, SourceError if it has no queries or they cannot be read.
     """
@@ -59,7 +59,7 @@ def queries(name: str) -> Iterator[Query]:
 def judgements(name: str) -> Iterator[Judgement]:
     """Yield the judgements of a dataset.
 
-    Raises NotFoundError if there is no such dataset, SourceError if it has none or they cannot be read.
+    Raises NotFoundError if there is no such dataset, SourceError if it has no judgements or they cannot be read.
     """
     dataset = _dataset(name, "qrels", "judgements")
     with _reading(name):
@@ -68,7 +68,7 @@ def judgements(name: str) -> Iterator[Judgement]:
 
 
 def language_of(name: str) -> str:
-    """Return the language of a dataset's documents, ``""`` if it is not known.
+    """Return the language of a dataset's documents, ``""`` if it is unknown.
 
     Raises NotFoundError if there is no such dataset, SourceError if it has no documents.
     """
@@ -116,7 +116,7 @@ def _written(name: str, path: Path, rows: Callable[[str], Iterator[dict[str, Any
 
 
 def _file_name(name: str) -> str:
-    """Return a name of a file that says which dataset it is."""
+    """Return the name of a file for this dataset."""
     return f"{PREFIX}{name}".replace("/", "-")
 
 
@@ -149,7 +149,7 @@ def _remedy(name: str, dataset: Any) -> str:
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Raise SourceError for what goes wrong while a dataset is read, which may begin with a download."""
+    """Raise SourceError for errors while a dataset is read, which may begin with a download."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:
@@ -158,7 +158,7 @@ def _reading(name: str) -> Iterator[None]:
 
 
 def _document(document: Any, language: str) -> dict[str, Any]:
-    """Return a document of a dataset with the keys of our JSON lines."""
+    """Return a document of a dataset with the keys of factseek's JSON lines."""
     fields = document._asdict()
     docid, title = str(fields.pop("doc_id")), fields.pop("title", None)
     text_name = next((name for name in _TEXTS if isinstance(fields.get(name), str)), "")

@@ -1,4 +1,4 @@
-"""An index in a folder of this machine, as integrations ask it."""
+"""An index in a folder of this machine, as a source for integrations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LocalSource:
-    """The index in ``folder``, opened when it is first asked; it keeps the state that it opened until it is closed."""
+    """The index in ``folder``, opened at the first search; it keeps the state that it opened until it is closed."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -31,8 +31,8 @@ class LocalSource:
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
         """Return the hits of each query with their passages, best first.
 
-        Raises what :class:`factseek.integrations._source.EvidenceSource` says, and IndexStateError if the folder holds
-        no index.
+        Raises the errors of :class:`factseek.integrations._source.EvidenceSource`, and IndexStateError if the folder
+        holds no index.
         """
         with self._opened() as index:
             asked = search_of(index, choices)
@@ -57,7 +57,7 @@ class LocalSource:
             return [ranked.get(query, ScoredDocids([], [])) for query in queries]
 
     def close(self) -> None:
-        """Close the index; asked again, it is opened again as it then is."""
+        """Close the index; the next search opens its newest state."""
         with self._opening:
             if self._index is not None:
                 self._index.close()
@@ -65,7 +65,7 @@ class LocalSource:
 
     @contextmanager
     def _opened(self) -> Iterator[Index]:
-        """Give the open index; a thread of a library's own pool is let go of by Java afterwards."""
+        """Give the open index; afterwards, detach a thread of a library's own pool from Java."""
         is_main = threading.current_thread() is threading.main_thread()
         with nullcontext() if is_main else java_thread():
             with self._opening:
@@ -76,9 +76,9 @@ class LocalSource:
 
 
 def search_of(index: Index, choices: SearchChoices) -> Search:
-    """Return the search of ``index`` that the choices ask for.
+    """Return the search of ``index`` that the choices express.
 
-    Raises QueryError if a filter or a date makes no sense.
+    Raises QueryError if a filter or a date is invalid.
     """
     where = parse_filter(
         choices.pairs(),
@@ -98,6 +98,6 @@ def search_of(index: Index, choices: SearchChoices) -> Search:
 
 
 def _with_words(index: Index, queries: Sequence[str], asked: Search) -> list[str]:
-    """Return the queries that hold anything to search for, each once."""
+    """Return the distinct queries that hold words to search for."""
     resolved = index.resolve(asked)
     return [query for query in dict.fromkeys(queries) if resolved.has_words(query)]

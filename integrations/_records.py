@@ -1,4 +1,4 @@
-"""The records between an index and an integration: what is asked, and what is answered."""
+"""The records between an index and an integration: the choices of a search, and its hits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import msgspec
 from ..retrieval.errors import QueryError
 
 FilterValues = Mapping[str, str | Sequence[str]]
-"""Of each field that is filtered, the value or values that it may have."""
+"""The allowed value or values of each filtered field."""
 
 
 class SearchChoices(NamedTuple):
-    """The choices of a search; what is left out is as the index is configured.
+    """The choices of a search; fields that are left out follow the index's configuration.
 
-    ``filter`` admits any of the values of a field, by the names of ``factseek search --filter``; ``as_of`` and
+    ``filter`` admits any of the given values of a field, by the names of ``factseek search --filter``. ``as_of`` and
     ``since`` are days, months or years, both inclusive.
     """
 
@@ -40,9 +40,9 @@ class SearchChoices(NamedTuple):
 
 
 def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
-    """Return the choices of arguments by their names.
+    """Return the choices in arguments given by name.
 
-    Raises QueryError if ``k`` is below 1, there is no such choice, or one is text where it holds several values.
+    Raises QueryError if ``k`` is below 1, a name is unknown, or a choice of several values is one text.
     """
     names = [name for name in SearchChoices._fields if name != "k"]
     unknown = sorted(named.keys() - set(names))
@@ -71,7 +71,7 @@ class RankOfRetriever(msgspec.Struct, frozen=True):
 
 
 class PassageOfHit(msgspec.Struct, frozen=True):
-    """The best passage of a hit; ``start`` and ``end`` are characters of the document, highlights of the passage."""
+    """The best passage of a hit; ``start`` and ``end`` count from the document, ``highlights`` from the passage."""
 
     number: int
     start: int
@@ -81,9 +81,9 @@ class PassageOfHit(msgspec.Struct, frozen=True):
 
 
 class RankedPassage(msgspec.Struct, frozen=True):
-    """A hit with all that a library keeps of it: what a server answers, and what an open index gives.
+    """A hit with everything that a library keeps of it, from a server or from an open index.
 
-    Fields that a later server adds are passed over.
+    Fields that a later server adds are ignored.
     """
 
     rank: int
@@ -101,7 +101,7 @@ class RankedPassage(msgspec.Struct, frozen=True):
     retrievers: dict[str, RankOfRetriever] = {}
 
     def facts(self) -> dict[str, Any]:
-        """Return everything but the text, as plain values for a library's metadata; what is unknown is left out."""
+        """Return everything but the text, as plain values for a library's metadata; leave out unknown values."""
         texts = {name: getattr(self, name) for name in TEXT_FIELDS if getattr(self, name)}
         return {
             "docid": self.docid,

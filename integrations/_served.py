@@ -1,4 +1,4 @@
-"""An index that a server of factseek answers from, as integrations ask it: over HTTP, with what Python brings along."""
+"""An index on a factseek server, as a source for integrations: over HTTP, with Python's standard library."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")
 _KEY = re.compile(r"[!-~]*")
 _QUERIES_AT_ONCE = 100
 _HITS_AT_ONCE = 100_000
-"""Queries and hits of one request: a tenth of what a server takes by default."""
+"""The most queries and hits of one request: a tenth of a server's default limits."""
 
 
 class _Stay(HTTPRedirectHandler):
-    """Follow no redirect: a key is for the server that it was given for."""
+    """Follow no redirect: a key belongs to one server."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Refuse to go elsewhere."""
+        """Refuse the redirect."""
 
 
 class _BatchResult(msgspec.Struct):
-    """The answer to one query of a batch: its hits, or in ``detail`` why there are none."""
+    """The answer to one query of a batch: its hits, or in ``detail`` the reason for having none."""
 
     qid: str
     hits: list[RankedPassage] = []
@@ -43,18 +43,18 @@ class _BatchResults(msgspec.Struct):
 
 
 class _Refusal(msgspec.Struct):
-    """The part of a problem document that says what is wrong."""
+    """The part of a problem document that states the error."""
 
     detail: str = ""
 
 
 class ServedSource:
-    """The index served at ``address`` (``http://HOST:PORT/v1/NAME``); nothing is kept open between two requests."""
+    """The index served at ``address`` (``http://HOST:PORT/v1/NAME``); no connection stays open between two requests."""
 
     def __init__(self, address: str, *, api_key: str = "", timeout: float = 30.0) -> None:
-        """Name the server; ``timeout`` is in seconds, for one answer.
+        """Take the server's address; ``timeout`` is in seconds, for one answer.
 
-        Raises QueryError if the address is none of a served index, or the key cannot be sent.
+        Raises QueryError if it is not the address of a served index, or the key cannot be sent.
         """
         if not (address.isascii() and _ADDRESS.fullmatch(address)):
             raise QueryError("is not the address of a served index", place=address, remedy="http://HOST:PORT/v1/NAME")
@@ -68,7 +68,7 @@ class ServedSource:
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
         """Return the hits of each query with their passages, best first.
 
-        Raises what :class:`factseek.integrations._source.EvidenceSource` says.
+        Raises the errors of :class:`factseek.integrations._source.EvidenceSource`.
         """
         texts = _with_words(queries, choices)
         ranked: dict[str, list[RankedPassage]] = {}
@@ -96,12 +96,12 @@ class ServedSource:
         return [ranked.get(query, ScoredDocids([], [])) for query in queries]
 
     def close(self) -> None:
-        """Do nothing: no connection is kept."""
+        """Do nothing: no connection stays open."""
 
     def _results(self, answer: bytes, count: int) -> list[_BatchResult]:
-        """Return the answers to so many queries.
+        """Return the answers to ``count`` queries.
 
-        Raises MachineError if a server answers something else.
+        Raises MachineError if the server's answer has another form.
         """
         try:
             results = msgspec.json.decode(answer, type=_BatchResults).results
@@ -112,9 +112,9 @@ class ServedSource:
         return results
 
     def _line(self, line: str) -> tuple[int, str, float]:
-        """Return the number of the query, the docid and the score of a line of a run.
+        """Return the number of the query, the docid and the score in a line of a run.
 
-        Raises MachineError if a server answers something else.
+        Raises MachineError if the server's answer has another form.
         """
         try:
             number, _, docid, _, score, _ = line.split(" ")
@@ -126,11 +126,11 @@ class ServedSource:
         return MachineError("does not answer as factseek does", place=self._address, remedy="is it the right address?")
 
     def _ask(self, queries: Sequence[str], choices: SearchChoices, accept: str) -> bytes:
-        """Return the answer to a batch in which each query is named by its place.
+        """Return the answer to a batch, in which the qid of each query is its position.
 
         Raises what :meth:`columns` raises.
         """
-        # Half a character, as a text that was cut has it, is asked as an index in a folder asks it.
+        # Replace half a character, as in a text that was cut, just as an index in a folder does.
         texts = (text.encode("utf-8", "replace").decode("utf-8") for text in queries)
         numbered = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
@@ -153,7 +153,7 @@ class ServedSource:
 
 
 def _fields(choices: SearchChoices) -> dict[str, Any]:
-    """Return the fields of a request that are not left to the server."""
+    """Return the fields of a request; it leaves out those that the server decides."""
     fields = {
         **choices._asdict(),
         "filter": choices.pairs(),
@@ -165,7 +165,7 @@ def _fields(choices: SearchChoices) -> dict[str, Any]:
 
 
 def _with_words(queries: Sequence[str], choices: SearchChoices) -> list[str]:
-    """Return the queries that hold anything to search for, each once."""
+    """Return the distinct queries that hold words to search for."""
     profile = PROFILES.get(choices.profile or "plain", str)
     return [query for query in dict.fromkeys(queries) if has_words(profile(query))]
 
@@ -176,7 +176,7 @@ def _chunks(queries: Sequence[str], choices: SearchChoices) -> Iterator[Sequence
 
 
 def _refuse(address: str, error: HTTPError) -> NoReturn:
-    """Raise the error that a server answered, as an open index would raise it."""
+    """Raise the error in a server's answer as an open index would raise it."""
     try:
         detail = msgspec.json.decode(error.read(), type=_Refusal).detail
     except (msgspec.DecodeError, OSError, HTTPException):

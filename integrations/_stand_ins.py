@@ -1,4 +1,4 @@
-"""Files in the place of what ``irds:NAME`` stands for among the arguments of a command."""
+"""Files that replace ``irds:NAME`` in the arguments of a command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..retrieval.errors import UsageError
 from ._irds import PREFIX, language_of, write_documents, write_judgements, write_queries
 
 KIND = "jsonl"
-"""The kind of source that documents of ir_datasets are indexed as."""
+"""The kind of source for documents of ir_datasets."""
 
 _WRITERS: dict[str, Callable[[str, Path], Path]] = {
     "queries": write_queries,
@@ -20,16 +20,16 @@ _WRITERS: dict[str, Callable[[str, Path], Path]] = {
     "gold": write_judgements,
     "qrels": write_judgements,
 }
-"""Of each argument that names files, what writes the part of a dataset that such a file holds."""
+"""For each argument that names files, the function that writes the matching part of a dataset."""
 
 
 @contextmanager
 def stand_ins(args: argparse.Namespace) -> Iterator[None]:
-    """Put files in the place of each ``irds:NAME``, for as long as a command runs.
+    """Replace each ``irds:NAME`` by files while a command runs.
 
-    ``factseek index irds:NAME`` becomes one of JSON lines, in the language of the dataset unless one is named.
-    Raises NotFoundError if there is no such dataset, SourceError if it lacks what is asked for or cannot be read,
-    UsageError if ``index`` is given other sources beside.
+    ``factseek index irds:NAME`` then indexes JSON lines, in the dataset's language unless the user names one.
+    Raises NotFoundError if there is no such dataset, SourceError if it lacks the required part or cannot be read,
+    UsageError if ``index`` also has other sources.
     """
     names = [name for name in _WRITERS if any(map(_is_foreign, _listed(getattr(args, name, None))))]
     indexes = hasattr(args, "kind") and any(map(_is_foreign, [args.kind, *getattr(args, "sources", ())]))
@@ -46,7 +46,7 @@ def stand_ins(args: argparse.Namespace) -> Iterator[None]:
 
 @contextmanager
 def written_folder() -> Iterator[Path]:
-    """Give a folder that is removed afterwards."""
+    """Give a temporary folder, and remove it afterwards."""
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="factseek-irds-") as folder:
@@ -54,7 +54,7 @@ def written_folder() -> Iterator[Path]:
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of a command with the kind of source that ``index irds:NAME`` leaves out."""
+    """Return the arguments of a command, with the kind of source that ``index irds:NAME`` leaves out."""
     at = next((place for place, argument in enumerate(arguments) if _is_foreign(argument)), 0)
     if not at or arguments[0] != "index" or not arguments[1].startswith(("-", PREFIX)):
         return list(arguments)
@@ -62,14 +62,14 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
 
 
 def dataset_name(value: object) -> str:
-    """Return the name of a dataset of ir_datasets, ``""`` if a value is none."""
+    """Return the name of a dataset of ir_datasets, ``""`` if the value does not name one."""
     return str(value).removeprefix(PREFIX) if _is_foreign(value) else ""
 
 
 def _index_documents(args: argparse.Namespace, folder: Path) -> None:
-    """Let ``index`` read the documents of datasets.
+    """Make ``index`` read the documents of datasets.
 
-    Raises UsageError if one of the sources is no dataset.
+    Raises UsageError if one of the sources is not a dataset.
     """
     sources = [str(source) for source in [args.kind, *args.sources] if source != KIND]
     others = [source for source in sources if not _is_foreign(source)]
@@ -89,6 +89,6 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _replaced(value: Any, write: Callable[[str, Path], Path], folder: Path) -> Any:
-    """Return the value of an argument, each dataset in it written to a file."""
+    """Return the value of an argument, after writing each dataset in it to a file."""
     paths = [write(dataset_name(path), folder) if _is_foreign(path) else path for path in _listed(value)]
     return paths if isinstance(value, list) else paths[0]

@@ -25,9 +25,9 @@ class FactseekRetriever:
     """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and highlights.
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). Filters are Haystack's:
-    comparisons of ``meta.source``, ``meta.topic``, ``meta.language``, ``meta.kind``, ``meta.date`` and of the fields of
-    the metadata that the index was declared with. A filter that cannot be asked for raises FilterError, a wrong
-    argument ValueError, a search that fails ComponentError.
+    comparisons of ``meta.source``, ``meta.topic``, ``meta.language``, ``meta.kind``, ``meta.date``, and of the index's
+    declared metadata fields. Raises FilterError for a filter that the index cannot express, ValueError for a wrong
+    argument, ComponentError if a search fails.
     """
 
     def __init__(
@@ -43,9 +43,10 @@ class FactseekRetriever:
         api_key: Secret | None = None,
         timeout: float = 30.0,
     ) -> None:
-        """Find out where the index lies; it is opened when it is first asked.
+        """Find the index; it is opened at the first search.
 
-        Raises ValueError if an address is none of a served index or ``top_k`` is below 1, FilterError for a filter.
+        Raises ValueError if ``index`` is a web address but not one of a served index, or if ``top_k`` is below 1.
+        Raises FilterError if the index cannot express ``filters``.
         """
         choices_of(filters)
         self.index = index
@@ -65,7 +66,7 @@ class FactseekRetriever:
             raise ValueError(error.line) from error
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as a pipeline is saved; a key is saved as the name of its environment variable."""
+        """Return the component for a saved pipeline; a key is saved as the name of its environment variable."""
         component_as_dict: dict[str, Any] = default_to_dict(
             self,
             index=self.index,
@@ -87,16 +88,16 @@ class FactseekRetriever:
         return restored
 
     def close(self) -> None:
-        """Let go of the index; asked again, it is opened again as it then is."""
+        """Close the index; the next search opens its newest state."""
         self._source.close()
 
     @component.output_types(documents=list[Document])
     def run(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Return the passages for a query; ``filters`` and ``top_k`` take the place of the component's own.
+        """Return the passages for a query; ``filters`` and ``top_k`` replace the component's own.
 
-        Raises FilterError, ValueError or ComponentError, as the class says.
+        Raises FilterError, ValueError or ComponentError, as the class describes.
         """
         if top_k is not None and top_k < 0:
             raise ValueError(f"top_k must be greater than or equal to 0, but got {top_k}")
@@ -115,7 +116,7 @@ class FactseekRetriever:
     async def run_async(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Return the passages for a query, which a thread searches for.
+        """Return the passages for a query; the search runs in a thread.
 
         Raises what :meth:`run` raises.
         """

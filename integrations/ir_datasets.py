@@ -1,6 +1,6 @@
-"""An index as a dataset of ir_datasets: its documents, in order and by id, with queries and judgements of files.
+"""An index as a dataset of ir_datasets: its documents, in order and by id, with queries and judgements from files.
 
-``register("mine", "indexes/mine")`` makes it known by that name to whatever reads ir_datasets, such as PyTerrier.
+``register("mine", "indexes/mine")`` gives it this name for every program that uses ir_datasets, such as PyTerrier.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXTRA = "ir-datasets"
 
 
 class FactseekDoc(NamedTuple):
-    """A document of an index as ir_datasets gives it; unknown is ``""``."""
+    """A document of an index in the form of ir_datasets; unknown fields are ``""``."""
 
     doc_id: str
     title: str
@@ -40,7 +40,7 @@ class FactseekDoc(NamedTuple):
     topic: str
 
     def default_text(self) -> str:
-        """Return title and text, as they are indexed."""
+        """Return title and text, as the index holds them."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
@@ -48,11 +48,11 @@ class FactseekDocs(BaseDocs):
     """The documents of an open index."""
 
     def __init__(self, index: Index) -> None:
-        """Take an open index; it stays open as long as the dataset is used."""
+        """Take an open index; it must stay open as long as the dataset is used."""
         self._index = index
 
     def docs_iter(self) -> _Documents:
-        """Return the documents in the order of the index; a slice of them is one again."""
+        """Return the documents in the order of the index; a slice of them can be iterated and sliced again."""
         return _Documents(self._index, slice(0, self._index.info.documents, 1))
 
     def docs_store(self) -> FactseekDocstore:
@@ -60,7 +60,7 @@ class FactseekDocs(BaseDocs):
         return FactseekDocstore(self._index)
 
     def docs_count(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         return self._index.info.documents
 
     def docs_cls(self) -> type[FactseekDoc]:
@@ -68,7 +68,7 @@ class FactseekDocs(BaseDocs):
         return FactseekDoc
 
     def docs_namespace(self) -> str:
-        """Return the name of the index, which its docids belong to."""
+        """Return the namespace of the docids: the name of the index."""
         return f"factseek/{self._index.info.name}"
 
     def docs_lang(self) -> str:
@@ -77,7 +77,7 @@ class FactseekDocs(BaseDocs):
 
 
 class FactseekDocstore(Docstore):
-    """The documents of an open index by id; ids that are not there are left out."""
+    """The documents of an open index by id; unknown ids are left out."""
 
     def __init__(self, index: Index) -> None:
         """Take an open index."""
@@ -95,7 +95,7 @@ class FactseekDocstore(Docstore):
 
 
 class _Documents:
-    """Documents of an index, a stretch of them: an iterator that can be sliced, as those of ir_datasets."""
+    """A range of the documents of an index: an iterator that can be sliced, as in ir_datasets."""
 
     def __init__(self, index: Index, stretch: slice) -> None:
         self._index = index
@@ -112,9 +112,9 @@ class _Documents:
         return _doc(next(self._running))
 
     def __getitem__(self, key: int | slice) -> Any:
-        """Return a document by its place, or the documents of a slice.
+        """Return the document at a position, or the documents of a slice.
 
-        Raises IndexError if there is none.
+        Raises IndexError if there is no such document.
         """
         if isinstance(key, slice):
             return _Documents(self._index, ir_datasets.util.apply_sub_slice(self._stretch, key))
@@ -125,7 +125,7 @@ class _Documents:
 
 
 class _Queries(BaseQueries):
-    """Queries that were read from a file."""
+    """Queries given as qids and texts."""
 
     def __init__(self, queries: Iterable[tuple[str, str]]) -> None:
         self._queries = [GenericQuery(qid, text) for qid, text in queries]
@@ -158,7 +158,7 @@ class _Qrels(BaseQrels):
 def dataset(
     index: str | Path | Index, *, queries: Iterable[tuple[str, str]] = (), qrels: str | Path | None = None
 ) -> ir_datasets.Dataset:
-    """Return a dataset of the documents of an index: its folder, or an open one.
+    """Return a dataset of the documents of an index, which is given as its folder or opened.
 
     ``queries`` are qids and texts, as ``factseek.read_queries`` reads them from a file; ``qrels`` is a file.
     Raises IndexStateError if the folder holds no index.
@@ -177,7 +177,7 @@ def register(
     queries: Iterable[tuple[str, str]] = (),
     qrels: str | Path | None = None,
 ) -> ir_datasets.Dataset:
-    """Make an index known to ir_datasets by a name, in this process; return the dataset.
+    """Register an index with ir_datasets under a name, in this process; return the dataset.
 
     Raises what :func:`dataset` raises, and RuntimeError if the name is taken.
     """

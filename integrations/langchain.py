@@ -20,7 +20,7 @@ EXTRA = "langchain"
 
 
 class Choices(BaseModel, extra="forbid"):
-    """The fields of :class:`factseek.integrations._records.SearchChoices`, checked, and no others."""
+    """The fields of :class:`factseek.integrations._records.SearchChoices`, validated, and no others."""
 
     k: int = Field(default=10, ge=1)
     retriever: str | None = None
@@ -36,10 +36,10 @@ class Choices(BaseModel, extra="forbid"):
 class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and highlights.
 
-    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). What is given with a call
-    (``invoke(query, k=3, filter={…})``), or bound, takes the place of the retriever's own choice. ``ainvoke`` and
-    ``abatch`` search in a thread. A search that fails raises LangChainException, a wrong argument, or one that there
-    is not, pydantic's ValidationError.
+    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). Arguments of a call
+    (``invoke(query, k=3, filter={…})``), or bound ones, replace the retriever's own choices. ``ainvoke`` and ``abatch``
+    search in a thread. Raises LangChainException if a search fails, pydantic's ValidationError if an argument is wrong
+    or unknown.
     """
 
     index: str
@@ -48,9 +48,9 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     _source: EvidenceSource = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find out where the index lies; it is opened when it is first asked.
+        """Find the index; it is opened at the first search.
 
-        Raises LangChainException if an address is none of a served index.
+        Raises LangChainException if ``index`` is a web address but not one of a served index.
         """
         try:
             self._source = open_source(self.index, api_key=self.api_key.get_secret_value(), timeout=self.timeout)
@@ -58,7 +58,7 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
             raise LangChainException(error.line) from error
 
     def close(self) -> None:
-        """Let go of the index; asked again, it is opened again as it then is."""
+        """Close the index; the next search opens its newest state."""
         self._source.close()
 
     def _get_relevant_documents(
@@ -66,7 +66,7 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     ) -> list[Document]:
         """Return the passages for a query; ``verbose`` is LangChain's own.
 
-        Raises LangChainException if it cannot be searched for, ValidationError if a choice that is given is none.
+        Raises LangChainException if the search fails, ValidationError if a given choice is wrong or unknown.
         """
         own = {name: getattr(self, name) for name in SearchChoices._fields}
         choices = SearchChoices(**dict(Choices.model_validate(own | given)))
@@ -79,8 +79,8 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
-        """Return the passages for a query, which a thread searches for.
+        """Return the passages for a query; the search runs in a thread.
 
-        Raises what the other raises.
+        Raises what :meth:`_get_relevant_documents` raises.
         """
         return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **given)

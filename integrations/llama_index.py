@@ -19,9 +19,9 @@ EXTRA = "llama-index"
 class FactseekRetriever(BaseRetriever):
     """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and highlights.
 
-    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``); ``choices`` are the other
+    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). ``choices`` are the other
     fields of :class:`factseek.integrations._records.SearchChoices`, such as ``filter`` and ``as_of``. ``aretrieve``
-    searches in a thread. Whatever cannot be searched for raises ValueError.
+    searches in a thread. Raises ValueError if a search fails.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class FactseekRetriever(BaseRetriever):
         verbose: bool = False,
         **choices: Any,
     ) -> None:
-        """Find out where the index lies; it is opened when it is first asked.
+        """Find the index; it is opened at the first search.
 
-        Raises ValueError if an address is none of a served index, or there is no such choice.
+        Raises ValueError if ``index`` is a web address but not one of a served index, or a choice is unknown.
         """
         try:
             self._choices = chosen(similarity_top_k, choices)
@@ -47,13 +47,13 @@ class FactseekRetriever(BaseRetriever):
         super().__init__(callback_manager=callback_manager, verbose=verbose)
 
     def close(self) -> None:
-        """Let go of the index; asked again, it is opened again as it then is."""
+        """Close the index; the next search opens its newest state."""
         self._source.close()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Return the passages for a query.
 
-        Raises ValueError if it cannot be searched for.
+        Raises ValueError if the search fails.
         """
         try:
             (ranked,) = self._source.passages([query_bundle.query_str], self._choices)
@@ -62,15 +62,15 @@ class FactseekRetriever(BaseRetriever):
         return [_node(hit) for hit in ranked]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the passages for a query, which a thread searches for.
+        """Return the passages for a query; the search runs in a thread.
 
-        Raises ValueError if it cannot be searched for.
+        Raises ValueError if the search fails.
         """
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 
 _UNSEEN = ["docid", "rank", "score", "passage", "start", "end", "highlights", "retrievers"]
-"""Metadata that is left out of the text that a language model or an encoder reads."""
+"""Metadata to leave out of the text that a language model or an encoder reads."""
 
 
 def _node(hit: RankedPassage) -> NodeWithScore:

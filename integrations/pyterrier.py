@@ -1,7 +1,7 @@
-"""A transformer for PyTerrier: queries in, ranked documents out, composed and evaluated like any other.
+"""A transformer for PyTerrier, from queries to ranked documents, composed and evaluated like any other.
 
-It starts no Terrier. A folder is searched by this process's Java, which then has no Terrier on its class path:
-pipelines that use Terrier's own indexes too ask a served index by its address.
+It starts no Terrier. For a folder, the search runs in this process's Java, which then has no Terrier on its class path.
+A pipeline that also uses Terrier's own indexes must therefore ask a served index by its address.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _FIELDS = ("text", "passage", "start", "end", *TEXT_FIELDS)
 class FactseekTransformer(pt.Transformer):
     """Rank the documents of an index for each query of a frame (``qid``, ``query``).
 
-    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``); ``choices`` are the other
-    fields of :class:`factseek.integrations._records.SearchChoices`, such as ``filter`` and ``as_of``. What comes out
-    has ``docno``, ``score`` and ``rank`` from 0 beside the columns that came in, in the total order, and those named in
-    ``metadata``: ``text``, ``title``, ``url``, ``date``, ``source`` and so on. Whatever cannot be searched for raises
-    ValueError, a frame without queries PyTerrier's InputValidationError.
+    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). ``choices`` are the other
+    fields of :class:`factseek.integrations._records.SearchChoices`, such as ``filter`` and ``as_of``. The output, in
+    the total order, adds ``docno``, ``score`` and ``rank`` (from 0) to the input's columns. It also adds the fields
+    named in ``metadata``: ``text``, ``title``, ``url``, ``date``, ``source`` and so on. Raises ValueError if a search
+    fails, PyTerrier's InputValidationError if the frame has no queries.
     """
 
     def __init__(
@@ -44,9 +44,10 @@ class FactseekTransformer(pt.Transformer):
         timeout: float = 300.0,
         **choices: Any,
     ) -> None:
-        """Find out where the index lies; it is opened when it is first asked.
+        """Find the index; it is opened at the first search.
 
-        Raises ValueError if an address is none of a served index, or there is no such choice or field.
+        Raises ValueError if ``index`` is a web address but not one of a served index, or a choice or a field is
+        unknown.
         """
         for name in metadata:
             if name not in _FIELDS:
@@ -62,7 +63,7 @@ class FactseekTransformer(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Return the documents of each query.
 
-        Raises ValueError if a query cannot be searched for, InputValidationError if the frame has no queries.
+        Raises ValueError if a search fails, InputValidationError if the frame has no queries.
         """
         pt.validate.query_frame(inp, extra_columns=["query"])
         try:
@@ -74,11 +75,11 @@ class FactseekTransformer(pt.Transformer):
         at = [row for row, ranking in enumerate(rankings) for _ in ranking]
         ranked = pd.DataFrame([row for ranking in rankings for row in ranking], columns=columns)
         out = pd.concat([kept.iloc[at].reset_index(drop=True), ranked], axis=1)
-        # Scores are float32, however many digits they came in.
+        # Scores have float32 precision, however many digits the source gave.
         return out.astype({"score": "float32", "rank": "int64"}).astype({"score": "float64"})
 
     def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
-        """Return a transformer that ranks no more than ``k`` documents: what ``% k`` is compiled to."""
+        """Return a transformer that ranks at most ``k`` documents; PyTerrier compiles ``% k`` to it."""
         if self.choices.k is not None and self.choices.k <= k:
             return self
         fewer = FactseekTransformer.__new__(FactseekTransformer)
@@ -86,16 +87,16 @@ class FactseekTransformer(pt.Transformer):
         return fewer
 
     def close(self) -> None:
-        """Let go of the index; asked again, it is opened again as it then is."""
+        """Close the index; the next search opens its newest state."""
         self._source.close()
 
     def __repr__(self) -> str:
-        """Name the index and the ranking."""
+        """Return the index and the ranking as text."""
         ranking = f", {self.choices.retriever!r}" if self.choices.retriever else ""
         return f"FactseekTransformer({self.index!r}{ranking}, num_results={self.choices.k})"
 
     def _rankings(self, queries: Sequence[str]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query: docid, score, rank from 0, and the fields that are wanted."""
+        """Return the rows of each query: docid, score, rank from 0, and the fields in ``metadata``."""
         if not queries:
             return []
         if not self.metadata:

@@ -1,4 +1,4 @@
-"""The command ``rank``: which tweets or sentences are worth checking."""
+"""The command ``rank``: rank tweets or sentences by check-worthiness."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 _PIPED = "standard input"
 _TEXT = 90
-"""Characters of a statement that a row shows."""
+"""The number of characters of a statement that a row shows."""
 
 
 def language_of_task(format_: StatementFormat) -> str:
-    """Return the language of a task that has one alone; ``""`` where it has to be seen from the texts."""
+    """Return the language of a task with only one; ``""`` if it must be detected from the texts."""
     return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""
 
 
@@ -85,7 +85,7 @@ def add_language(parser: argparse.ArgumentParser) -> None:
 
 
 class _Input(NamedTuple):
-    """A file that is ranked, or standard input, with its statements."""
+    """A file to rank, or standard input, with its statements."""
 
     name: str
     statements: list[Statement]
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     """Train or load a ranker; rank the inputs; write submissions, or print the ranking."""
     args = with_files_of_folders(args)
     outputs = outputs_of(args)
-    # What is to be ranked is read first: a mistake in it is found before minutes of training.
+    # Read the inputs first, so that an error in them appears before minutes of training.
     inputs = [] if args.stream else [_read(args, formats, name) for name in args.input]
     learned = _learned(args, formats)
     if args.stream:
@@ -114,7 +114,7 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
 
 
 def _learned(args: argparse.Namespace, formats: StatementFormats) -> TrainedRanker:
-    """Load the ranker, or train it and save it if asked to."""
+    """Load the ranker, or train it and, with ``--save``, save it."""
     from ...retrieval.progress import bar
     from ...retrieval.records import model_file
     from . import training
@@ -147,7 +147,7 @@ def _read(args: argparse.Namespace, formats: StatementFormats, name: str) -> _In
 
 
 def in_language(args: argparse.Namespace, format_: StatementFormat, statements: Sequence[Statement]) -> list[Statement]:
-    """Return a file's statements with their language: the task's own, if it has just one."""
+    """Return a file's statements with their language: ``--language``, or the task's if it has only one."""
     return with_language(statements, args.language or language_of_task(format_))
 
 
@@ -158,7 +158,7 @@ def _submit(
     inputs: Sequence[_Input],
     outputs: Sequence[Path],
 ) -> None:
-    """Score all inputs in one go and write one submission each."""
+    """Score all inputs together and write a submission for each."""
     scores = learned.ranker.score([statement for source in inputs for statement in source.statements]).tolist()
     run_id = args.run_id or f"factseek-{learned.manifest.model}"
     start = 0
@@ -185,7 +185,7 @@ def _print(args: argparse.Namespace, learned: TrainedRanker, inputs: Sequence[_I
 
 
 def _coming(args: argparse.Namespace, formats: StatementFormats, learned: TrainedRanker) -> Iterator[Statement]:
-    """Yield the statements of the inputs as they come, each with its language."""
+    """Yield the statements of the inputs as they arrive, each with its language."""
     from ...retrieval.languages import unknown_language
 
     format_ = formats.load(args.task)
@@ -207,7 +207,7 @@ def _coming(args: argparse.Namespace, formats: StatementFormats, learned: Traine
 
 
 def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
-    """Return the arguments of ``rank`` with the files of each folder to learn from or to rank in its place.
+    """Return the arguments of ``rank`` with each folder of ``--train`` and ``--input`` replaced by its files.
 
     Raises QueryError if a folder holds none.
     """
@@ -216,9 +216,9 @@ def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
 
 
 def outputs_of(args: argparse.Namespace) -> list[Path]:
-    """Return the path of each input's submission; refuse, before any work, options that contradict each other.
+    """Return the path of each input's submission.
 
-    Raises QueryError.
+    Raises QueryError, before any work, if options contradict each other or a file cannot be written.
     """
     _refuse_contradictions(args)
     named = [Path(name) for name in args.input if name != STANDARD_INPUT]
@@ -237,7 +237,7 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
 
 
 def _in_folder(folder: Path, inputs: Sequence[str]) -> list[Path]:
-    """Return a file in the folder for each input, of the same name.
+    """Return a path in the folder for each input, with the input's name.
 
     Raises QueryError if two would have the same name, or the folder is a file.
     """
@@ -291,7 +291,7 @@ def json_line(ranked: Ranked) -> str:
 
 
 def row(ranked: Ranked) -> str:
-    """Return rank, probability (or else score), id and text, with the words that weighed most below."""
+    """Return rank, probability (or score), id and text, with the words of the largest weight below."""
     sure = f"{ranked.probability:7.0%}" if ranked.probability is not None else f"{ranked.score:7.3f}"
     text = " ".join(ranked.statement.text.split())
     cut = text if len(text) <= _TEXT else text[: _TEXT - 2] + " …"

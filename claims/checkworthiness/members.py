@@ -1,6 +1,6 @@
-"""The members of the ``best`` ranker: each reads a statement in its own way, and is trained and scored alone.
+"""The members of the ``best`` ranker: each reads a statement in its own way, and is trained and scored on its own.
 
-A member turns statements into rows of features once, so that cross-validation fits many models on few readings.
+A member turns statements into rows of features once, so that cross-validation can fit many models to them.
 ``joint_NAME`` learns from all languages.
 """
 
@@ -41,7 +41,7 @@ _AT_ONCE = 512
 
 
 class Model(Protocol):
-    """The part of a member that learned from labels."""
+    """The trained part of a member."""
 
     def score(self, features: Any) -> Floats:
         """Return a score for each row of features."""
@@ -53,7 +53,7 @@ class Model(Protocol):
 class Member(Protocol):
     """One way to read statements.
 
-    ``strengths`` say how freely it may learn: cross-validation chooses one.
+    ``strengths`` are the possible strengths of its learning; cross-validation chooses one.
     """
 
     strengths: tuple[float, ...]
@@ -62,25 +62,25 @@ class Member(Protocol):
         """Return a row for each statement: an array or a sparse matrix."""
 
     def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
-        """Return what it learns from rows, their labels, and how much each row counts."""
+        """Return the model trained on rows and their labels; ``weights`` says how much each row counts."""
 
     def state(self) -> State:
         """Return the state from which the same member can be restored, without its model."""
 
 
 class MemberReader(NamedTuple):
-    """A member with what it learned."""
+    """A member with its trained model."""
 
     member: Member
     model: Model
 
 
 class MemberKind(NamedTuple):
-    """How a member is made, from statements but not from their labels, and restored from the states of both parts.
+    """How to make a member from statements without their labels, and how to restore it from the states of both parts.
 
-    ``reads`` says whether it can read statements of one language; ``forwards`` that what is learned of a time holds
-    less at another one: its held-out scores are then those of statements that are later than all it learned from.
-    ``restore`` raises ValueError, KeyError or TypeError if these are not such states.
+    ``reads`` says whether it can read statements of one language. ``forwards`` says that knowledge of one time is less
+    valid at another. The held-out scores are then those of statements later than the training statements. ``restore``
+    raises ValueError, KeyError or TypeError if the states do not fit.
     """
 
     make: Callable[[Sequence[Statement], Config], Member]
@@ -92,7 +92,7 @@ class MemberKind(NamedTuple):
 def kind(name: str) -> MemberKind:
     """Return the kind of a member, joint or not.
 
-    Raises ConfigError if there is none of that name.
+    Raises ConfigError if there is no member of that name.
     """
     own = name.removeprefix(JOINT)
     if own not in KINDS:
@@ -101,21 +101,21 @@ def kind(name: str) -> MemberKind:
 
 
 def applies(name: str, statements: Sequence[Statement], config: Config) -> bool:
-    """Return whether a member can read statements: joint ones read several languages, the others one."""
+    """Return whether a member can read statements: joint members read several languages, the others one."""
     several = len({statement.language for statement in statements}) > 1
     return several == name.startswith(JOINT) and kind(name).reads(statements, config)
 
 
 def restored(name: str, member: State, model: State, config: Config) -> MemberReader:
-    """Return the reader of its states.
+    """Return the member and its model, restored from their states.
 
-    Raises ValueError, KeyError or TypeError if there is no member of that name, or these are not its states.
+    Raises ValueError, KeyError or TypeError if there is no member of that name, or the states do not fit.
     """
     return KINDS[name.removeprefix(JOINT)].restore(member, model, config)
 
 
 def _spoken(statements: Sequence[Statement]) -> list[str]:
-    """Return texts, each after a word that names the speaker where there is one."""
+    """Return the texts; a word that names the speaker, if there is one, comes before each."""
     speakers = ("".join(char if char.isalnum() else "_" for char in one.speaker.lower()) for one in statements)
     return [
         f"speaker_{speaker} {statement.text}" if speaker else statement.text
@@ -125,11 +125,11 @@ def _spoken(statements: Sequence[Statement]) -> list[str]:
 
 _ANALYZERS: Mapping[str, Analyze] = {"words": words, "characters": characters}
 _LEAST = {"words": 1, "characters": 2}
-"""A term counts if so many statements hold it."""
+"""The minimum number of statements that must hold a term."""
 
 
 class _Lexical:
-    """TF-IDF of words and pairs, and of runs of characters, side by side; each half has unit length."""
+    """TF-IDF of words and word pairs, and of character n-grams, concatenated; each half has unit length."""
 
     def __init__(self, vocabularies: dict[str, NgramVocabulary], strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
@@ -167,7 +167,7 @@ def _restore_lexical(member: State, model: State, config: Config) -> MemberReade
 
 
 _SLIGHT = 1e-6
-"""The weight of what is true of all statements, for one that resembles none."""
+"""The weight of the mean label, which decides for a statement that resembles none."""
 
 
 class _Votes:
@@ -201,7 +201,7 @@ class _Votes:
 
 
 class _Neighbours:
-    """TF-IDF of words and pairs of them; decide by the labels of similar statements."""
+    """TF-IDF of words and word pairs; decides by the labels of similar statements."""
 
     def __init__(self, vocabulary: NgramVocabulary, strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
@@ -226,7 +226,7 @@ def _restore_neighbours(member: State, model: State, config: Config) -> MemberRe
 
 
 class _Signs:
-    """Numbers, names, addresses, punctuation and length, which carry from language to language; decide by a forest."""
+    """Numbers, names, addresses, punctuation and length, which work across languages; decides by a forest."""
 
     strengths: tuple[float, ...] = (1.0,)
 
@@ -245,14 +245,14 @@ class _Signs:
 
 
 _MOST = 5_000
-"""Statements up to which a machine with a kernel learns, whose time grows with their square."""
+"""The number of statements up to which a kernel machine learns; its time grows with their square."""
 
 
 class _Vectors:
-    """The vectors of an encoder; decide by how like they are to those of labelled statements.
+    """The vectors of an encoder; decides by their similarity to the vectors of labelled statements.
 
-    A vector is the mean of what the encoder's last layers make of a statement: the very last tells what it is about,
-    the ones before it more of how it is put. Many statements get a weight for each dimension instead.
+    A vector is the mean of the outputs of the encoder's last layers: the last layer represents the topic of a
+    statement, the earlier ones more of its wording. For many statements, a linear model replaces the kernel.
     """
 
     def __init__(self, encoder: OnnxEncoder, strengths: tuple[float, ...] = ()) -> None:
@@ -274,8 +274,8 @@ class _Vectors:
 def _encoder_settings(config: Config, trained: str = "") -> EncoderSettings:
     """Return the settings of the configured encoder.
 
-    Of ``auto`` they are those of the encoder that a model was trained with, else of the multilingual one or, where
-    that is not installed, of the English one.
+    ``auto`` is the encoder that the model was trained with. Without one it is the multilingual encoder or, if that is
+    not installed, the English one.
     """
     if config.encoder.model != AUTO:
         return config.encoder
@@ -294,7 +294,7 @@ def _knows_languages(statements: Sequence[Statement], config: Config) -> bool:
 
 
 def _restore_vectors(member: State, model: State, config: Config) -> MemberReader:
-    """Raises MachineError if the encoder on this machine is not that of the training."""
+    """Raises MachineError if the model was trained with another encoder than the one on this machine."""
     trained = member.settings["encoder"], member.settings["revision"]
     encoder = open_encoder(_encoder_settings(config, str(trained[0])), layered=True)
     if trained != (encoder.name, encoder.revision):
@@ -308,13 +308,13 @@ def _restore_vectors(member: State, model: State, config: Config) -> MemberReade
 
 
 _DOUBT = 0.5
-"""Tweets that the mean of all counts for: tweets of the same moment outvote it, one a while away does not."""
+"""The number of tweets that the overall mean counts for: several near tweets outvote it, a distant one does not."""
 
 
 class Moments:
     """The share of tweets of about the same time that are worth checking, as log-odds.
 
-    One that is ``span`` days away counts half of one of the same moment.
+    A tweet ``span`` days away counts half as much as one of the same moment.
     """
 
     def __init__(self, moments: Floats, labels: Labels, span: float) -> None:
@@ -323,7 +323,7 @@ class Moments:
         self._span = span
 
     def score(self, features: Floats) -> Floats:
-        """Return the log-odds for each row; those of all tweets where it is not known when one was written."""
+        """Return the log-odds for each row; a tweet without a known time gets the log-odds of all tweets."""
         mean = self._labels.mean()
         scores = np.full(len(features), np.log(mean / (1 - mean)))
         known, dated = np.flatnonzero(~np.isnan(features)), ~np.isnan(self._moments)
@@ -331,18 +331,18 @@ class Moments:
         for start in range(0, len(known), _AT_ONCE):
             rows = known[start : start + _AT_ONCE]
             near = 1 / (1 + ((features[rows, None] - moments) / self._span) ** 2)
-            # Summed row by row, a score does not depend on its neighbours, as it may in a matrix product.
+            # Sums are made row by row, so that a score does not depend on other rows, as it may in a matrix product.
             worth, all_near = (near * labels).sum(axis=1) + _DOUBT * mean, near.sum(axis=1) + _DOUBT
             scores[rows] = np.log(worth / (all_near - worth))
         return scores
 
     def state(self) -> State:
-        """Return when the labelled tweets were written, and their labels."""
+        """Return the times of the labelled tweets, and their labels."""
         return State({"span": self._span}, {"moments": self._moments, "labels": self._labels.astype(np.int8)})
 
 
 class _Days:
-    """When a tweet was written, in days (NaN if that is not known): what is worth checking comes in waves."""
+    """The time of a tweet, in days (NaN if unknown), because tweets worth checking come in waves."""
 
     def __init__(self, strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths

@@ -1,4 +1,4 @@
-"""Statements in the order in which they are worth checking, and the words that their scores rest on."""
+"""Statements ranked by check-worthiness, and the words that explain their scores."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .rankers import Ranker
 
 _WORD = re.compile(r"https?://\S+|[@#]?\w+(?:[.,:'’]\w+)*%?")
 _MOST = 200
-"""Different words that are tried: a tweet has fewer."""
+"""The number of distinct words to try; a tweet has fewer."""
 
 
 class Weight(NamedTuple):
-    """A word, and by how much the score falls when it is left out; negative if it rises."""
+    """A word, and by how much the score falls without it; negative if it rises."""
 
     word: str
     weight: float
 
 
 class Ranked(NamedTuple):
-    """A statement with its place: rank 1 is the most worth checking of those seen so far.
+    """A statement with its rank: rank 1 is the most worth checking of the statements so far.
 
-    ``probability`` of being worth checking is ``None`` where the ranker is not calibrated; ``words`` are empty unless
-    they were asked for.
+    ``probability`` of being worth checking is ``None`` if the ranker is not calibrated. ``words`` are empty unless the
+    caller asks for them.
     """
 
     rank: int
@@ -37,7 +37,7 @@ class Ranked(NamedTuple):
 
 
 def rank(ranker: Ranker, statements: Sequence[Statement], words: int = 0) -> list[Ranked]:
-    """Return statements by score, descending; equal scores stay in their order. Explain each by its ``words``."""
+    """Return statements by descending score; equal scores keep their order. Explain each by at most ``words`` words."""
     scores = ranker.score(statements)
     probabilities = ranker.probability(scores)
     order = sorted(range(len(statements)), key=lambda row: -float(scores[row]))
@@ -54,7 +54,7 @@ def rank(ranker: Ranker, statements: Sequence[Statement], words: int = 0) -> lis
 
 
 def rank_stream(ranker: Ranker, statements: Iterable[Statement], words: int = 0) -> Iterator[Ranked]:
-    """Rank each statement, as it comes, among those before it; one that scores as they do comes after them."""
+    """Rank each statement, as it arrives, among the earlier ones; earlier statements of equal score come first."""
     seen: list[float] = []
     for statement in statements:
         alone = rank(ranker, [statement], words)[0]
@@ -64,7 +64,7 @@ def rank_stream(ranker: Ranker, statements: Iterable[Statement], words: int = 0)
 
 
 def words(text: str) -> list[str]:
-    """Return the different words of a text in the order of their first occurrence, also addresses and hashtags."""
+    """Return the distinct words of a text in the order of their first occurrence, including addresses and hashtags."""
     return list(dict.fromkeys(_WORD.findall(text)))
 
 
@@ -79,10 +79,10 @@ def without(text: str, word: str) -> str:
 
 
 def explain(ranker: Ranker, statement: Statement, most: int) -> list[Weight]:
-    """Return the ``most`` words that weigh most, heaviest first; equal weights in the order of the words.
+    """Return the ``most`` words of the largest weight, largest first; equal weights are in the order of the words.
 
-    Each is left out in turn and the rest scored again, so the weights hold for any ranker. Words without weight are
-    not named.
+    Each word is left out in turn and the rest scored again, so this works with any ranker. Words without weight are
+    left out.
     """
     if not ranker.explains:
         return []

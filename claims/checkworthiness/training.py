@@ -1,4 +1,4 @@
-"""Labelled files become a trained ranker with its manifest."""
+"""Train a ranker with its manifest on labelled files, and load saved rankers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VERSIONED = ("numpy", "scipy", "scikit-learn")
 
 
 class TrainingFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A training file: its name, its checksum and what was in it."""
+    """A training file: its name, its checksum and the numbers of its statements."""
 
     name: str
     sha256: str
@@ -33,14 +33,14 @@ class TrainingFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankerManifest(ModelManifest, frozen=True, kw_only=True):
-    """The description of a ranker; ``languages`` are those it learned from, empty is any."""
+    """The description of a ranker; ``languages`` are the languages of its training, none for any language."""
 
     languages: tuple[str, ...]
     sources: tuple[TrainingFile, ...]
 
 
 class TrainedRanker(NamedTuple):
-    """A ranker with what it is and where it comes from."""
+    """A ranker with its manifest."""
 
     ranker: Ranker
     manifest: RankerManifest
@@ -82,22 +82,22 @@ def train(
 
 
 def load(path: Path, task: str | None, config: Config) -> TrainedRanker:
-    """Load a ranker that was saved; ``None`` is any task.
+    """Load a saved ranker; ``None`` accepts any task.
 
-    Raises SourceError if the file is not one or of another version, QueryError if it was trained for another task.
+    Raises SourceError if the file is not a ranker or of another version, QueryError if it was trained for another task.
     """
     manifest, state = load_for(path, RankerManifest, task, names())
     with restored_from(path):
         ranker = kind(manifest.model).restore(state, config)
-        if state.tensors:  # chance has none, and would be another after a trial
+        if state.tensors:  # the random ranker has none, and a trial would change it
             _check_scores(ranker, manifest.languages)
     return TrainedRanker(ranker, manifest)
 
 
 def _check_scores(ranker: Ranker, languages: Sequence[str]) -> None:
-    """Rank a statement of each language, of which nothing is known to be right but its form.
+    """Score a test statement of each language, and check the form of the scores.
 
-    Raises ValueError, or whatever numpy raises, if parts of the ranker do not fit each other.
+    Raises ValueError, or any error of numpy, if parts of the ranker do not fit each other.
     """
     trials = [Statement("1", "Trying: 2 words.", language=language) for language in languages or [""]]
     scores = ranker.score(trials)

@@ -1,4 +1,4 @@
-"""The command ``tune-encoder``: a sentence encoder learns what is worth checking."""
+"""The command ``tune-encoder``: train a sentence encoder for check-worthiness."""
 
 from __future__ import annotations
 

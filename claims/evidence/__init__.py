@@ -1,1 +1,1 @@
-"""Sentences of an index that bear on a claim, and the features of both."""
+"""Evidence sentences of an index for a claim, and the features of both."""

@@ -1,9 +1,9 @@
-"""Features that models add to those of the words of a claim and its evidence: an encoder's contrast, entailment.
+"""Features of a claim and its evidence that models compute: an encoder's contrast, and entailment.
 
-Contrast: how much nearer a sentence is to the claim than to its opposites. An encoder that was trained on inferences
-holds a sentence and what it contradicts apart. Of each sentence the least distance counts, that to the opposite which
-it is nearest to. Entailment: of each sentence the log-odds that it entails the claim, and that it contradicts it. Of
-these the first sentence's, the highest and the mean count.
+Contrast says how much nearer a sentence is to the claim than to the claim's opposites. An encoder trained on inferences
+separates a sentence from its contradictions. For each sentence the smallest difference counts: the one to the nearest
+opposite. Entailment gives, for each sentence, the log-odds that it entails the claim and that it contradicts the claim.
+For both, the features are the values of the first sentence, the highest values and the means.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from .sentences import ClaimEvidence
 
 CONTRASTED = tuple(f"nearer than its opposites, {which}" for which in OF)
 ENTAILED = tuple(f"{name}, {which}" for which in OF for name in ("entails", "contradicts"))
-"""The columns that each adds to a matrix of features."""
+"""The columns that each extractor adds to a matrix of features."""
 _MOST = 8.0
-"""Log-odds are cut there: above it a probability says no more."""
+"""The limit of log-odds; above it a probability carries no more information."""
 _KEPT = 4096
-"""Texts and pairs whose answers are kept: what judges a claim by all of its sentences asks for each alone, too."""
+"""The number of texts and pairs whose results are kept, because the same sentences are also judged one by one."""
 
 
 class ContrastExtractor:
-    """Reads evidence with an encoder, in one language. It is safe for threads."""
+    """Reads evidence with an encoder, in one language. Safe for threads."""
 
     def __init__(self, encoder: Encoder, language: str, info: EncoderInfo | None = None) -> None:
         self.info = info
@@ -65,12 +65,12 @@ class ContrastExtractor:
         return [float(nearer[0]), float(nearer.max()), float(nearer.mean())]
 
     def _encoded(self, text: str) -> NDArray[np.float64]:
-        # As a query, for a claim and a sentence stand side by side here: neither is looked for in the other.
+        # Encoded as a query, because claim and sentence are compared as equals: neither is searched for in the other.
         return np.asarray(self._encoder.encode_query([text])[0], dtype=np.float64)
 
 
 class EntailmentExtractor:
-    """Reads evidence with an entailment model. It is safe for threads."""
+    """Reads evidence with an entailment model. Safe for threads."""
 
     def __init__(self, model: EntailmentModel, info: EntailmentInfo | None = None) -> None:
         self.info = info
@@ -78,7 +78,7 @@ class EntailmentExtractor:
         self._log_odds = remembered(_KEPT, self._judged)
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
-        """Return the features, shape (len(claims), len(ENTAILED)); zeros where there is no sentence."""
+        """Return the features, shape (len(claims), len(ENTAILED)); zeros without a sentence."""
         rows = [self._row(claim, of_claim) for claim, of_claim in zip(claims, evidence, strict=True)]
         return np.array(rows, dtype=np.float64).reshape(-1, len(ENTAILED))
 
@@ -89,7 +89,7 @@ class EntailmentExtractor:
         return [float(value) for part in (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) for value in part]
 
     def _judged(self, text: str, claim: str) -> tuple[float, float]:
-        """Return the log-odds that a text entails a claim, and that it contradicts it."""
+        """Return the log-odds that a text entails a claim, and that it contradicts the claim."""
         judged = self._model.judge(text, claim)
         return _log_odds(judged.entails), _log_odds(judged.contradicts)
 
@@ -101,13 +101,13 @@ def _log_odds(probability: float) -> float:
 
 
 class FeatureExtractors(NamedTuple):
-    """The extractors that a model of verdicts learned with; None for one that it did not."""
+    """The extractors that a model of verdicts was trained with; None for an unused one."""
 
     contrast: ContrastExtractor | None = None
     entailment: EntailmentExtractor | None = None
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
-        """Return their features side by side, shape (len(claims), columns); no columns without an extractor."""
+        """Return the features of all extractors, shape (len(claims), columns); an unused extractor has no columns."""
         parts = [extractor.matrix(claims, evidence) for extractor in self if extractor]
         return np.hstack([np.empty((len(claims), 0)), *parts])
 
@@ -116,10 +116,10 @@ NO_EXTRACTORS = FeatureExtractors()
 
 
 def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
-    """Open the encoder of ``verdict.contrast``; None if there is none, or a claim of the language has no opposites.
+    """Open the encoder of ``verdict.contrast``; None if it is not set, or the language has no lists of opposites.
 
-    ``auto`` is the multilingual one, which was trained on inferences, or none where it is not on this machine.
-    Raises MachineError if one that is named is not on this machine.
+    ``auto`` is the multilingual encoder, which was trained on inferences, or None if it is not on this machine.
+    Raises MachineError if a named encoder is not on this machine.
     """
     name = config.verdict.contrast
     if not name or language not in OPPOSING:
@@ -135,9 +135,9 @@ def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
 
 
 def open_entailment_of(settings: CrossEncoderSettings) -> EntailmentExtractor | None:
-    """Open the configured entailment model; None if there is none.
+    """Open the configured entailment model; None if none is configured.
 
-    Raises MachineError if it is not on this machine, or is no model of entailment.
+    Raises MachineError if it is not on this machine, or is not an entailment model.
     """
     if not settings.model:
         return None
@@ -148,9 +148,9 @@ def open_entailment_of(settings: CrossEncoderSettings) -> EntailmentExtractor | 
 def reopen(
     contrast: EncoderInfo | None, entailment: EntailmentInfo | None, config: Config, language: str, place: Path
 ) -> FeatureExtractors:
-    """Open what the model of verdicts at ``place`` learned with; exports are kept where ``config`` says.
+    """Open the extractors of the model of verdicts at ``place``; ``config`` says where exports are kept.
 
-    Raises MachineError if one is not on this machine, SourceError if what is there is another one.
+    Raises MachineError if one is not on this machine, SourceError if the one on this machine differs.
     """
     return FeatureExtractors(
         _reopened_contrast(contrast, config, language, place) if contrast else None,
@@ -179,7 +179,7 @@ def _reopened_entailment(info: EntailmentInfo, cache: str, place: Path) -> Entai
 
 @contextmanager
 def _learned_with(info: object, place: Path) -> Iterator[None]:
-    """Say of a model that cannot be opened that the model of verdicts at ``place`` learned with it."""
+    """Add to an error of opening a model that the model of verdicts at ``place`` was trained with it."""
     try:
         yield
     except MachineError as error:
@@ -197,5 +197,5 @@ def _another(info: object, there: str, place: Path) -> SourceError:
 
 @lru_cache(maxsize=2)
 def _encoder(settings: EncoderSettings) -> OnnxEncoder:
-    """Open an encoder once for all models of verdicts of a process: it is its memory that costs, and it is lazy."""
+    """Open an encoder once for all models of verdicts of a process, to save memory; it loads at its first use."""
     return open_encoder(settings)

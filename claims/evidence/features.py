@@ -1,8 +1,8 @@
-"""Features of a claim and its evidence for a classifier: numbers with names, the same for every language.
+"""Features of a claim and its evidence for a classifier: named numbers, the same for every language.
 
-Of each sentence: how like it is to the claim, which of the claim's words it holds, whether quantities, negation and
-direction agree. Of these the first sentence's, the highest and the mean count. Then the claim's own features, and what
-the search says.
+The features of a sentence are its similarity to the claim, the claim's words that it holds, and whether quantities,
+negation and direction agree. The values of the first sentence, the highest values and the means count. The features of
+the claim itself and of the search follow.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ PAIR = (
     "numbers contradicted", "negated", "negation differs", "both negated", "direction agrees", "direction differs",
     "direction agrees, likely", "direction differs, likely",
 )  # fmt: skip
-"""Features of a claim and one sentence; the last two are weighed by the similarity."""
+"""Features of a claim and one sentence; the last two are weighted by the similarity."""
 
 NEGATION = ("negated", "negation differs", "both negated")
-"""Of these, those that say who negates."""
+"""The features of :data:`PAIR` that say which text negates."""
 CLAIM = ("claim negated", "claim length", "claim numbers", "claim says more", "claim says less")
 SEARCH = ("bm25", "dense", "spread", "covered by all", "pages", "sentences")
 OF = ("first", "highest", "mean")
-"""The sentences whose features count: the first, the highest value of all, the mean of all."""
+"""How features of sentences are combined: the first sentence's value, the highest value, the mean."""
 
 NAMES = (*(f"{name}, {which}" for which in OF for name in PAIR), *CLAIM, *SEARCH)
-"""Every column of a matrix of features."""
+"""The names of the columns of a matrix of features."""
 
 
 class Reading(NamedTuple):
-    """A text, read once: its terms, quantities and polarity."""
+    """The terms, quantities and polarity of a text."""
 
     terms: list[str]
     quantities: list[Quantity]
@@ -61,7 +61,7 @@ def matrix(
 
 
 def covered(claim: str, evidence: ClaimEvidence, analyzer: Analyzer) -> float:
-    """Return the share of a claim's distinct terms that its evidence holds in all."""
+    """Return the share of a claim's distinct terms that its evidence as a whole holds."""
     there = [term for sentence in evidence.sentences for term in terms(sentence.text, analyzer)]
     return coverage(terms(claim, analyzer), there)
 

@@ -1,8 +1,8 @@
-"""Evidence for a claim: the sentences of an index that bear on it most, best first.
+"""Evidence for a claim: the most relevant sentences of an index, best first.
 
-Passages are searched for one by one. One whose page holds other good ones gains by that, for what settles a claim
-seldom stands alone. Of a passage of several sentences the one that is most like the claim is taken; the score of such a
-passage says little of the sentence, so these are ordered by their likeness to the claim.
+The search is for single passages. A passage gains if its page holds other good ones, because the evidence for a claim
+is seldom in one passage alone. A passage of several sentences gives the sentence most similar to the claim. The score
+of such a passage says little about the sentence, so these sentences are ordered by their similarity to the claim.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 Stance = Literal["for", "against", "neither"]
-"""What a verdict says of a claim, whichever task its label is of."""
+"""The stance of a verdict towards a claim, whichever task its label belongs to."""
 
 _STANCES: dict[str, Stance] = {"SUPPORTS": "for", "TRUE": "for", "REFUTES": "against", "FALSE": "against"}
 _AT_ONCE = 64
 _KEPT = 4096
-"""Sentences whose vectors are kept: claims of one topic share most of their evidence."""
+"""The number of sentences whose vectors are kept: claims of one topic share most of their evidence."""
 _STOP = re.compile(r"[.!?؟…。！？][\"'”’»)\]]*$")
 _MORE = 2
-"""Passages that are read for each sentence that is wanted, where passages are longer than sentences."""
+"""The number of passages to read for each sentence, if passages are longer than sentences."""
 
 
 _NO_FINDING = re.compile(
@@ -51,10 +51,10 @@ _NO_FINDING = re.compile(
 
 
 class EvidenceSentence(NamedTuple):
-    """A sentence of evidence with what a reader needs to find it: document, passage and characters of its text.
+    """A sentence of evidence with its location: document, passage, and start and end in the document's text.
 
-    ``score`` is that of its passage; ``similarity`` is the cosine to the claim or, where the index has no vectors, the
-    share of the claim's words that it holds.
+    ``score`` is the score of its passage. ``similarity`` is the cosine to the claim or, in an index without vectors,
+    the share of the claim's words that it holds.
     """
 
     docid: str
@@ -80,7 +80,7 @@ class ClaimEvidence(NamedTuple):
 
 
 class Finder:
-    """Finds evidence in one open index. ``where`` says which documents may be evidence at all."""
+    """Finds evidence in one open index; ``where`` selects the documents that may be evidence."""
 
     def __init__(self, index: Index, settings: VerdictSettings, where: Filter | None = None) -> None:
         self.index = index
@@ -99,10 +99,10 @@ class Finder:
         return str(made_by) if made_by else ""
 
     def find(self, claims: Sequence[str]) -> list[ClaimEvidence]:
-        """Return the evidence for each claim, in their order; none for one that holds no words.
+        """Return the evidence for each claim, in their order; none for a claim without words.
 
-        Raises QueryError if a claim is longer than a query may be, PartMissingError if a shard did not answer: it may
-        hold what refutes a claim.
+        Raises QueryError if a claim is longer than a query may be, PartMissingError if a shard did not answer, because
+        that shard may hold evidence against a claim.
         """
         evidence: list[ClaimEvidence] = []
         for start in range(0, len(claims), _AT_ONCE):
@@ -114,10 +114,10 @@ class Finder:
     def with_annotated(
         self, claims: Sequence[str], groups: Sequence[Sequence[tuple[str, int]]], retrieved: Sequence[ClaimEvidence]
     ) -> list[ClaimEvidence]:
-        """Return the evidence with the annotated sentences in the place of the retrieved ones.
+        """Return the evidence with the annotated sentences instead of the retrieved ones.
 
-        A group names its sentences by docid and number of the passage. The scores of the search stay, and so does the
-        retrieved evidence of a claim whose group is empty. Raises NotFoundError if a document is not in the index.
+        A group lists its sentences by docid and number of the passage. The scores of the search stay. A claim with an
+        empty group keeps its retrieved evidence. Raises NotFoundError if a document is not in the index.
         """
         return [
             evidence._replace(sentences=self._annotated(claim, group)) if group else evidence
@@ -139,7 +139,7 @@ class Finder:
         return ClaimEvidence(chosen, bm25=self._best(hits, "bm25"), dense=self._best(hits, "dense"), spread=spread)
 
     def _chosen(self, claim: str, hits: Sequence[Hit]) -> tuple[EvidenceSentence, ...]:
-        """Return the sentences of the first passages; of longer passages, those most like the claim, out of more."""
+        """Return the sentences of the first passages or, if passages are longer, the most similar of more passages."""
         number = self._settings.sentences
         shown = self.index.evidence(claim, hits[:number], self._search, highlight=False)
         if all(passage.kind in self._whole for passage in shown):
@@ -149,7 +149,7 @@ class Finder:
         return tuple(sorted(nearest, key=lambda sentence: -sentence.similarity)[:number])
 
     def _best(self, hits: Sequence[Hit], retriever: str) -> float:
-        """Return a retriever's highest score of the hits; 0 if it took no part."""
+        """Return a retriever's highest score of the hits; 0 if it was not used."""
         if self.index.resolve(self._search).retriever == retriever:
             return max(hit.score for hit in hits)
         return max((part.score for hit in hits for part in hit.parts if part.retriever == retriever), default=0.0)
@@ -159,7 +159,7 @@ class Finder:
         return _nearest(self._compared(claim, self.index.evidence(claim, hits, self._search, highlight=False)))
 
     def _compared(self, claim: str, shown: Sequence[Shown]) -> list[list[EvidenceSentence]]:
-        """Return the sentences of each passage with their likeness to the claim, in the order of the text."""
+        """Return the sentences of each passage with their similarity to the claim, in the order of the text."""
         cut = [list(_cut(passage_shown, whole=passage_shown.kind in self._whole)) for passage_shown in shown]
         flat = [sentence for passage in cut for sentence in passage]
         similarities = iter(self._similarities(claim, [sentence.text for sentence in flat]))
@@ -175,13 +175,13 @@ class Finder:
         vectors = self._vectors if len(self._vectors) < _KEPT else {}
         new = [text for text in dict.fromkeys(texts) if text not in vectors]
         vectors.update(zip(new, encoder.encode_document(new), strict=True))
-        self._vectors = vectors  # A thread that has the former still finds its own texts in it.
+        self._vectors = vectors  # A thread that uses the former dict still finds its texts there.
         products = np.stack([vectors[text] for text in texts]) @ encoder.encode_query([claim])[0]
         return [float(value) for value in products]
 
 
 def raised_by_page(hits: Sequence[Hit], weight: float) -> list[Hit]:
-    """Return hits in a new order: the score of each rises by ``weight`` times the two best scores of its page."""
+    """Return hits in a new order: each score rises by ``weight`` times the sum of the two best scores of its page."""
     pages: dict[str, list[float]] = defaultdict(list)
     for hit in hits:
         pages[hit.docid].append(hit.score)
@@ -192,7 +192,7 @@ def raised_by_page(hits: Sequence[Hit], weight: float) -> list[Hit]:
 
 
 def _cut(shown: Shown, *, whole: bool) -> Iterator[EvidenceSentence]:
-    """Yield the sentences of a passage, or the passage ``whole``, if it is a sentence itself."""
+    """Yield the sentences of a passage, or the ``whole`` passage if it is itself a sentence."""
     text = shown.passage.text
     stretches = [] if whole else [(sentence.start, sentence.end) for sentence in sentences(text)]
     for start, end in stretches or [(0, len(text))]:
@@ -212,9 +212,9 @@ def _cut(shown: Shown, *, whole: bool) -> Iterator[EvidenceSentence]:
 
 
 def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSentence, ...]:
-    """Return the sentence of each passage that is most like the claim, the earlier of equals; no text twice.
+    """Return the sentence of each passage most similar to the claim (the earlier of equals), without repeated texts.
 
-    What ends without a stop is a heading or a caption as a rule, and taken only where there is nothing else.
+    A sentence without a final stop is usually a heading or a caption, and is chosen only if there is no other.
     """
     chosen: dict[str, EvidenceSentence] = {}
     for passage in passages:
@@ -224,10 +224,10 @@ def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSe
 
 
 def states_finding(text: str) -> bool:
-    """Return False for a sentence that asks or announces: the aim of a study, its background, what it is to test."""
+    """Return False for a question or an announcement, such as the aim or the background of a study."""
     return not _NO_FINDING.match(text) and not text.rstrip().endswith(("?", "؟"))
 
 
 def stance_of(label: str) -> Stance:
-    """Return the stance that a label takes towards its claim: ``neither`` for every label that decides nothing."""
+    """Return the stance of a label towards its claim: ``neither`` for every label that does not decide."""
     return _STANCES.get(label, "neither")

@@ -1,4 +1,4 @@
-"""Measures of predicted classes and of their probabilities, and how sure a verdict has to be: risk and coverage."""
+"""Measures of predicted classes and their probabilities, and the confidence that a verdict needs: risk and coverage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BINS = 10
 
 
 class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of one label: the claims that have it, and precision, recall and F1 of its prediction."""
+    """The figures of one label: the number of its claims, and precision, recall and F1 of its prediction."""
 
     claims: int
     precision: float
@@ -22,7 +22,7 @@ class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of all claims: ``calibration_error`` is the mean gap of probability and share right in ten bins."""
+    """The figures of all claims; ``calibration_error`` is the mean gap of probability and share right over ten bins."""
 
     macro_f1: float
     accuracy: float
@@ -31,7 +31,7 @@ class VerdictFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bin(NamedTuple):
-    """Claims whose label got a probability in a tenth of 0 to 1: how many, their mean probability, the share right."""
+    """The claims whose label has a probability in one tenth of 0 to 1: number, mean probability, share right."""
 
     claims: int
     probability: float
@@ -39,7 +39,7 @@ class Bin(NamedTuple):
 
 
 def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels: Sequence[str]) -> VerdictFigures:
-    """Return the figures of the most probable class, the first of equals; one never predicted has precision 0."""
+    """Return the figures of the most probable class (the first of equals); one never predicted has precision 0."""
     predicted = probabilities.argmax(axis=1)
     each = {label: _label(truth == number, predicted == number) for number, label in enumerate(labels)}
     return VerdictFigures(
@@ -52,7 +52,7 @@ def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels
 
 
 def bins(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> list[Bin]:
-    """Return the claims in tenths of the probability of their label; empty ones are left out."""
+    """Return the claims in tenths of the probability of their label, without empty tenths."""
     right = truth == probabilities.argmax(axis=1)
     highest = probabilities.max(axis=1)
     tenth = np.minimum((highest * _BINS).astype(np.int64), _BINS - 1)
@@ -74,11 +74,11 @@ def _label(true: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> ClassFigure
 
 
 STEPS = 50
-"""Points of a curve: one for each fiftieth of the claims, the surest verdicts first."""
+"""The number of points of a curve: one for each fiftieth of the claims, the surest verdicts first."""
 
 
 class RiskPoint(NamedTuple):
-    """The verdicts whose label has at least this probability: their share of all, and how many of them are wrong."""
+    """The verdicts whose label has at least this probability: their share of all, and their share of errors."""
 
     confidence: float
     share: float
@@ -88,17 +88,17 @@ class RiskPoint(NamedTuple):
 def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> list[RiskPoint]:
     """Return the risk at growing shares of the claims, whose classes are counted from 0.
 
-    ``probabilities``, shape (claims, classes), are of models that did not learn from the claim. Claims that are equally
-    sure are decided together.
+    ``probabilities``, shape (claims, classes), come from models that did not learn from the claim. Claims with equal
+    probabilities are decided together.
     """
     surest = probabilities.max(axis=1)
     order = np.argsort(-surest, kind="stable")
     wrong = np.cumsum((probabilities.argmax(axis=1) != classes)[order])
     ranked, number = surest[order], len(order)
     ends = {-(-number * step // STEPS) for step in range(1, STEPS + 1)}
-    # An end moves behind all claims that are as sure as the last.
+    # Move the end of a share past all claims with the probability of its last claim.
     counts = sorted({int(np.searchsorted(-ranked, -ranked[end - 1], side="right")) for end in ends})
-    # A probability to four digits, never more than it was: it has to let its own claim pass.
+    # Round probabilities down to four digits, so that each still admits its own claim.
     shortened = np.floor(ranked * 10_000) / 10_000
     return [
         RiskPoint(float(shortened[count - 1]), round(count / number, 4), round(int(wrong[count - 1]) / count, 4))
@@ -107,9 +107,10 @@ def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -
 
 
 def needed_confidence(curve: Sequence[RiskPoint], max_risk: float) -> float:
-    """Return the probability from which on most verdicts are given and at most the share ``max_risk`` is wrong.
+    """Return the smallest probability whose verdicts are wrong in at most the share ``max_risk``.
 
-    Where no point of the curve is that good, that of the fewest verdicts; without a curve 0, which gives all.
+    If no point of the curve is that good, return the probability of the point with the fewest verdicts. Without a curve
+    return 0, which admits all.
     """
     if not curve:
         return 0.0

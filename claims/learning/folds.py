@@ -1,6 +1,6 @@
-"""Cross-validation that does not flatter: what nearly says the same, or stands in one debate, stays together.
+"""Cross-validation without leaks: near-duplicates, and statements of one debate, stay in the same fold.
 
-Of what is not worth checking only a sample is learned from: beyond a number it teaches nothing new.
+Training uses only a sample of the statements not worth checking, because beyond a number they teach nothing new.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..text.surface import written
 from ..text.words import groups
 
 _LEAST = 2
-"""Statements of either class without which nothing can be held out."""
+"""The number of statements of either class that holding some out needs."""
 
 
 def check_enough(statements: Sequence[Statement], language: str) -> None:
     """Check that a language has enough statements of both classes to hold some out.
 
-    Raises SourceError if it has not.
+    Raises SourceError if it does not.
     """
     positives = sum(bool(statement.label) for statement in statements)
     if min(positives, len(statements) - positives) < _LEAST:
@@ -35,11 +35,11 @@ def check_enough(statements: Sequence[Statement], language: str) -> None:
 
 
 def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np.int64]:
-    """Return the fold of each statement, 0 to ``number`` - 1, each with about the same share worth checking.
+    """Return the fold of each statement, 0 to ``number`` - 1, with about the same share worth checking in each.
 
-    Sentences of a debate, which name a speaker, stay together with it; tweets with those of the same topic where there
-    are enough topics, else with those that nearly say the same. With fewer statements of a class there are fewer folds.
-    What is too little to be split so is split one by one.
+    Sentences of a debate, which name a speaker, stay together. Tweets of one topic stay together if there are enough
+    topics; otherwise near-duplicates do. If a class has fewer statements, there are fewer folds. If there are too few
+    groups, statements are split one by one.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -58,7 +58,7 @@ def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np
 
 
 def forwards(statements: Sequence[Statement], number: int) -> NDArray[np.int64]:
-    """Return the block of each statement in the order of time, 0 to ``number`` - 1; -1 where its time is not known."""
+    """Return the block of each statement in the order of time, 0 to ``number`` - 1; -1 if its time is unknown."""
     moments = np.array([written(statement) for statement in statements])
     blocks = np.full(len(statements), -1, dtype=np.int64)
     dated = np.flatnonzero(~np.isnan(moments))
@@ -75,7 +75,7 @@ def _numbered(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDAr
 
 
 def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
-    """Return the average precision of a ranking; equal scores stay in their order, without a positive it is 0."""
+    """Return the average precision of a ranking; equal scores keep their order; 0 without a positive."""
     positive = labels[np.argsort(-scores, kind="stable")].astype(bool)
     ranks = np.flatnonzero(positive) + 1
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else 0.0
@@ -84,7 +84,7 @@ def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) ->
 def sampled(statements: Sequence[Statement], most: int, seed: int) -> tuple[list[Statement], float]:
     """Return at most ``most`` statements not worth checking for each that is, in their order; 0 keeps all.
 
-    The second value, added to log-odds that were learned from the sample, makes them hold for all statements.
+    The second value corrects log-odds learned from the sample: add it to make them valid for all statements.
     """
     labels = np.array([statement.label for statement in statements])
     others = np.flatnonzero(labels == 0)

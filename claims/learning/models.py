@@ -1,7 +1,7 @@
 """Models that scikit-learn fits and numpy runs, each restored from a state whose every array is checked.
 
-Numpy runs them so that a server needs no scikit-learn, a file can hold no code and no index that is believed unchecked,
-and a score depends neither on what stands beside a row nor on the number of threads.
+Numpy runs them for three reasons. A server needs no scikit-learn; a file can hold neither code nor unchecked indices;
+and a score depends neither on other rows nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Labels = NDArray[np.int64]
 """Labels of statements, 0 and 1."""
 
 _SURE = 1e-4
-"""A probability is kept so far from 0 and 1, so that its log-odds are finite."""
+"""The smallest distance of a probability from 0 and 1, which keeps its log-odds finite."""
 _TOLERANCE = 1e-4
 
 
 class LinearModel:
-    """A weight for each feature, as a logistic regression learned them."""
+    """A weight for each feature, learned by logistic regression."""
 
     def __init__(self, weights: Floats, bias: float) -> None:
         self.weights = weights
@@ -39,7 +39,7 @@ class LinearModel:
     def score(self, features: Any) -> Floats:
         """Return the log-odds of each row."""
         if isinstance(features, np.ndarray):
-            # Summed row by row, a score does not depend on its neighbours, as it may in a matrix product.
+            # Sums are made row by row, so that a score does not depend on other rows, as it may in a matrix product.
             return np.asarray((features * self.weights).sum(axis=1) + self.bias)
         return np.asarray(features @ self.weights).ravel() + self.bias
 
@@ -60,13 +60,13 @@ def fit_linear(features: Any, labels: Labels, weights: Floats, strength: float, 
 def restore_linear(state: State, width: int | None) -> LinearModel:
     """Return the model of its state.
 
-    Raises ValueError if it is not one of ``width`` features.
+    Raises ValueError if it is not a model of ``width`` features.
     """
     return LinearModel(array(state, "weights", np.float64, width), number(state, "bias"))
 
 
 class KernelModel:
-    """A support vector machine with an RBF kernel: a row's likeness to each support vector, weighed.
+    """A support vector machine with an RBF kernel: the weighted sum of a row's similarities to the support vectors.
 
     Rows are shifted by ``centre`` and divided by ``scale``.
     """
@@ -77,10 +77,10 @@ class KernelModel:
         self._bias = bias
 
     def score(self, features: Floats) -> Floats:
-        """Return the distance of each row from the border, positive on the side of label 1."""
+        """Return the distance of each row from the decision border, positive on the side of label 1."""
         rows = (features - self._tensors["centre"]) / self._tensors["scale"]
         vectors, weights = self._tensors["vectors"], self._tensors["weights"]
-        # Row by row, a score does not depend on its neighbours, as it may in a matrix product.
+        # Rows are scored one by one, so that a score does not depend on other rows, as it may in a matrix product.
         distances = (((vectors - row) ** 2).sum(axis=1) for row in rows)
         return np.array([float((weights * np.exp(-self._gamma * far)).sum()) + self._bias for far in distances])
 
@@ -90,7 +90,7 @@ class KernelModel:
 
 
 def fit_kernel(features: Floats, labels: Labels, weights: Floats, strength: float) -> KernelModel:
-    """Fit a machine on standardised rows; ``strength`` is scikit-learn's C."""
+    """Fit a support vector machine on standardised rows; ``strength`` is scikit-learn's C."""
     from sklearn.svm import SVC
 
     scales = _standardised(features)
@@ -102,7 +102,7 @@ def fit_kernel(features: Floats, labels: Labels, weights: Floats, strength: floa
 
 
 def restore_kernel(state: State, width: int | None) -> KernelModel:
-    """Return the machine of its state.
+    """Return the support vector machine of its state.
 
     Raises ValueError, KeyError or TypeError if it is not one of ``width`` features.
     """
@@ -120,7 +120,7 @@ class Forest:
 
     def score(self, features: Any) -> Floats:
         """Return the log-odds of each row."""
-        # scikit-learn grows and asks its trees in float32.
+        # scikit-learn grows and evaluates its trees in float32.
         mean = np.clip(self._trees.leaves(np.asarray(features, dtype=np.float32)).mean(axis=1), _SURE, 1 - _SURE)
         return np.asarray(np.log(mean / (1 - mean)))
 
@@ -160,7 +160,7 @@ def restore_forest(state: State, width: int) -> Forest:
 
 
 class Logistic:
-    """Multinomial logistic regression: a weight for every feature and class, of features that may be standardised."""
+    """Multinomial logistic regression: a weight for every feature and class; features may be standardised."""
 
     def __init__(self, tensors: dict[str, Floats]) -> None:
         self.tensors = tensors
@@ -175,9 +175,9 @@ class Logistic:
 
 
 def fit_logistic(features: Any, classes: NDArray[np.int64], strength: float, *, standardised: bool) -> Logistic:
-    """Fit the weights; every class counts the same, however rare. ``strength`` is the inverse of the penalty's.
+    """Fit the weights; every class counts the same, however rare. ``strength`` is the inverse of the penalty.
 
-    On one thread, so that the order of additions, and with it every bit, is the same each time.
+    One thread keeps the order of additions, and therefore every bit, the same in each run.
     """
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits
@@ -189,7 +189,7 @@ def fit_logistic(features: Any, classes: NDArray[np.int64], strength: float, *, 
     with threadpool_limits(limits=1):
         learned = LogisticRegression(C=strength, class_weight="balanced", max_iter=5000).fit(features, classes)
     weights, bias = np.asarray(learned.coef_), np.asarray(learned.intercept_)
-    if len(weights) == 1:  # of two classes scikit-learn keeps the second's weights only
+    if len(weights) == 1:  # for two classes, scikit-learn keeps only the weights of the second
         weights, bias = np.vstack([np.zeros_like(weights), weights]), np.array([0.0, *bias])
     return Logistic({**tensors, "weights": weights, "bias": bias})
 
@@ -197,7 +197,7 @@ def fit_logistic(features: Any, classes: NDArray[np.int64], strength: float, *, 
 def restore_logistic(state: State, width: int, *, standardised: bool) -> Logistic:
     """Return the regression of a saved state.
 
-    Raises ValueError or KeyError if it is not one on ``width`` features.
+    Raises ValueError or KeyError if it is not one of ``width`` features.
     """
     weights = array(state, "weights", np.float64, None, width)
     tensors = {"weights": weights, "bias": array(state, "bias", np.float64, len(weights))}
@@ -205,7 +205,7 @@ def restore_logistic(state: State, width: int, *, standardised: bool) -> Logisti
 
 
 def _standardised(features: Floats) -> dict[str, Floats]:
-    """Return what makes the mean of every feature 0 and its spread 1; one that does not vary is left at 0."""
+    """Return the shift and scale that give every feature mean 0 and spread 1; a constant feature becomes 0."""
     spread = features.std(axis=0)
     return {"centre": features.mean(axis=0), "scale": np.where(spread > 1e-12, spread, 1.0)}
 
@@ -219,7 +219,7 @@ def _restored_scales(state: State, width: int | None) -> dict[str, Floats]:
 
 
 class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a saved model: the task it was trained for, the plug-in that makes it, and its training.
+    """The description of a saved model: its task, the plug-in that makes it, and its training.
 
     ``figures`` are cross-validated on the training files.
     """
@@ -235,9 +235,9 @@ M = TypeVar("M", bound=ModelManifest)
 
 
 def load_for(path: Path, kind: type[M], task: str | None, models: Sequence[str]) -> tuple[M, State]:
-    """Return the manifest and the state of a model that was saved for ``task`` (none: for any) by one of ``models``.
+    """Return the manifest and the state of a model saved for ``task`` (None: any task) by one of ``models``.
 
-    Raises SourceError if the file is no such model, QueryError if it was trained for another task.
+    Raises SourceError if the file is not such a model, QueryError if it was trained for another task.
     """
     manifest, state = load(path, kind)
     if task and manifest.task != task:
@@ -254,7 +254,7 @@ def load_for(path: Path, kind: type[M], task: str | None, models: Sequence[str])
 def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze, *, sublinear: bool) -> NgramVocabulary:
     """Return a saved vocabulary: its terms, and the array of their weights by its name.
 
-    Raises TypeError if ``names`` is no list of strings, ValueError if a term is repeated or the weights do not fit.
+    Raises TypeError if ``names`` is not a list of strings, ValueError if a term is repeated or the weights do not fit.
     """
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TypeError("terms are no list of strings")
@@ -266,7 +266,7 @@ def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze,
 def restore_labels(state: State, name: str, count: int | None) -> Labels:
     """Return the labels of both classes, 0 and 1.
 
-    Raises ValueError if there are other labels, or those of one class only.
+    Raises ValueError if there are other labels, or labels of one class only.
     """
     values = array(state, name, np.int8, count)
     if set(values.tolist()) != {0, 1}:
@@ -275,7 +275,7 @@ def restore_labels(state: State, name: str, count: int | None) -> Labels:
 
 
 def restore_rows(state: State, prefix: str, width: int) -> Any:
-    """Return the scipy CSR matrix of three arrays: values, columns in rising order, and where each row starts.
+    """Return the scipy CSR matrix of three arrays: values, columns in ascending order, and the start of each row.
 
     Raises ValueError if one of them does not fit the others, or a column is outside of ``width``.
     """
@@ -289,7 +289,7 @@ def restore_rows(state: State, prefix: str, width: int) -> Any:
     if len(columns) and not 0 <= columns.min() <= columns.max() < width:
         raise ValueError("a column is out of bounds")
     rising = np.diff(columns) > 0
-    rising[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < len(columns))] - 1] = True  # a row may begin anywhere
+    rising[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < len(columns))] - 1] = True  # a row may begin at any column
     if not rising.all():
         raise ValueError("columns of a row are not in rising order")
     return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))

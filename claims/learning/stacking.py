@@ -1,4 +1,4 @@
-"""Stacking: the scores of several members become one, by weights learned from held-out scores, which also calibrate."""
+"""Stacking: combine the scores of several members by weights learned from held-out scores, which also calibrate."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from .folds import average_precision
 
 _FREEDOM = 3.0
-"""How much the mean loss of all statements counts against the size of the weights: 0.3 to 10 serve alike."""
+"""The weight of the mean loss of all statements against the size of the weights; values from 0.3 to 10 work alike."""
 
 Scores = Mapping[str, NDArray[np.float64]]
 """The scores of each member, one for each statement."""
 
 
 class Stack(NamedTuple):
-    """A weight for each member's score and a bias: together the log-odds of being worth checking."""
+    """A weight for each member's score, and a bias; the weighted sum is the log-odds of being worth checking."""
 
     weights: dict[str, float]
     bias: float
@@ -30,12 +30,11 @@ class Stack(NamedTuple):
 
 
 def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
-    """Return weights of members, by logistic regression on scores of statements that they had not learned from.
+    """Return the weights of members, by logistic regression on scores of statements that they did not learn from.
 
-    The weights are held small, both classes counting the same, so that each goes by what its member tells of the
-    labels more than by what it adds to members like it, of which few labels say little; one slope then makes the sum
-    the log-odds. A member that would count against itself is left out; if that is true of all, the first stands with
-    weight 0.
+    The weights are kept small, with both classes counting the same. Each weight then depends more on what its member
+    says of the labels than on what it adds to similar members, which few labels cannot show. One slope turns the sum
+    into log-odds. A member with a negative weight is left out. If all are negative, the first member gets weight 0.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -67,20 +66,20 @@ def _as_odds(weights: dict[str, float], scores: Scores, labels: NDArray[np.int64
 
 
 def constant_model(name: str, labels: NDArray[np.int64]) -> Stack:
-    """Return the stack that gives every statement the log-odds of all."""
+    """Return the stack that gives every statement the log-odds of all statements."""
     share = float(labels.mean())
     return Stack({name: 0.0}, math.log(share / (1 - share)))
 
 
 def _standardised(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return columns of mean 0 and spread 1, and what each was divided by; one that does not vary is left at 0."""
+    """Return columns of mean 0 and spread 1, and the divisor of each; a constant column becomes 0."""
     scale = columns.std(axis=0)
     scale[scale == 0] = 1
     return (columns - columns.mean(axis=0)) / scale, scale
 
 
 def held_out(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the stack's scores, each fold's by weights learned from the others."""
+    """Return the stack's scores; the weights for each fold were learned from the other folds."""
     stacked = np.zeros(len(labels))
     for fold in sorted(set(folds.tolist())):
         tested = folds == fold
@@ -90,12 +89,12 @@ def held_out(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]
 
 
 def value(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> float:
-    """Return the average precision of a stack, cross-validated."""
+    """Return the cross-validated average precision of a stack."""
     return average_precision(labels, held_out(scores, labels, folds))
 
 
 def chosen(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> list[str]:
-    """Return the members that help: one is left out as long as the cross-validated value rises."""
+    """Return the members that help: remove one at a time as long as the cross-validated value rises."""
     names = list(scores)
     best = value(scores, labels, folds)
     while len(names) > 1:

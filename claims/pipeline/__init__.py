@@ -1,1 +1,1 @@
-"""From tweets to verdicts with their sources, on one page."""
+"""The pipeline from tweets to verdicts with their sources, on one page."""

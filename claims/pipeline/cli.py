@@ -1,4 +1,4 @@
-"""The command ``pipeline``: from tweets to a page for an editor."""
+"""The command ``pipeline``: it reads tweets and writes a page for an editor."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
 
 
 def run(args: argparse.Namespace, formats: StatementFormats) -> int:
-    """Rank, find evidence, judge; write the JSON lines and the page."""
+    """Rank, find evidence and judge; write the JSON lines and the page."""
     from ..text.languages import with_language
     from .steps import json_line, page
 

@@ -1,7 +1,7 @@
-"""The whole pipeline: statements by how far they are worth checking, evidence for the first, a verdict, and the page.
+"""The whole pipeline: rank statements by check-worthiness, find evidence for the first, judge them, and write the page.
 
-The page for an editor is one file that needs nothing else: no script, no picture or font from outside. What tweets and
-documents hold is text there, never markup, and links lead to addresses of the web alone.
+The page for an editor is one file that loads nothing else: no script, no picture or font. The contents of tweets and
+documents appear in it as text, never as markup, and links lead only to web addresses.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _SAID: dict[Stance, tuple[str, str]] = {
 }
 _UNDECIDED = ("No verdict", "open")
 _WORDS = 5
-"""Words that are named for having weighed most in the ranking."""
+"""The number of words to show of those with the largest weight in the ranking."""
 
 
 class Checked(NamedTuple):
-    """A statement with its place among all and the verdict on it; ``words`` are those that weighed most."""
+    """A statement with its rank among all and the verdict on it; ``words`` are those with the largest weight."""
 
     ranked: Ranked
     words: list[Weight]
@@ -42,9 +42,9 @@ class Checked(NamedTuple):
 def check(
     ranker: Ranker, verifier: Verifier, statements: Sequence[Statement], top: int, progress: Progress
 ) -> list[Checked]:
-    """Return the ``top`` statements that are most worth checking, in that order, each with the verdict on it.
+    """Return the ``top`` statements that are most worth checking, in that order, each with its verdict.
 
-    Evidence is searched for with a statement's words, without addresses, accounts and the like.
+    The search for evidence uses a statement's words, without addresses, accounts and the like.
     """
     first = rank(ranker, statements)[:top]
     claims = [
@@ -82,7 +82,7 @@ def json_line(checked: Checked) -> str:
 
 
 class Heading(NamedTuple):
-    """The text above and below the claims: how many there were, what judged them, and what that is worth."""
+    """The text above and below the claims: the number of statements, the models, and the models' measured quality."""
 
     title: str
     statements: int
@@ -94,7 +94,7 @@ class Heading(NamedTuple):
 
 
 def page(checked: Sequence[Checked], heading: Heading, vocabulary: TermCache) -> str:
-    """Return the page; ``vocabulary`` is that of the index, which says which words to mark."""
+    """Return the page; ``vocabulary`` is the index's, and decides which words to mark."""
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -110,11 +110,11 @@ def conclusion(checked: Checked) -> tuple[str, str]:
 
 
 def share(probability: float) -> str:
-    """Return a probability in whole per cent; none is called certain."""
+    """Return a probability in whole per cent; never 0% or 100%, because none is certain."""
     return "<1%" if probability < 0.01 else ">99%" if probability > 0.99 else f"{probability:.0%}"
 
 
 def pieces(claim: str, sentence: EvidenceSentence, vocabulary: TermCache) -> list[Piece]:
-    """Return a sentence in stretches with and without words of the claim."""
+    """Return a sentence in pieces with and without words of the claim."""
     text = sentence.text
     return pieces_of(text, highlights(claim, text, vocabulary), 0, len(text))

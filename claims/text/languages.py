@@ -1,4 +1,4 @@
-"""Language of tweets: a ranker that learned from English and Spanish cannot score Turkish."""
+"""Languages of tweets: for example, a ranker that learned from English and Spanish cannot score Turkish."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ...retrieval.errors import SourceError
 from ...retrieval.languages import identifier
 
 _READ = 20_000
-"""Characters of a file that decide its language."""
+"""The number of characters of a file that decide its language."""
 
 _NO_WORDS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+|\d+")
 
 
 def with_language(statements: Sequence[Statement], language: str = "") -> list[Statement]:
-    """Return a file's statements with their language: ``language``, else the one of the file as a whole."""
+    """Return a file's statements with their language: ``language`` or, if it is empty, that of the whole file."""
     code = language or language_of([statement.text for statement in statements])
     return [statement._replace(language=code) for statement in statements]
 
 
 def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
-    """Return the ISO 639-1 code of the language that texts, taken together, are in; ``among`` the only ones possible.
+    """Return the ISO 639-1 code of the language of the texts taken together; ``among`` lists the only possible ones.
 
     Addresses, mentions, hashtags and numbers do not count.
     """
@@ -38,9 +38,9 @@ def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
 
 
 def check_languages(statements: Sequence[Statement], languages: Sequence[str], source: str) -> None:
-    """Check that statements are in languages that a ranker learned from; empty ``languages`` stand for all.
+    """Check that statements are in languages that a ranker learned from; empty ``languages`` admit all.
 
-    Raises SourceError.
+    Raises SourceError if a statement is not.
     """
     codes = (statement.language for statement in statements)
     foreign = next((code for code in codes if languages and code not in languages), "")

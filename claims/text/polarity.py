@@ -1,7 +1,7 @@
-"""Words that turn a sentence round: negation, direction, and the sentences that say the opposite of a claim.
+"""Words that reverse a sentence (negation, direction), and sentences that say the opposite of a claim.
 
-Small lists, by language. What has no list counts nothing and has no opposites: a verdict in another language rests on
-the features that need none. Opposites need not be well said: an encoder is to read them, not a person.
+There are small word lists for some languages. In other languages, all counts are 0 and there are no opposites; verdicts
+then depend on the other features. Opposites may be clumsy sentences, because only an encoder reads them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 class Lexicon(NamedTuple):
-    """Words in lower case: what negates, what says more, what says less."""
+    """Words in lower case that negate, that mean more, and that mean less."""
 
     negations: frozenset[str] = frozenset()
     more: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class Polarity(NamedTuple):
 
 
 def _forms(stems: str) -> frozenset[str]:
-    """Return the forms in ``increase: d s ing``: the word, and it with each ending, without its e before -ing."""
+    """Return the forms in ``increase: d s ing``: the word, and the word with each ending, without its e before -ing."""
     forms: set[str] = set()
     for entry in stems.split(","):
         word, _, endings = entry.strip().partition(":")
@@ -80,16 +80,16 @@ _ARABIC = Lexicon(
 )
 
 LEXICONS: dict[str, Lexicon] = {"en": _ENGLISH, "ar": _ARABIC}
-"""The languages that have lists, by ISO 639-1 code."""
+"""The word lists of languages, by ISO 639-1 code."""
 
 
 def lexicon(language: str) -> Lexicon:
-    """Return the lists of a language; empty ones if it has none."""
+    """Return the word lists of a language; empty ones if it has none."""
     return LEXICONS.get(language, Lexicon())
 
 
 def polarity(text: str, lists: Lexicon) -> Polarity:
-    """Return how often a sentence negates, and its direction."""
+    """Return the number of negations in a sentence, and its direction."""
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
     negations = sum(word in lists.negations or (word.endswith("n't") and bool(lists.negations)) for word in words)
     difference = sum((word in lists.more) - (word in lists.less) for word in words)
@@ -97,17 +97,17 @@ def polarity(text: str, lists: Lexicon) -> Polarity:
 
 
 _MOST = 8
-"""Opposites of one text: a long one has many words that can be turned round."""
+"""The most opposites of one text; a long text has many words that can be reversed."""
 _ENDS = re.compile(r"[.!?]\s")
 _OPPOSED = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 class Opposing(NamedTuple):
-    """How a language turns a sentence round, with words in lower case.
+    """How a language reverses a sentence; all words are in lower case.
 
-    ``turned`` are words with their opposites, ``negations`` those that negate a sentence, with what is left where they
-    go, ``supports`` those that go with the negation after them. ``carriers`` take a negation, ``negation``, after
-    them; where there are none in a sentence, ``denial`` is put before it. ``than`` stands between two sides.
+    ``turned`` maps words to their opposites. ``negations`` maps words that negate a sentence to what stays if they are
+    removed. ``supports`` are words to remove together with a negation after them. ``carriers`` take ``negation`` after
+    them. In a sentence without carriers, ``denial`` is put before it. ``than`` separates the two sides of a comparison.
     """
 
     turned: dict[str, str]
@@ -120,14 +120,14 @@ class Opposing(NamedTuple):
 
 
 def _pairs(listed: str) -> dict[str, str]:
-    """Return what stands after each word in ``a:b, c:d``."""
+    """Return the mapping of each ``a`` to its ``b`` in ``a:b, c:d``."""
     return dict(pair.strip().split(":") for pair in listed.split(","))
 
 
 def _both_ways(listed: str) -> dict[str, str]:
-    """Return the opposite of each word in ``a:b, c:d``: the second of the first, and the other way round.
+    """Return the opposite of each word in ``a:b, c:d``, in both directions.
 
-    The first pair that has a word says it.
+    If several pairs hold a word, the first pair counts.
     """
     turned: dict[str, str] = {}
     split = [tuple(pair.strip().split(":")) for pair in listed.split(",")]
@@ -186,18 +186,18 @@ _OPPOSING_ARABIC = Opposing(
 )
 
 OPPOSING: dict[str, Opposing] = {"en": _OPPOSING_ENGLISH, "ar": _OPPOSING_ARABIC}
-"""The languages that have lists, by ISO 639-1 code."""
+"""How languages reverse sentences, by ISO 639-1 code."""
 
 
 def opposites(text: str, language: str) -> list[str]:
-    """Return at most eight sentences that say the opposite of a text, each once; none in a language without lists."""
+    """Return at most eight distinct sentences that say the opposite of a text; none in a language without lists."""
     lists = OPPOSING.get(language)
     if lists is None or not text.strip():
         return []
     words = list(_OPPOSED.finditer(text))
     low = [word.group().lower().replace("’", "'") for word in words]
     affirmed = list(_affirmed(text, words, low, lists))
-    # A word turned round in a negated sentence does not contradict it: what does not prevent need not cause.
+    # In a negated sentence, a reversed word is no contradiction: something that does not prevent need not cause.
     carrier = next((word for word, key in zip(words, low, strict=True) if key in lists.carriers), None)
     denied = text[: carrier.end()] + lists.negation + text[carrier.end() :] if carrier else lists.denial + text
     made = affirmed or [*_turned(text, words, low, lists), denied, *_exchanged(text, words, low, lists)]
@@ -205,7 +205,7 @@ def opposites(text: str, language: str) -> list[str]:
 
 
 def _turned(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
-    """Yield the text with one word turned round, for each that can be."""
+    """Yield the text with one word reversed, for each word that can be."""
     for word, key in zip(words, low, strict=True):
         if key in lists.turned:
             other = lists.turned[key]
@@ -224,7 +224,7 @@ def _affirmed(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lis
 
 
 def _exchanged(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
-    """Yield a comparison with its two sides exchanged: what stands before its verb, and what is compared with."""
+    """Yield a comparison with its two sides exchanged: the text before its verb, and the text after ``than``."""
     verb = next((at for at, key in enumerate(low) if key in lists.carriers), 0)
     than = next((at for at, key in enumerate(low) if key == lists.than and at > verb), 0)
     if not verb or not than or than + 1 == len(words) or _ENDS.search(text.strip()):

@@ -1,4 +1,4 @@
-"""Numbers with their units in a text, in any digits, and whether those of two texts agree."""
+"""Numbers with their units in a text, in any digits, and whether the numbers of two texts agree."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# Not the digits of a name such as IL-6 or p53; then the word that says what is counted, and the one after it.
+# The pattern skips digits of names such as IL-6 or p53. After the number it takes the counted word and the next word.
 _QUANTITY = re.compile(
     r"(?<![\w.,٫])(?<![^\W\d]-)(\d+(?:[.,٫٬]\d+)*)(?:\s?(%|٪|[^\W\d_]+(?!\w)))?(?:\s([^\W\d_]+(?!\w)))?"
 )
@@ -23,15 +23,15 @@ _BEFORE = re.compile(
     r"|(?P<about>about|around|nearly|almost|roughly|approximately|an? estimated|some|نحو|حوالي|قرابة|زهاء)\s+$",
     re.IGNORECASE,
 )
-_LONGEST = 24  # characters: of what is looked for before a number
+_LONGEST = 24  # characters to search before a number
 _CLOSE = {"": 0.005, "about": 0.1}
-"""Of a number: what rounding to three digits may change, and what a rough number allows."""
+"""The relative differences that count as equal: by rounding to three digits, and for a rough number."""
 
 
 class Quantity(NamedTuple):
-    """A number and what it counts or measures; ``year`` is the unit of a number that looks like one.
+    """A number and what it counts or measures; the unit of a number that looks like a year is ``year``.
 
-    ``kind`` is ``least`` or ``most`` of a bound, ``about`` of a rough number, else ``""``.
+    ``kind`` is ``least`` or ``most`` for a bound, ``about`` for a rough number, else ``""``.
     """
 
     value: float
@@ -58,9 +58,10 @@ class Agreement(NamedTuple):
 def agreement(
     claim: Sequence[Quantity], evidence: Sequence[Quantity], lacking: Sequence[Quantity] | None = None
 ) -> Agreement:
-    """Return how the quantities of a claim agree with those of evidence: another value of the same unit contradicts.
+    """Return how a claim's quantities agree with those of evidence; another value of the same unit contradicts one.
 
-    ``lacking`` are those of the claim that no evidence repeats, where this is a part of it: only they are contradicted.
+    If ``evidence`` is only a part, ``lacking`` are the claim's quantities that no part repeats; only they can be
+    contradicted.
     """
     missing = unstated(claim, evidence)
     contradicted = sum(bool(_of_same_unit(stated, evidence)) for stated in (missing if lacking is None else lacking))
@@ -101,7 +102,7 @@ def _kind(text: str, number: int) -> str:
 
 
 def _agrees(stated: Quantity, written: Quantity) -> bool:
-    """Return whether a quantity of the same unit lies within the stated one."""
+    """Return whether a quantity of the same unit is within the stated bound."""
     if stated.kind == "least":
         return written.value >= stated.value
     if stated.kind == "most":

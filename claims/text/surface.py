@@ -1,4 +1,4 @@
-"""Features that need no language: numbers, names, addresses, punctuation, length, and when a tweet was written."""
+"""Features that work in any language: numbers, names, addresses, punctuation, length, and the time of a tweet."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ...retrieval.text import unescaped
 from .words import MENTION, URL
 
 _TWEET_NUMBER = re.compile(r"[1-9][0-9]{16,18}")
-"""A number that X, then Twitter, gave a tweet since the end of 2010: its first 42 bits are a time."""
+"""An id that X, formerly Twitter, has given to tweets since the end of 2010: its first 42 bits are a time."""
 _BEFORE = 22
-"""Bits of a number below the time, which counts milliseconds from :data:`_START`, in milliseconds since 1970."""
+"""The number of bits of an id below the time; the time counts milliseconds from :data:`_START`, itself since 1970."""
 _START = 1_288_834_974_657
 _DAY = 86_400_000
 _NUMBER = re.compile(r"(?<![\w@#])[-+]?\d+(?:[.,:]\d+)*")
@@ -34,11 +34,11 @@ NAMES = (
     "capitals", "exclamations", "questions", "colons", "ellipses", "emoji", "reply", "retweet", "words", "characters",
     "word length", "lines", "truncated",
 )  # fmt: skip
-"""The names of the columns, by what they count."""
+"""The names of the columns, which say what they count."""
 
 
 def surface_features(statements: Sequence[Statement]) -> NDArray[np.float64]:
-    """Return the signs, shape (len(statements), len(NAMES)); counts are ln(1 + n)."""
+    """Return the features, shape (len(statements), len(NAMES)); counts are ln(1 + n)."""
     rows = [_features_of(unescaped(unescaped(statement.text))) for statement in statements]
     return np.array(rows).reshape(-1, len(NAMES))
 
@@ -74,7 +74,7 @@ def _features_of(text: str) -> list[float]:
 
 
 def written(statement: Statement) -> float:
-    """Return when a tweet was written, as its number tells, in days since 1970 (UTC); NaN if it is no such number."""
+    """Return the time of a tweet from its id, in days since 1970 (UTC); NaN if the id is not a tweet's."""
     if not _TWEET_NUMBER.fullmatch(statement.qid):
         return float("nan")
     return ((int(statement.qid) >> _BEFORE) + _START) / _DAY

@@ -1,6 +1,6 @@
 """The words of claims, tweets and sentences: tokens, n-grams as sparse vectors, hashed buckets, near-duplicates.
 
-Nothing here needs more than numpy and scipy.
+This module needs only numpy and scipy.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _CHARACTERS = (2, 3, 4, 5)
 
 
 def normalised(text: str) -> str:
-    """Return a text in one form: entities unescaped, lower case, addresses and accounts a word, numbers ``0``."""
+    """Return a normalised text: entities unescaped, lower case, one word for any address or account, numbers ``0``."""
     text = URL.sub(" xxurl ", unescaped(unescaped(text)))
     return _NUMBER.sub("0", MENTION.sub(" xxuser ", text)).lower()
 
 
 def words(text: str) -> list[str]:
-    """Return words, numbers as they are, and pairs of neighbours; accounts keep their names, addresses do not."""
+    """Return words, with unchanged numbers, and pairs of neighbours; accounts keep their names, addresses do not."""
     read = URL.sub(" xxurl ", unescaped(unescaped(text))).lower()
     tokens = _WORD.findall(read)
     return tokens + [f"{first} {second}" for first, second in pairwise(tokens)]
 
 
 def characters(text: str) -> Iterator[str]:
-    """Yield the runs of 2 to 5 characters inside the words of a normalised text, blanks at their ends included."""
+    """Yield the n-grams of 2 to 5 characters inside the words of a normalised text, including blanks at word ends."""
     for word in normalised(text).split():
         padded = f" {word} "
         for size in _CHARACTERS:
@@ -52,7 +52,7 @@ def characters(text: str) -> Iterator[str]:
 _ANALYZED = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 
 Analyzer = Callable[[str], tuple[str, ...]]
-"""From a word to its terms; none for a stop word."""
+"""A function from a word to its terms; none for a stop word."""
 
 
 def terms(text: str, analyzer: Analyzer) -> list[str]:
@@ -61,17 +61,17 @@ def terms(text: str, analyzer: Analyzer) -> list[str]:
 
 
 def coverage(wanted: Iterable[Hashable], there: Iterable[Hashable]) -> float:
-    """Return the share of what is wanted, each counted once, that is there; 0 if nothing is wanted."""
+    """Return the share of the distinct ``wanted`` items that are in ``there``; 0 if ``wanted`` is empty."""
     distinct = frozenset(wanted)
     return len(distinct.intersection(there)) / len(distinct) if distinct else 0.0
 
 
 Analyze = Callable[[str], Iterable[str]]
-"""The terms of a text, as often as they occur."""
+"""A function that returns the terms of a text, as often as they occur."""
 
 
 class NgramVocabulary:
-    """Terms with their weights; a text becomes the unit vector of its terms' counts times their weights.
+    """Terms with their weights. The vector of a text has the terms' counts times their weights, scaled to unit length.
 
     With ``sublinear``, a count n counts as 1 + ln n.
     """
@@ -86,7 +86,7 @@ class NgramVocabulary:
         self._rows = {term: row for row, term in enumerate(terms)}
 
     def vectors(self, texts: Sequence[str]) -> Any:
-        """Return a scipy CSR matrix, float64, shape (len(texts), len(terms)), columns of a row in rising order."""
+        """Return a scipy CSR matrix, float64, shape (len(texts), len(terms)), with ascending columns in each row."""
         from scipy.sparse import csr_matrix
 
         starts, columns, values = [0], [], []
@@ -121,14 +121,14 @@ _SIZES = (3, 4, 5)
 
 
 class Grams(NamedTuple):
-    """The buckets of a statement, in rising order, and how much each counts; the weights have unit length."""
+    """The buckets of a statement, in ascending order, and their weights, which have unit length."""
 
     buckets: NDArray[np.int64]
     weights: NDArray[np.float32]
 
 
 class Hashing:
-    """Words, and runs of 3 to 5 characters in them, hashed into buckets; what many statements hold counts less.
+    """Words, and character n-grams of 3 to 5 in them, hashed into buckets; common buckets count less.
 
     ``rarity`` is the inverse document frequency of each bucket.
     """
@@ -149,7 +149,7 @@ class Hashing:
 
 
 def learn_buckets(statements: Sequence[Statement], number: int) -> Hashing:
-    """Return the hashing into ``number`` buckets, with the rarity of each among the statements."""
+    """Return the hashing into ``number`` buckets, with the rarity of each bucket among the statements."""
     counts = np.zeros(number)
     for statement in statements:
         counts[list(_bucket_counts(statement, number))] += 1
@@ -157,7 +157,7 @@ def learn_buckets(statements: Sequence[Statement], number: int) -> Hashing:
 
 
 def _bucket_counts(statement: Statement, number: int) -> Counter[int]:
-    """Return how often each bucket occurs in a statement; one without words has bucket 0."""
+    """Return the count of each bucket in a statement; a statement without words has bucket 0."""
     grams = []
     for word in normalised(statement.text).split():
         padded = f"<{word}>"
@@ -168,18 +168,18 @@ def _bucket_counts(statement: Statement, number: int) -> Counter[int]:
 
 
 ALIKE = 0.6
-"""The cosine of two statements' runs of characters from which they count as nearly the same."""
+"""The cosine of two statements' character n-grams above which they count as near-duplicates."""
 
 _AT_ONCE = 512
 
 
 def groups(statements: Sequence[Statement]) -> NDArray[np.int64]:
-    """Return the number of each statement's group of those that resemble each other, also through others."""
+    """Return the group number of each statement; a group holds statements connected by near-duplicates."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
     vectors, starts = _vectors(statements), range(0, len(statements), _AT_ONCE)
-    # Each block of rows is compared with itself and the later ones.
+    # Each block of rows is compared with itself and the later rows.
     blocks = [_pairs(vectors[start : start + _AT_ONCE], vectors[start:]) + start for start in starts]
     pairs = np.concatenate([np.empty((0, 2), dtype=np.int64), *blocks])
     size = len(statements)
@@ -188,7 +188,7 @@ def groups(statements: Sequence[Statement]) -> NDArray[np.int64]:
 
 
 def repeated(statements: Sequence[Statement], earlier: Sequence[Statement]) -> NDArray[np.bool_]:
-    """Return, for each statement, whether it says nearly the same as one of the ``earlier``."""
+    """Return, for each statement, whether it is a near-duplicate of one of the ``earlier`` statements."""
     vectors = _vectors([*earlier, *statements])
     is_repeat = np.zeros(len(statements), dtype=bool)
     later, first = vectors[len(earlier) :], vectors[: len(earlier)]
@@ -203,5 +203,5 @@ def _vectors(statements: Sequence[Statement]) -> Any:
 
 
 def _pairs(rows: Any, others: Any) -> NDArray[np.intp]:
-    """Return the pairs of row numbers of a block that are nearly the same."""
+    """Return the pairs of row numbers in a block that are near-duplicates."""
     return np.argwhere((rows @ others.T).toarray() > ALIKE)

@@ -1,4 +1,4 @@
-"""The command ``verdict``: what the evidence says of claims."""
+"""The command ``verdict``: judge claims by their evidence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .verdict import Verdict
 
 BLOCKING = ".evidence.jsonl"
-"""The ending of the file that shows the evidence, added to the name of the submission."""
+"""The suffix that the name of the evidence file adds to the name of the submission."""
 
 _EPILOG = f"""\
 FILE{BLOCKING}, next to FILE, has for each claim the evidence sentences, the probability of each label and, if there
@@ -66,7 +66,7 @@ def register(commands: Subparsers, formats: ClaimFormats) -> None:
 
 
 def add_where(parser: argparse.ArgumentParser) -> None:
-    """Add what limits which documents may be evidence."""
+    """Add the options that limit which documents may be evidence."""
     add_filter(parser, "only evidence")
     parser.add_argument("--as-of", default="", metavar="DATE", help="no evidence newer than this day, month or year")
     parser.add_argument(
@@ -75,7 +75,7 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, formats: ClaimFormats) -> int:
-    """Train or load a model; judge the claims; write the submission and the evidence beside it."""
+    """Train or load a model; judge the claims; write the submission and the file of evidence next to it."""
     _refuse(args)
     config = config_of(args, Config)
     claims = formats.load(args.task).read_claims(args.input, labelled=False) if args.input else []
@@ -98,7 +98,7 @@ def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
 
 
 def judged(learned: TrainedVerdicts, finder: Finder, config: Config, claims: Sequence[Claim]) -> list[Verdict]:
-    """Return the verdicts on claims, with a progress bar; print a note on queries that the index answers badly."""
+    """Return the verdicts on claims, with a progress bar; print a note if the index does not suit the queries."""
     from ...retrieval.progress import bar
 
     verifier = learned.verifier(finder, config.verdict)
@@ -126,7 +126,7 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     lesson = training.Lesson(args.task, format_.LABELS, sources)
     name = args.model or "evidence"
     contrast, entailment = None, None
-    if kind(name).READS_EVIDENCE:  # a baseline reads none and needs neither
+    if kind(name).READS_EVIDENCE:  # a baseline reads no evidence and needs neither
         settings = config.verdict.entailment
         asked = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
         contrast, entailment = open_contrast(config, finder.index.info.language), open_entailment_of(asked)
@@ -180,7 +180,7 @@ def _beside(output: Path) -> Path:
 
 
 def _refuse(args: argparse.Namespace) -> None:
-    """Check, before any work, that the options make sense and that the outputs can be written."""
+    """Check, before any work, that the options are valid and that the outputs can be written."""
     if bool(args.train) == bool(args.load):
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model, one of them")
     if args.load and args.entailment:

@@ -1,4 +1,4 @@
-"""Labelled claims become a trained model of verdicts with its manifest."""
+"""Train a model of verdicts with its manifest on labelled claims, and load saved models."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from .verdict import AT_ONCE, Verifier, cases_of, refuse_long
 
 UNDECIDED = "NOT ENOUGH INFO"
 RISK = "risk"
-"""The name of the curve of risk and coverage among the figures of a model."""
+"""The name of the curve of risk and coverage in the figures of a model."""
 WITHOUT_ENTAILMENT = "evidence without entailment"
-"""The name of the figures of the same model without what its entailment model adds."""
+"""The name of the figures of the same model without its entailment features."""
 _VERSIONED = ("numpy", "scikit-learn")
 
 
 class ClaimsFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A training file: its name, its checksum and how many claims of each label were in it."""
+    """A training file: its name, its checksum and its number of claims with each label."""
 
     name: str
     sha256: str
@@ -58,10 +58,10 @@ class ClaimsFile(msgspec.Struct, frozen=True, kw_only=True):
 class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
     """The description of a model of verdicts and of its training.
 
-    ``labels`` are its classes in order, ``undecided`` what it says where it abstains. ``retriever`` and ``encoder`` are
-    those of the index ``index`` (its manifest's id) that it learned with; an index that is used with it needs the same.
-    ``figures`` are of the model and of the baselines. ``contrast`` and ``entailment`` are the models that it reads
-    evidence with, too.
+    ``labels`` are its classes in order, ``undecided`` is its label when it abstains. ``retriever`` and ``encoder``
+    belong to the training index, whose manifest id is ``index``; any other index used with the model needs the same
+    ones. ``figures`` describe the model and the baselines. ``contrast`` and ``entailment`` are the models that add
+    features of the evidence.
     """
 
     labels: tuple[str, ...]
@@ -76,7 +76,7 @@ class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
 
 
 class TrainedVerdicts(NamedTuple):
-    """A model with what it is and where it comes from."""
+    """A model with its manifest and its extractors."""
 
     model: VerdictModel
     manifest: VerdictManifest
@@ -84,16 +84,17 @@ class TrainedVerdicts(NamedTuple):
 
     @property
     def risk(self) -> list[RiskPoint]:
-        """How often its verdicts are wrong, the surest first, cross-validated; empty if that was not measured."""
+        """The cross-validated risk of its verdicts, the surest first; empty if it was not measured."""
         return _risk(self.manifest.figures)
 
     def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
         """Return the verifier that judges by this model and the evidence of an index.
 
-        ``for_people`` it gives only verdicts of which few are wrong, as far as ``settings.max_risk`` says and the
-        model's cross-validation knows; the files of a task want a label for every claim that has evidence.
+        With ``for_people``, it gives a verdict only if few verdicts of this confidence are wrong: at most the share
+        ``settings.max_risk`` in the model's cross-validation. Files of a task instead need a label for every claim that
+        has evidence.
 
-        Raises QueryError if the index is not of the kind that the model learned with.
+        Raises QueryError if the index is not of the kind that the model was trained with.
         """
         for name, there in _setting_of(finder).items():
             value = getattr(self.manifest, name)
@@ -131,7 +132,7 @@ def train(
     contrast: ContrastExtractor | None = None,
     entailment: EntailmentExtractor | None = None,
 ) -> TrainedVerdicts:
-    """Train the model ``name`` on evidence that is found for the claims, as it will be when it is used.
+    """Train the model ``name`` on evidence that is retrieved for the claims, just as for its later use.
 
     Raises SourceError if the files hold claims of fewer than two labels, QueryError if a claim is longer than a query
     may be.
@@ -152,7 +153,7 @@ def train(
         task=lesson.task,
         model=name,
         labels=labels,
-        # The commonest where the task has none for what is not decided.
+        # A task without a label for undecided claims gets the most common label.
         undecided=UNDECIDED if UNDECIDED in lesson.labels else max(labels, key=lambda label: counts[label]),
         **_setting_of(finder),
         index=finder.index.info.id,
@@ -174,12 +175,12 @@ def train(
 
 
 def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
-    """Load a model that was saved, for one task or, if none is named, for any.
+    """Load a saved model, for one task or, without ``task``, for any.
 
-    The models that it learned with are opened, and their exports kept where ``config`` says.
+    Opens the models whose features it was trained on; ``config`` says where their exports are kept.
 
-    Raises SourceError if the file is not one or a model that it learned with is another one now, QueryError if it was
-    trained for another task, MachineError if one that it learned with is not on this machine.
+    Raises SourceError if the file is not such a model, or one of those models has changed. Raises QueryError if it was
+    trained for another task, MachineError if one of those models is not on this machine.
     """
     manifest, state = load_for(path, VerdictManifest, task, models.names())
     with restored_from(path):
@@ -216,9 +217,9 @@ def _figures(
     *,
     entailed: bool,
 ) -> dict[str, Any]:
-    """Return cross-validated figures of every model, baselines included, and the curve of risk of the one of a name.
+    """Return cross-validated figures of every model, including the baselines, and the risk curve of the model ``name``.
 
-    There are none if there are too few claims.
+    With too few claims, return none.
     """
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
     parted = split(labels, classes, groups(claims), settings)
@@ -234,7 +235,7 @@ def _figures(
 
 
 def _risk(figures: dict[str, Any]) -> list[RiskPoint]:
-    """Return the curve of risk among figures, empty if there is none; raises ValueError if it is no curve."""
+    """Return the risk curve in the figures, empty if there is none; raises ValueError if it is malformed."""
     try:
         return msgspec.convert(figures.get(RISK, []), list[RiskPoint])
     except msgspec.ValidationError as error:
@@ -242,7 +243,7 @@ def _risk(figures: dict[str, Any]) -> list[RiskPoint]:
 
 
 class Split(NamedTuple):
-    """Claims by their classes, counted among ``labels``, and the rows of each fold; no folds if there are too few."""
+    """Claims by their positions in ``labels``, and the rows of each fold; no folds if there are too few claims."""
 
     labels: tuple[str, ...]
     classes: NDArray[np.int64]
@@ -252,7 +253,7 @@ class Split(NamedTuple):
 def split(labels: Sequence[str], classes: NDArray[np.int64], groups: Sequence[int], settings: VerdictSettings) -> Split:
     """Return claims in folds that keep groups whole and have about the same share of each class.
 
-    As many as the settings say, fewer if a class has fewer groups; none if one has less than two.
+    The settings give the number of folds. It is smaller if a class has fewer groups, and 0 if a class has only one.
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
@@ -271,9 +272,9 @@ def split(labels: Sequence[str], classes: NDArray[np.int64], groups: Sequence[in
 def out_of_fold(
     name: str, split: Split, settings: VerdictSettings, train: Cases, test: Cases | None = None
 ) -> NDArray[np.float64]:
-    """Return the probabilities, shape (claims, classes), that models trained on the other folds give each claim.
+    """Return each claim's probabilities from a model trained on the other folds, shape (claims, classes).
 
-    ``test`` is for claims that have other evidence when they are judged than when they are learned from.
+    ``test`` holds the claims for judging, if their evidence differs from that for training.
     """
     probabilities = np.empty((len(split.classes), len(split.labels)))
     for rows in split.parts:

@@ -1,4 +1,4 @@
-"""Verdicts: a label with its reasons, or why there is none."""
+"""Verdicts: a label with its reasons, or the reason for having no label."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from .models import Cases, VerdictModel
 
 AT_ONCE = 64
 SUPPORTING = frozenset({"SUPPORTS", "TRUE"})
-"""The labels which say that a claim is so."""
+"""The labels that say that a claim is true."""
 
 
 class Verdict(NamedTuple):
     """The verdict on a claim, with its reasons.
 
-    ``abstained`` gives the reason if the evidence does not allow a decision, else ``""``; ``label`` is then the one
-    that stands for that, or the commonest where a task has none. ``evidence`` is what was read.
+    ``abstained`` is the reason why the evidence does not allow a decision, or ``""``. In that case ``label`` is the
+    task's label for undecided claims, or the most common label if the task has none. ``evidence`` is the evidence that
+    was read.
     """
 
     claim: Claim
@@ -40,7 +41,7 @@ class Verdict(NamedTuple):
 
 
 class Verifier:
-    """Finds evidence for claims and decides by it; ``undecided`` is the label of a claim that it abstains from."""
+    """Finds evidence for claims and judges them; ``undecided`` is the label of a claim without a decision."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class Verifier:
                 progress.update(len(chunk))
 
     def by_each(self, verdict: Verdict) -> list[dict[str, float]]:
-        """Return the probabilities of the labels by each sentence of a verdict alone, as if there were no other."""
+        """Return the probabilities of the labels for each sentence of a verdict, as if it were the only evidence."""
         alone = [verdict.evidence._replace(sentences=(sentence,)) for sentence in verdict.evidence.sentences]
         if not alone:
             return []
@@ -95,7 +96,7 @@ class Verifier:
             yield Verdict(claim, self._undecided if reason else label, each, reason, of_claim)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
-        """Return why there is too little evidence to decide for a label, else ``""``."""
+        """Return why there is too little evidence for a label, else ``""``."""
         if not evidence.sentences:
             return "no evidence was found"
         if self._settings.need_numbers and label in SUPPORTING and (missing := numbers_missing(claim.text, evidence)):
@@ -109,7 +110,7 @@ class Verifier:
 
 
 def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
-    """Raise QueryError, naming the place, if a claim is longer than a query may be: before any work is done."""
+    """Raise QueryError, naming the place, before any work, if a claim is longer than a query may be."""
     longest = finder.index.settings.search.max_query_chars
     for claim in claims:
         if len(claim.text) > longest:
@@ -138,14 +139,14 @@ def json_line(verdict: Verdict) -> str:
 
 
 def record(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as what JSON can hold: probabilities and likeness to four digits, half characters as escapes."""
+    """Return a verdict as JSON values: probabilities and similarity to four digits, half characters as escapes."""
     return {
         "id": storable(verdict.claim.qid),
         "claim": storable(verdict.claim.text),
         "label": verdict.label,
         "abstained": verdict.abstained,
         "probabilities": {label: round(value, 4) for label, value in verdict.probabilities.items()},
-        # ``start`` and ``end`` are characters of the document's text.
+        # ``start`` and ``end`` are character positions in the document's text.
         "evidence": [
             {
                 "docid": sentence.docid,

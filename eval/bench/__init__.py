@@ -1,1 +1,1 @@
-"""Quality and speed of retrievers side by side."""
+"""Quality and speed of retrievers, compared on one index."""

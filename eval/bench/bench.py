@@ -1,6 +1,6 @@
-"""Bench: sparse against dense against hybrid on one collection, quality beside speed, memory and size.
+"""Bench: compare sparse, dense and hybrid retrieval on one collection by quality, speed, memory and size.
 
-What is measured is named as a retriever, ``hybrid``, or as one with the stages after it, ``hybrid+rerank``.
+A measured configuration has the name of a retriever, ``hybrid``, or of a retriever with stages, ``hybrid+rerank``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 class Measured(NamedTuple):
-    """One retriever: its timings, the megabytes of what it needs of the index, and the seconds to build that, or 0."""
+    """One retriever: its timings, the megabytes of the index that it uses, and the seconds to build them, or 0."""
 
     retriever: str
     timings: Timings
@@ -53,12 +53,12 @@ class Measured(NamedTuple):
 
 
 Table = tuple[Sequence[str], list[Sequence[str]], int]
-"""A header, the rows below it, and how many columns stand to the left."""
+"""A header, the rows below it, and the number of left-aligned columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """The result of a benchmark; ``quality`` compares the retrievers' runs of ``depth`` hits, ``k`` hits were timed."""
+    """The result of a benchmark; ``quality`` compares runs of ``depth`` hits, the timed searches ask for ``k``."""
 
     name: str
     manifest: str
@@ -95,7 +95,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchRequest:
-    """The request for a benchmark: its name, the retrievers, the measures, how many searches are timed."""
+    """The request for a benchmark: its name, the retrievers, the measures, and the number of timed searches."""
 
     name: str
     retrievers: tuple[str, ...]
@@ -107,8 +107,8 @@ class BenchRequest:
 def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progress = silent) -> Bench:
     """Measure each retriever of the request.
 
-    Quality is of all judged queries; latency of ``timed`` searches for them, at one caller and at eight, each
-    retriever in a process of its own. Raises QueryError if the index lacks what a retriever needs.
+    Quality uses all judged queries. Latency uses ``timed`` searches, with one caller and with eight; each retriever
+    runs in its own process. Raises QueryError if the index lacks what a retriever needs.
     """
     for retriever in request.retrievers:
         _check(index, retriever)
@@ -141,7 +141,7 @@ def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progres
 
 
 def chosen(text: str | None, index: Index) -> tuple[str, ...]:
-    """Split a list of retrievers, ``bm25,hybrid+rerank``; without one, return all that the index answers.
+    """Split a list of retrievers, ``bm25,hybrid+rerank``; for None, return all retrievers of the index.
 
     Raises QueryError if a retriever or a stage is unknown, or lacks what it needs.
     """
@@ -209,7 +209,7 @@ def as_html(bench: Bench, png: bytes) -> str:
 
 
 def method(bench: Bench) -> str:
-    """Return a sentence on what was measured, and on which machine."""
+    """Return a sentence on the measurement and the machine."""
     encoder = f", encoder {bench.encoder}" if bench.encoder else ""
     return (
         f"{bench.name}: {counted(bench.documents, 'document')} in {counted(bench.passages, 'passage')}{encoder}; "
@@ -221,7 +221,7 @@ def method(bench: Bench) -> str:
 
 
 def tables(bench: Bench) -> dict[str, Table]:
-    """Return the tables of a benchmark by their titles: quality, speed and size, and differences if it has pairs."""
+    """Return the tables of a benchmark by their titles: quality, speed and size, and, if it has pairs, differences."""
     quality: list[Sequence[str]] = []
     for name in bench.quality.runs:
         values = [by_run[name] for by_run in bench.quality.means.values()]
@@ -250,7 +250,7 @@ def _pair_row(pair: Pair) -> Sequence[str]:
 
 
 def plot(benches: Sequence[Bench]) -> bytes:
-    """Draw the first measure against the median latency at one caller, a panel a benchmark, as PNG."""
+    """Draw the first measure against the median latency with one caller as PNG, one panel for each benchmark."""
     from matplotlib.figure import Figure
 
     drawn = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The command ``bench``: sparse against dense against hybrid on one collection."""
+"""The command ``bench``: compare sparse, dense and hybrid retrieval on one collection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..learn.cli import add_judged, judged_files
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
 _SUFFIXES = (".json", ".md", ".png", ".html")
-"""The endings of the reports: what has one is meant as a file."""
+"""The suffixes of the reports: an ``--output`` with one of them was meant as a file."""
 
 
 def register(commands: Subparsers) -> None:
@@ -54,7 +54,7 @@ def register(commands: Subparsers) -> None:
 
 
 def bench(args: argparse.Namespace) -> int:
-    """Measure, print the tables, write the reports."""
+    """Measure the retrievers, print the tables, and write the reports."""
     from ...retrieval.files import write_atomically
     from ...retrieval.progress import bar
     from ..run.judged import read_judged

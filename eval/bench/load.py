@@ -1,7 +1,7 @@
-"""Measurement of a retriever under load: latency at one and at several callers, in a process of its own.
+"""Measurement of a retriever under load: latency with one and with several callers, in a separate process.
 
-``python -m factseek.eval.bench.load`` reads a :class:`Load` as JSON and answers with :class:`Timings`, so that the
-memory measured is the retriever's alone.
+``python -m factseek.eval.bench.load`` reads a :class:`Load` as JSON and prints :class:`Timings`. In this way the
+measured memory is the retriever's alone.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 AND = "+"
-"""Between a retriever and each stage after it."""
+"""The separator between a retriever and each stage after it."""
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """The queries and the retriever of a load, ``hybrid`` or, with stages after it, ``hybrid+rerank``.
+    """The queries and the retriever of a load: ``hybrid``, or with stages ``hybrid+rerank``.
 
-    ``timed`` searches are made at each number of callers.
+    Each number of callers makes ``timed`` searches.
     """
 
     index: str
@@ -51,7 +51,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
-    """The latency of searches in milliseconds, and how many were answered a second."""
+    """The latency of searches in milliseconds, and the number of searches per second."""
 
     callers: int
     p50: float
@@ -63,8 +63,8 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 class Timings(msgspec.Struct, frozen=True, kw_only=True):
     """The figures measured under a load.
 
-    ``first_answer`` is the seconds from opening the index to the first answer; ``encoding`` is the share of encoding
-    the query in the latency at one caller, 0 where nothing is encoded.
+    ``first_answer`` is the seconds from opening the index to the first answer. ``encoding`` is the share of query
+    encoding in the latency with one caller, 0 if there is no encoder.
     """
 
     latencies: tuple[Latency, ...]
@@ -74,13 +74,13 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def search_of(name: str) -> Search:
-    """Return the search that a retriever with the stages after it asks for; one alone has the configured stages."""
+    """Return the search for a retriever with the stages in its name; a retriever alone has the configured stages."""
     retriever, *stages = name.split(AND)
     return Search(retriever=retriever, stages=tuple(stages) or None)
 
 
 def measure(load: Load) -> Timings:
-    """Put the load on the retriever in a new process.
+    """Run the load in a new process and return its timings.
 
     Raises MachineError if that process fails.
     """
@@ -96,7 +96,7 @@ def measure(load: Load) -> Timings:
 
 
 def put_load(load: Load) -> Timings:
-    """Put the load on the retriever in this process."""
+    """Run the load in this process and return its timings."""
     search = search_of(load.retriever)._replace(k=load.k, profile=load.profile)
     began = perf_counter()
     with open_index(Path(load.index), load.config) as index:
@@ -117,7 +117,7 @@ def put_load(load: Load) -> Timings:
 
 
 def _under(index: Index, asked: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
-    """Search once for each query, ``callers`` at a time."""
+    """Search once for each query with ``callers`` threads."""
     import numpy as np
 
     taken = [0.0] * len(asked)
@@ -140,7 +140,7 @@ def _under(index: Index, asked: Sequence[SearchQuery], search: Search, callers: 
 
 
 def _encoding(index: Index, asked: Sequence[SearchQuery], search: Search) -> float:
-    """Return the seconds that encoding a query takes, on average."""
+    """Return the mean seconds to encode a query."""
     resolved = index.resolve(search)
     texts = [resolved.text(query.text) for query in asked]
     began = perf_counter()
@@ -154,7 +154,7 @@ def _search(index: Index, asked: SearchQuery, search: Search) -> None:
 
 
 def main() -> int:
-    """Read a load from standard input, measure it, write its timings to standard output."""
+    """Read a load from standard input, measure it, and write its timings to standard output."""
     load = msgspec.json.decode(sys.stdin.buffer.read(), type=Load)
     try:
         timings = put_load(load)

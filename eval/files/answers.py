@@ -1,4 +1,4 @@
-"""What a task takes and gives: queries, how they are searched, answers, scores of a run, and figures."""
+"""The inputs and outputs of a task: queries, search defaults, answers, scores of a run, and figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Answer = tuple[str, ScoredDocids]
 """A qid and the documents found for it."""
 
 Note = Callable[[str], None]
-"""A function that takes a note on the judgements, for whoever reads the figures."""
+"""A function that receives a note on the judgements for the reader of the figures."""
 
 
 def ignore(note: str) -> None:
@@ -27,7 +27,7 @@ def ignore(note: str) -> None:
 
 
 class TaskQuery(NamedTuple):
-    """One input of a task: ``qid`` is what a :data:`factseek.retrieval.domain.Run` names it by; unknown is ``""``."""
+    """One input of a task; ``qid`` is its key in a :data:`factseek.retrieval.domain.Run`. Unknown fields are ``""``."""
 
     qid: str
     text: str
@@ -36,10 +36,10 @@ class TaskQuery(NamedTuple):
 
 
 class TaskDefaults(NamedTuple):
-    """How a task is searched unless the request says otherwise.
+    """How a task is searched if the request does not say otherwise.
 
-    Number of hits a query, the most that the task takes, the query profile, and whether a query ranks its own topic;
-    ``unit`` is what the task calls a query.
+    ``k`` is the number of hits for each query, ``most`` the largest number that the task accepts, and ``profile`` the
+    query profile. With ``own_topic``, each query ranks only its own topic. ``unit`` is the task's word for a query.
     """
 
     k: int
@@ -56,7 +56,7 @@ class TaskDefaults(NamedTuple):
 
 
 def answers_of(run: Run) -> list[Answer]:
-    """Return the documents of the hits of each query.
+    """Return the documents of each query's hits.
 
     Raises QueryError if a score is not finite.
     """
@@ -64,14 +64,14 @@ def answers_of(run: Run) -> list[Answer]:
 
 
 class RunScores(NamedTuple):
-    """The scores of a run, and notes on oddities of its file for whoever reads the figures."""
+    """The scores of a run, and notes on oddities of its file for the reader of the figures."""
 
     table: ScoreTable
     notes: tuple[str, ...] = ()
 
 
 def scores_of(path: Path, read: Callable[[Path, CheckReport], ScoreTable]) -> RunScores:
-    """Return the scores that ``read`` takes from a submission, with its warnings as notes.
+    """Return the scores that ``read`` finds in a submission, with its warnings as notes.
 
     Raises CheckFailed if the submission has errors.
     """
@@ -82,20 +82,20 @@ def scores_of(path: Path, read: Callable[[Path, CheckReport], ScoreTable]) -> Ru
 
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-# No blank can be matched by two parts of it, or a long gap where a bracket is missing would take quadratic time.
+# No two parts may match the same blank: a long gap before a missing bracket would take quadratic time.
 _LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*(?:,\s*(?:{_QUOTED})\s*)*(?:,\s*)?)?\]")
 _ITEM = re.compile(_QUOTED)
 
 
 def docids_in(cell: str) -> list[str] | None:
-    """Return the docids of a cell with a list of Python's or of JSON's, best first; None if it holds none."""
+    """Return the docids of a cell that holds a Python or JSON list, best first; None if it holds no list."""
     return [item[1:-1] for item in _ITEM.findall(cell)] if _LIST.fullmatch(cell) else None
 
 
 def prediction_line(qid: str, docids: Sequence[str]) -> str:
-    """Return a line of qid and list.
+    """Return the line of a submission: the qid, a tab, and the list of docids.
 
-    Raises QueryError if an id cannot stand in the file.
+    Raises QueryError if an id cannot be written to the file.
     """
     for value in (qid, *docids):
         if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
@@ -104,7 +104,7 @@ def prediction_line(qid: str, docids: Sequence[str]) -> str:
 
 
 def slots(docids: Sequence[str]) -> list[Hit]:
-    """Return a hit for each slot; a docid named again keeps its slot, under one that no document has."""
+    """Return a hit for each slot. A repeated docid keeps its slot, under a name that no document has."""
     return [
         Hit(f"{docid} (slot {rank})" if docid in docids[: rank - 1] else docid, float(-rank))
         for rank, docid in enumerate(docids, 1)
@@ -115,8 +115,8 @@ def slots(docids: Sequence[str]) -> list[Hit]:
 class ScoreOptions:
     """The options of a score.
 
-    ``max_evidence`` is how many sentences of a prediction count, ``measures`` the names of ir-measures to give instead
-    of the task's own. ``ignore_identical_ids`` leaves out a document whose id is that of its query, as BEIR does.
+    ``max_evidence`` is the number of sentences of a prediction that count. ``measures`` are names of ir-measures that
+    replace the task's own. ``ignore_identical_ids`` leaves out a document whose id is that of its query, as BEIR does.
     """
 
     max_evidence: int = 5
@@ -128,10 +128,10 @@ class ScoreOptions:
 class Scores:
     """The figures of one submission, each by its measure's name.
 
-    ``values`` begins with the official measure. ``unit`` is what ``per_query`` is keyed by; ``topics`` holds the means
-    over topics where a task has both. ``ties`` holds the least and the greatest value of each measure that another
-    order of equal scores would change. ``notes`` say what a reader of the figures should know: ties that decide,
-    queries without results.
+    ``values`` begins with the official measure. ``unit`` says what the keys of ``per_query`` are. ``topics`` holds the
+    means over topics, if the task has both kinds of means. ``ties`` holds the least and the greatest value of each
+    measure that another order of equal scores would change. ``notes`` tell the reader of the figures of ties that
+    decide and of queries without results.
     """
 
     official: str
@@ -143,7 +143,7 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def as_json(self, *, per_query: bool) -> dict[str, Any]:
-        """Return the figures as ``score --json`` prints them: measure name to value, with the means over topics.
+        """Return the figures as ``score --json`` prints them: measure name to value, including the means over topics.
 
         ``ties`` holds the bounds of the measures that ties can change, ``notes`` the notes.
         """

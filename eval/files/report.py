@@ -1,4 +1,4 @@
-"""The faults that a check finds in a submission, its ids against those expected, and the paths of options."""
+"""The faults that a check finds in a submission, the check of its ids, and the pairing of an option's paths."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ...retrieval.terminal import counted
 Severity = Literal["error", "warning"]
 
 KEPT = 20
-"""Errors whose message is kept, and as many warnings; the rest is counted."""
+"""The number of errors, and of warnings, whose messages are kept; the others are only counted."""
 
 
 class FileProblem(NamedTuple):
-    """One fault: line 0 is the file as a whole."""
+    """One fault; line 0 means the file as a whole."""
 
     line: int
     severity: Severity
@@ -26,7 +26,7 @@ class FileProblem(NamedTuple):
 
 
 class CheckReport:
-    """The faults of one file, the first twenty of each kind; so neither errors nor warnings hide the other."""
+    """The faults of one file, the first twenty of each kind, so that neither errors nor warnings hide the other."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,17 +59,17 @@ class CheckReport:
 
     @property
     def problems(self) -> list[FileProblem]:
-        """The faults that were kept, by line; those of the file as a whole come last."""
+        """The kept faults in the order of their lines; faults of the file as a whole come last."""
         return sorted(self._kept["error"] + self._kept["warning"], key=lambda problem: problem.line or float("inf"))
 
     @property
     def messages(self) -> list[str]:
-        """A message for each fault that was kept, then how many more errors and warnings there are."""
+        """A message for each kept fault, then the numbers of further errors and warnings."""
         return self._messages(self.problems)
 
     @property
     def notes(self) -> list[str]:
-        """The messages for a reader of figures, who hears of missing line ends by :func:`.tables.unended`."""
+        """The messages for a reader of figures; :func:`.tables.unended` reports missing line ends instead."""
         return self._messages([problem for problem in self.problems if problem.reason != UNENDED])
 
     def _messages(self, problems: Sequence[FileProblem]) -> list[str]:
@@ -81,12 +81,12 @@ class CheckReport:
 
     @property
     def verdict(self) -> str:
-        """One line: how many errors and warnings."""
+        """One line: the number of errors and warnings."""
         counts = [counted(number, severity) for severity, number in self._counts.items() if number]
         return f"{self.path}: {', '.join(counts) or 'no fault found'}"
 
     def refuse(self) -> None:
-        """Raise CheckFailed, with the first error and the count of the others, if there is any error."""
+        """Raise CheckFailed, with the first error and the number of the others, if there is any error."""
         if self.errors:
             first = min(self._kept["error"], key=lambda problem: problem.line or float("inf"))
             more = f"; and {counted(self.errors - 1, 'more error')}" if self.errors > 1 else ""
@@ -113,7 +113,7 @@ def check_ids(
 ) -> None:
     """Report the ids of ``source`` that a file lacks, and the ids of the file that ``source`` lacks.
 
-    ``lines`` gives the line of each id in the file. If no id is in common, only that is reported.
+    ``lines`` maps each id in the file to its line. If the two have no id in common, report only that.
     """
     if not lines or not expected:
         return
@@ -143,7 +143,7 @@ def _folded(key: str) -> str:
 
 
 def _near_hint(folded: Mapping[str, str], key: str) -> str:
-    """Return a hint that names the known id which an unknown one was probably meant to be, or ``""``."""
+    """Return a hint that names the known id which the unknown one probably means, or ``""``."""
     meant = folded.get(_folded(key))
     if meant is None or meant == key:
         return ""
@@ -159,9 +159,9 @@ def _near_hint(folded: Mapping[str, str], key: str) -> str:
 def paired(
     gold: Sequence[Path], runs: Sequence[Path], gold_name: str = "--gold", runs_name: str = "--run"
 ) -> list[tuple[Path, Path]]:
-    """Return each file of ``--gold`` with one of ``--run``: by position, or, where both are a folder, by name.
+    """Return each file of ``--gold`` with one of ``--run``: paired by position, or by name if both are a folder.
 
-    Raises QueryError, which calls them by their names, if one has more than the other.
+    Raises QueryError, which names the two options, if one has more files than the other.
     """
     if len(gold) == len(runs) == 1 and gold[0].is_dir() and runs[0].is_dir():
         right, answers = ({path.stem: path for path in files_in([folder])} for folder in (gold[0], runs[0]))
@@ -178,9 +178,9 @@ def paired(
 
 
 def only(paths: Sequence[Path], option: str) -> Path:
-    """Return the one path of an option that takes one.
+    """Return the path of an option that takes exactly one.
 
-    Raises QueryError if there are more.
+    Raises QueryError if there are more or none.
     """
     if len(paths) != 1:
         raise QueryError(f"give one file, not {len(paths)}", place=option)

@@ -1,7 +1,7 @@
 """Lines and tables of a task's files, each row with the number of its line.
 
-Columns between tabs without a header, tables with a header (by tabs, commas or semicolons, cells in quotes or not), and
-JSON lines. What is wrong goes to ``faults``, which collects it or raises it.
+The files are columns between tabs without a header, JSON lines, or tables with a header. A table separates cells by
+tabs, commas or semicolons, with or without quotes. Errors go to ``faults``, which collects or raises them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _LOOKED_AT = 40
 
 
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line, blank ones included; a line that is not UTF-8 is an error and left out.
+    """Yield number and text of each line, including blank lines. A line that is not UTF-8 is an error and left out.
 
-    The first such error says what to do.
+    The first such error includes the remedy.
     """
     remedy = f"; {SAVE_AS_UTF8}"
     for number, line in lines(path, faults):
@@ -57,8 +57,8 @@ def rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield number and columns of each line of a file without header, whose columns are separated by single tabs.
 
-    Blank lines, another number of columns, and empty columns or ones with outer white space are errors and left out.
-    An empty file is an error and, with ``one_run``, a last column that changes.
+    These lines are errors and left out: blank lines, lines with another number of columns, and lines with a column that
+    is empty or has outer white space. An empty file is an error. With ``one_run``, so is a last column that changes.
     """
     number = 0
     run_id = ""
@@ -79,7 +79,7 @@ def rows(
 
 
 def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
-    """Return why a line does not have the columns of a layout, ``""`` if it does."""
+    """Return why a line does not have the columns of a layout; ``""`` if it has them."""
     if line.split() == fields and len(fields) == len(layout):
         return ""
     if not line.strip():
@@ -96,7 +96,7 @@ def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
 
 
 def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield number and object of each JSON line; blank lines at the end are passed over, others are errors."""
+    """Yield number and object of each JSON line. Blank lines at the end are ignored; other blank lines are errors."""
     blank = filled = 0
     for number, line in text_lines(path, faults):
         if not line.strip():
@@ -130,7 +130,7 @@ def _refuse_constant(name: str) -> float:
 def rows_of(
     path: Path, faults: Faults, needed: Sequence[str], delimiter: str = "\t"
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the first line and the cells by header of each row of a table with CSV quoting."""
+    """Yield each row of a table with CSV quoting: the number of its first line, and its cells by header."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     row: list[tuple[int, str]] = []
 
@@ -168,7 +168,7 @@ def rows_of(
 
 
 def table_lines(path: Path, faults: Faults) -> list[tuple[int, str]]:
-    """Return the lines of a table, without a first one that only tells Excel what separates the cells."""
+    """Return the lines of a table, without a first line that only tells Excel which separator the table uses."""
     numbered = list(text_lines(path, faults))
     return numbered[1:] if numbered and is_separator_line(numbered[0][1]) else numbered
 
@@ -181,10 +181,10 @@ def shape_of_lines(numbered: Numbered) -> TableShape:
 def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool = False) -> Rows:
     """Return the rows below the header, which is the first line.
 
-    Between tabs, quotes are characters like any other, unless every name of the header is in quotes, or only with
-    quoting every row has the header's columns, as where a text holds a line break. Between commas and semicolons a
-    cell may always stand in quotes, and between tabs with ``quoting``. Raises SourceError, naming the line, if a row
-    has other columns either way.
+    Between tabs, a quote is an ordinary character, with three exceptions. The first is ``quoting``; the second a header
+    whose names are all in quotes. The third are rows that have the header's columns only if quotes are read, such as
+    rows with a line break in a text. Between commas or semicolons, a cell may always be in quotes. Raises SourceError,
+    naming the line, if a row does not have the header's columns either way.
     """
     names = numbered[0][1].split(delimiter)
     width = len(names)
@@ -214,12 +214,12 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool 
 
 
 def unquoted(numbered: Numbered, delimiter: str) -> Rows:
-    """Split lines at every delimiter; blank ones are left out."""
+    """Split lines at every delimiter; leave out blank lines."""
     return [(line, text.split(delimiter)) for line, text in numbered if text.strip()]
 
 
 def _quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
-    """Return rows below a header whose cells may stand in quotes and hold line breaks; none if that does not fit."""
+    """Return rows below a header whose cells may be in quotes and hold line breaks; none if a row does not fit."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     reader = csv.reader((f"{text}\n" for _, text in numbered), delimiter=delimiter, strict=True)
     found: Rows = []
@@ -240,7 +240,7 @@ def _quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
 def unended(paths: Iterable[Path]) -> list[str]:
     """Return a note for each file whose last line has no line end.
 
-    Half a line can be read as a whole one, so a truncated file may show no other fault; one that is packed does.
+    A truncated line can look like a whole one, so a truncated file may show no other fault. A truncated gzip file does.
     """
     notes = []
     for path in paths:
@@ -253,7 +253,7 @@ def unended(paths: Iterable[Path]) -> list[str]:
 
 
 def finite(text: str) -> float | None:
-    """Return the finite number that ASCII digits spell, or ``None``."""
+    """Return the finite number that the ASCII text spells, or ``None``."""
     try:
         value = float(text)
     except ValueError:
@@ -267,5 +267,5 @@ def whole(text: str) -> int | None:
 
 
 def is_header(line: int, text: str) -> bool:
-    """Return whether a cell that should be a number is the name of a column, on the first line."""
+    """Return whether a text on the first line, where a number is expected, is the name of a column."""
     return line == 1 and text.isidentifier() and text.lower() not in ("nan", "inf", "infinity")

@@ -1,11 +1,11 @@
-"""Queries in the forms that people keep them in.
+"""Queries in the usual file formats.
 
-``qid TAB text`` without a header, a table with a header between tabs, commas or semicolons, JSON lines or a list of
-objects, TREC's and XML's topics. Columns and keys are found by the names that they usually have; a header that is not
-known is refused, so that it never becomes a query.
+The formats are ``qid TAB text`` without a header, a table with a header (tabs, commas or semicolons), JSON lines, a
+list of JSON objects, and topics of TREC or XML. Columns and keys are found by their usual names. A header with unknown
+names is an error, so that it never becomes a query.
 
-Topics between tags have a parser of their own: the blocks of old topics are no XML, and an XML parser would follow what
-a file declares.
+Topics between tags have a parser of their own: old topics are not valid XML, and an XML parser would follow the
+declarations of a file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TEXTS = (
     *("query", "query_text", "text", "tweet_text", "tweet_content", "full_text", "tweet", "claim", "claim_text"),
     *("statement", "question", "title", "content", "contents", "sentence"),
 )
-"""The names of the column that holds their texts."""
+"""The names of the column that holds the texts of queries."""
 
 DATES = ("date", "created_at", "claim_date")
 
@@ -44,14 +44,14 @@ _NAMED = "name them qid and query"
 _ACCEPTED = "give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"
 
 _BLOCKS = ("top", "topic", "query")
-"""The elements that hold a topic; in a file that has the first of them, the others are fields."""
+"""The elements that hold a topic; if a file has the first of them, the others are fields."""
 _TAGGED_QIDS = ("num", "number", "id", "qid", "topic_id", "query_id", "identifier")
 _TAGGED_TEXTS = ("query", "title", "text", "question", "content", "desc", "description")
 _KNOWN = frozenset((*_TAGGED_QIDS, *_TAGGED_TEXTS))
 _MARKUP = frozenset(
     "a abbr b big br cite code em font i img li math p q s small span strike strong sub sup tt u ul".split()
 )
-"""Elements of HTML that stand in texts: their tags are dropped, their texts stay."""
+"""Elements of HTML that occur in texts: the parser drops their tags and keeps their texts."""
 _PIECE = re.compile(
     r"<!--(?:.*?-->|.*\Z)|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
     r"|<(?P<end>/?)(?P<name>[a-z][a-z0-9_.:-]*+)(?P<attributes>(?:(?:\s++|(?<=[\"']))[a-z_:][a-z0-9_.:-]*+\s*+=\s*+"
@@ -63,14 +63,14 @@ _BROKEN_NAMES = "|".join((*_BLOCKS, *sorted(_KNOWN)))
 _BROKEN_TAG = re.compile(
     rf"<(?:/?(?:{_BROKEN_NAMES})(?:\s++[a-z]|\s*+(?:[>/<]|\Z))|\s++(?:{_BROKEN_NAMES})(?:\s++[a-z]+\s*+=|\s*+>))", re.I
 )
-"""What was meant as the tag of a topic or a field, in what is left as text."""
+"""A broken tag of a topic or a field, in the text between the tags."""
 _LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")
-"""What CLEF's topics begin the names of fields with."""
+"""The prefix of the names of fields in CLEF's topics."""
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
 
 
 class _Draft(NamedTuple):
-    """A query as its file has it, with the line that it begins on; what the file does not say is ``""``."""
+    """A query as its file has it, with its first line; missing fields are ``""``."""
 
     line: int
     qid: str
@@ -81,17 +81,17 @@ class _Draft(NamedTuple):
 def read_topics(path: Path) -> list[Query]:
     """Return the ids and texts of queries in their order.
 
-    Raises SourceError at the first line that is no query, or repeats a qid.
+    Raises SourceError at the first line that is not a query or repeats a qid.
     """
     return [Query(query.qid, query.text) for query in read_queries(path)]
 
 
 def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
-    """Return queries in their order, with their dates where the file has them.
+    """Return queries in their order, with their dates if the file has them.
 
-    With ``quoting``, a cell of a table between tabs that has a header may stand in quotes.
+    With ``quoting``, cells may be in quotes in a table that has tabs and a header.
 
-    Raises SourceError at the first line that is no query, or repeats a qid.
+    Raises SourceError at the first line that is not a query or repeats a qid.
     """
     faults = Strict(path)
     first_lines: dict[str, int] = {}
@@ -133,7 +133,7 @@ def _drafts(path: Path, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
 
 
 def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
-    """Yield the queries of a list of objects that is one JSON value, or of an object a line."""
+    """Yield the queries of a JSON list of objects, or of one JSON object a line."""
     if filled[0][1].lstrip().startswith("["):
         try:
             rows = json.loads("\n".join(text for _, text in filled))
@@ -177,7 +177,7 @@ def _of_table(
     header = _header(shape, filled[0][0], unquoted(filled, delimiter), faults)
     tabs = [text.count("\t") for _, text in filled]
     if header == (0, 1) and delimiter == "\t" and tabs[0] == min(tabs) == 1 < max(tabs):
-        header, filled = None, filled[1:]  # the text is all that follows the first tab
+        header, filled = None, filled[1:]  # everything after the first tab is the text
     if header is not None:
         qid_at, text_at = header
         table = numbered[numbered.index(filled[0]) :]
@@ -202,7 +202,7 @@ def _of_table(
 
 
 def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[int, int] | None:
-    """Return the columns of id and text by the names in the first row; ``None`` if that row is a query itself."""
+    """Return the columns of id and text by the names in the first row; ``None`` if that row is itself a query."""
     names = shape.names
     text_at = column_at(names, TEXTS)
     qid_at = column_at(names, QIDS)
@@ -212,7 +212,7 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
         text_at = 1
     if qid_at is not None and text_at is not None:
         return qid_at, text_at
-    # A first row names columns: words alone, above texts of several words with ids that hold digits.
+    # A header is a first row of single words above texts of several words, whose ids hold digits.
     cells, below = shape.cells, rows[1:]
     words = all(cell.strip().replace("-", "_").isidentifier() for cell in cells) and len(cells[0].strip()) > 1
     texts = all(any(len(cell.split()) > 1 for cell in row) for _, row in below)
@@ -232,7 +232,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 class _Piece(NamedTuple):
-    """A tag, or a stretch of text: ``name`` is "" then; ``end`` marks a closing tag."""
+    """A tag or a stretch of text. For text, ``name`` is ``""``; ``end`` marks a closing tag."""
 
     line: int
     text: str
@@ -242,10 +242,10 @@ class _Piece(NamedTuple):
 
 
 def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_Draft]:
-    """Yield the topics between tags: TREC's ``<top>`` blocks, whose fields need no end, and XML's.
+    """Yield the topics between tags: TREC's ``<top>`` blocks, whose fields need no end tag, and XML topics.
 
-    A block ends where it is closed, where the next one begins, or with the file. The first of several fields of a name
-    counts, whatever its language. Every block that was opened is a topic: one without an id or a text is a fault, and
+    A block ends at its end tag, at the next block, or at the end of the file. If several fields have the same name, the
+    first counts, whatever its language. Every opened block is a topic. A block without an id or a text is a fault, and
     so is a field outside of blocks.
     """
     pieces = list(_pieces(content, first_line, faults))
@@ -268,7 +268,7 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
 def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
     """Yield the tags and the texts of a file in order; a ``<`` that begins no tag is text.
 
-    A tag of a topic or a field that cannot be read is a fault, and so is a comment whose end is mistyped.
+    A broken tag of a topic or a field is a fault, and so is a comment or CDATA section that does not end.
     """
     position = 0
     for match in (*_PIECE.finditer(content), None):
@@ -300,7 +300,7 @@ def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
 
 
 def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
-    """Return the topic of the pieces of one block."""
+    """Return the topic in the pieces of one block."""
     start = pieces[0]
     fields = _fields(pieces[1:])
     for key, *values in _ATTRIBUTE.findall(start.attributes):
@@ -317,10 +317,10 @@ def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
 
 
 def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
-    """Return the fields of a block by name, with their texts; what stands in no field is ``text``.
+    """Return the texts of a block's fields by name; text outside of fields has the name ``text``.
 
-    A field that is closed reaches to its end, and every tag in it is markup. One that is not ends where another field
-    begins: at a tag that is closed later, that has a known name, or that is the first on its line.
+    A field with an end tag reaches to that tag, and every tag in it is markup. A field without one ends where another
+    field begins: at a tag that is closed later, that has a known name, or that is the first on its line.
     """
     fields: dict[str, str] = {}
     ends = Counter(piece.name for piece in pieces if piece.end)
@@ -349,6 +349,6 @@ def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
 
 
 def _begins_line(texts: Sequence[str]) -> bool:
-    """Return whether a tag after these texts is the first on its line, as a field of TREC's is."""
+    """Return whether a tag after these texts is the first on its line, as TREC's fields are."""
     before = "".join(texts[-1:])
     return not before or (before.rpartition("\n")[1] == "\n" and not before.rpartition("\n")[2].strip())

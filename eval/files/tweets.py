@@ -20,7 +20,7 @@ LABELS = ("check_worthiness", "claim_worthiness")
 """The names of the column that says whether a tweet is worth checking."""
 
 VERDICTS = ("label", "verdict")
-"""The names of the column that says whether its claim is true."""
+"""The names of the column that says whether a tweet's claim is true."""
 
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
@@ -33,7 +33,7 @@ _NAMES = {
 
 
 class Tweet(NamedTuple):
-    """A tweet to judge; ``label`` (check-worthiness) and ``verdict`` are as written, ``line`` its row's first line."""
+    """A tweet; ``label`` (check-worthiness) and ``verdict`` are unchanged from the file, ``line`` is its first line."""
 
     line: int
     topic: str
@@ -47,9 +47,9 @@ class Tweet(NamedTuple):
 def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
-    A table is read by :func:`factseek.eval.files.tables.rows_below`: between tabs without quoting where that fits, so
-    that stray quotes stay. Raises SourceError, naming the line, if a row has other columns than the header, or
-    a tweet has no id or no text.
+    :func:`factseek.eval.files.tables.rows_below` reads a table. Between tabs it reads without quoting if the rows fit,
+    so that stray quotes stay. Raises SourceError, naming the line, if a row has other columns than the header, or a
+    tweet has no id or no text.
     """
     rereadable(path)
     first = next((line for _, line in text_lines(path, Strict(path)) if line.strip()), "")
@@ -80,17 +80,17 @@ def _from_table(path: Path) -> Iterator[Tweet]:
 
 
 def columns(header: str, delimiter: str = "\t") -> list[str]:
-    """Return the names of a header's columns in the normal form by which columns are looked up."""
+    """Return the names of a header's columns, in the normal form that look-ups use."""
     return [column_name(name) for name in header.split(delimiter)]
 
 
 def has_id(header: Collection[str]) -> bool:
-    """Return whether one of a table's columns holds the ids of tweets."""
+    """Return whether one of these columns holds the ids of tweets."""
     return not {"tweet_id", "tweetid", "id"}.isdisjoint(header)
 
 
 def columns_of(path: Path) -> list[str]:
-    """Return the columns of a file of tweets as they are written, or the keys of its first object."""
+    """Return the columns of a file of tweets as the file spells them, or the keys of its first object."""
     first = next(text for _, text in table_lines(path, Strict(path)) if text.strip())
     if first.lstrip().startswith("{"):
         return list(next(row for _, row in json_objects(path, Strict(path))))
@@ -99,7 +99,7 @@ def columns_of(path: Path) -> list[str]:
 
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:
-    """Return the fields of a JSON object by name: texts and whole numbers as text, ``""`` for anything else."""
+    """Return the fields of a JSON object by name: texts, whole numbers as text, and ``""`` for other values."""
     return {
         key.lower(): value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
         for key, value in row.items()
@@ -107,7 +107,7 @@ def fields_of(row: Mapping[str, object]) -> dict[str, str]:
 
 
 def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
-    """Return the tweet of a row, given as its cells by name.
+    """Return the tweet of a row, given its cells by name.
 
     Raises SourceError if it has no id or no text.
     """
@@ -129,7 +129,7 @@ def claim_key(topic: str, tweet_id: str) -> str:
 
 
 def read_claims(path: Path) -> list[Tweet]:
-    """Read claims, named by topic and tweet, in their order.
+    """Read claims, identified by topic and tweet, in their order.
 
     Raises SourceError if one has no topic, or comes twice.
     """
@@ -146,7 +146,7 @@ def read_claims(path: Path) -> list[Tweet]:
 
 
 def read_claim_queries(path: Path) -> list[TaskQuery]:
-    """Return claims as queries named by topic and tweet: of a TSV file with a header, or of JSON lines."""
+    """Return claims as queries whose qid is topic and tweet; the file is a TSV file with a header or JSON lines."""
     return [
         TaskQuery(claim_key(claim.topic, claim.tweet_id), claim.text, claim.topic, claim.date)
         for claim in read_claims(path)
@@ -161,7 +161,7 @@ def read_label(line: int, text: str, faults: Faults) -> int:
 
 
 def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tuple[int, str]]) -> list[Statement]:
-    """Return statements with their labels, which come as line and text.
+    """Return statements with their labels, given as line and text.
 
     Raises SourceError at the first label that is neither 0 nor 1.
     """
@@ -173,7 +173,7 @@ def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tu
 
 
 def no_labels(path: Path, names: Sequence[str], wanted: Sequence[str]) -> SourceError:
-    """Return the error for a file without labels; it names the columns of the file and those that were looked for."""
+    """Return the error for a file without labels; it names the columns of the file and the expected ones."""
     return SourceError(
         f"has no labels: its columns are {', '.join(names)}; looked for {', '.join(wanted)}", place=f"{path}:1"
     )
@@ -185,9 +185,9 @@ def statement_of(path: Path, tweet: Tweet) -> Statement:
 
 
 def stream(lines: Iterable[bytes], source: str, take: Callable[[int, str], Statement | None]) -> Iterator[Statement]:
-    """Yield statements as their lines come: JSON objects, or what ``take`` makes of another line, None of a header.
+    """Yield statements as their lines arrive. ``take`` reads each line that is not JSON, and returns None for a header.
 
-    A JSON object needs no id: its line number is one. Raises SourceError, naming ``source`` and the line.
+    A JSON object needs no id: its line number is the default. Raises SourceError, naming ``source`` and the line.
     """
     path = Path(source)
     for number, raw in enumerate(lines, 1):

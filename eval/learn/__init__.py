@@ -1,1 +1,1 @@
-"""Learn from judged queries: settings of a search, a combination of rankings, encoders and re-rankers."""
+"""Learn from judged queries: search settings, combinations of rankings, encoders and re-rankers."""

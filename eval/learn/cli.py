@@ -117,7 +117,7 @@ def _parser(
 
 
 def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add the options that name judged queries."""
+    """Add the options for judged queries."""
     parser.add_argument("--queries", type=Path, required=required, metavar="FILE", help="the queries")
     parser.add_argument("--qrels", type=Path, required=required, metavar="FILE", help="the judgements")
     parser.add_argument(
@@ -170,7 +170,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def judged_files(args: argparse.Namespace) -> JudgedFiles:
-    """Return what the options of :func:`add_judged` name."""
+    """Return the files that the options of :func:`add_judged` name."""
     return JudgedFiles(
         task=args.task,
         queries=args.queries,
@@ -181,7 +181,7 @@ def judged_files(args: argparse.Namespace) -> JudgedFiles:
 
 
 def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
-    """Read a sample of the judged queries, and say what a reader should know of them."""
+    """Read a sample of the judged queries, and print the notes on them."""
     judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
     for note in judged.notes:
         say(f"note: {note}")
@@ -215,7 +215,7 @@ def tune(args: argparse.Namespace) -> int:
 
 
 def train_combiner(args: argparse.Namespace) -> int:
-    """Train, write the model, print what it is worth."""
+    """Train a combination, write the model, and print its cross-validated figures."""
     from ...retrieval.progress import bar
     from ...retrieval.search.combiner import save
     from .combiner import CombinerRequest
@@ -236,7 +236,7 @@ def train_combiner(args: argparse.Namespace) -> int:
 
 
 def _checked_measure(args: argparse.Namespace) -> str:
-    """Return the measure that is named; raise QueryError if an option makes no sense."""
+    """Return the measure; raise QueryError if an option has an invalid value."""
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give a number from 0")
     if args.sample < 2:
@@ -255,7 +255,7 @@ def _one_measure(text: str) -> str:
 
 
 def train_model(args: argparse.Namespace, what: str) -> int:
-    """Train an encoder or a re-ranker, write the model, print what it is worth."""
+    """Train an encoder or a re-ranker, write the model, and print its figures on held-out queries."""
     from ...retrieval.encoders.sources import for_language
     from ...retrieval.progress import bar
     from .examples import TrainingJudged, of_documents
@@ -292,7 +292,7 @@ def train_model(args: argparse.Namespace, what: str) -> int:
 
 
 def _check_model(args: argparse.Namespace) -> None:
-    """Raise QueryError if an option makes no sense."""
+    """Raise QueryError if an option has an invalid value."""
     for name, least in _LEAST.items():
         if getattr(args, name) < least:
             raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give a number from {least}")

@@ -1,7 +1,7 @@
-"""Train a combination of rankings on judged queries, and say by cross-validation what it is worth.
+"""Train a combination of rankings on judged queries, and measure it by cross-validation.
 
-What a fold is judged by was learned on the other folds alone. Weights and trees are averaged: which of them is better
-can hardly be told within the training folds, and where that was tried it chose worse than their average is.
+Each fold is judged with a model that was trained on the other folds alone. The combination averages weights and trees:
+the training folds can hardly tell which of the two is better, and choosing one gave worse results than the average.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 DEPTH = 100
-"""Hits of each query that are learned from and ordered anew."""
+"""The number of hits of each query to learn from and to reorder."""
 PENALTY = 0.01
 KINDS = ("linear", "trees", Averaged.KIND)
-"""The kinds of model, the simplest first; the last is both of the others."""
+"""The kinds of model, the simplest first; the last is the average of the other two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinerRequest:
-    """The request for a training: the files (for the manifest), the measure to learn for, the folds, the seed.
+    """A request for a training: the files (for the manifest), the measure to optimise, the folds, the seed.
 
-    With ``remembers``, the combination also weighs for which judged queries a document was relevant. That can help only
-    where queries share relevant documents: folds are then drawn query by query.
+    With ``remembers``, the combination also uses for which judged queries a document was relevant. This can help only
+    if queries share relevant documents, so folds are then drawn query by query.
     """
 
     files: tuple[Path, ...]
@@ -70,7 +70,7 @@ class CombinerRequest:
 
 
 class LearnedModel(NamedTuple):
-    """A model, and the judged queries that it remembers, if it does."""
+    """A model, and the judged queries that it remembers, or None."""
 
     model: CombinerModel
     remembered: JudgedQueries | None
@@ -79,8 +79,8 @@ class LearnedModel(NamedTuple):
 class TrainedCombiner(NamedTuple):
     """A combination trained on all queries, with the figures of its training as a table with its verdict.
 
-    Each query was judged when held out; ``sure`` says whether that is better than what it reorders beyond chance,
-    ``grouped`` whether no fold shared a relevant document with another.
+    Each query was judged by a model that was trained without it. ``sure`` says whether the combination is significantly
+    better than the ranking that it reorders; ``grouped`` says whether no two folds share a relevant document.
     """
 
     combiner: Combiner
@@ -89,12 +89,12 @@ class TrainedCombiner(NamedTuple):
     text: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return the manifest of what was trained, with its figures, and whether it is better."""
+        """Return the manifest of the combination, with its figures, and whether it is better."""
         return {"better": self.sure, **msgspec.to_builtins(self.combiner.manifest)}
 
 
 def train(index: Index, judged: Judged, request: CombinerRequest, progress: Progress = silent) -> TrainedCombiner:
-    """Learn to order the first hits of the index's default retriever; the same for the same seed.
+    """Learn to order the first hits of the index's default retriever; the same seed gives the same result.
 
     Raises QueryError if there are fewer judged queries than folds, or nothing to learn from.
     """
@@ -137,13 +137,13 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
 def learn(
     some: Sequence[Pool], qrels: Qrels, request: CombinerRequest, bar: Bar | None = None
 ) -> dict[str, LearnedModel]:
-    """Return the model of each kind that learned from some pools; none if these teach nothing."""
+    """Return the model of each kind, trained on some pools; none if no pool has documents of different relevance."""
     if not any(pool.teaches for pool in some):
         return {}
     remembered = None
     if request.remembers:
         remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, qrels)
-        # Of each query, what the others say of its documents.
+        # A query's features come from the other queries alone.
         some = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
     models: list[CombinerModel] = []
     for fit in (partial(learners.fit_linear, penalty=PENALTY), partial(learners.fit_trees, seed=request.seed)):
@@ -155,7 +155,7 @@ def learn(
 
 
 def measured(some: Sequence[Pool], qrels: Qrels, measure: str, learned: LearnedModel | None) -> Values:
-    """Return the measure of the query of each pool, in the order of a model or as its hits were ranked."""
+    """Return the measure of each pool's query, with its hits in the model's order or, without one, in their own."""
     run = {}
     for pool in some:
         if learned is None:
@@ -175,9 +175,9 @@ def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> P
 
 
 def combination(index: Index, judged: Judged, request: CombinerRequest, trained: LearnedModel | None) -> Combiner:
-    """Return what was learned with all that its file says of it but the figures.
+    """Return the trained combination with its manifest, which still lacks the figures.
 
-    Raises QueryError if nothing was.
+    Raises QueryError if there is no trained model.
     """
     if trained is None:
         raise QueryError("there is nothing to learn from")

@@ -1,4 +1,4 @@
-"""Train an encoder: in-batch and mined negatives and, with a teacher, its margins (Hofstätter et al., 2020)."""
+"""Train an encoder with in-batch and mined negatives and, with a teacher, its margins (Hofstätter et al., 2020)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .examples import Candidates, Triple, triples
 from .request import TrainingRequest
 
 DEPTH = 100
-"""Documents of a ranking that are measured."""
+"""The number of documents of a ranking that the measure uses."""
 _SCALE = 20.0
-"""What a cosine is multiplied by to be a logit, as sentence-transformers' loss has it."""
+"""The factor that turns a cosine into a logit, as in the loss of sentence-transformers."""
 
 
 class EncoderEvaluator:
-    """Ranks for each query the documents of all: everything that was found for one of them, or is relevant to one."""
+    """Ranks, for each query, the documents of all queries: every hit and every relevant document of any of them."""
 
     def __init__(self, candidates: Sequence[Candidates], qrels: Qrels, measure: str) -> None:
         self._qrels = {candidate.qid: qrels[candidate.qid] for candidate in candidates}
@@ -41,7 +41,7 @@ class EncoderEvaluator:
         self.queries = [candidate.query for candidate in candidates]
 
     def values(self, scores: NDArray[np.float32]) -> Values:
-        """Return the measure of each query, of scores of shape (queries, documents)."""
+        """Return the measure of each query, given scores of shape (queries, documents)."""
         run = {}
         for qid, row in zip(self._qrels, scores, strict=True):
             first = np.argsort(-row, kind="stable")[:DEPTH].tolist()
@@ -51,7 +51,7 @@ class EncoderEvaluator:
 
 
 class EncoderTraining:
-    """An encoder of sentence-transformers that is being trained."""
+    """The training of an encoder of sentence-transformers."""
 
     def __init__(self, request: TrainingRequest) -> None:
         self._request = request
@@ -70,22 +70,22 @@ class EncoderTraining:
         self._document_prompt = prompts.get("document") or prompts.get("passage") or prompts.get("corpus") or ""
 
     def evaluator(self, candidates: Sequence[Candidates], qrels: Qrels) -> EncoderEvaluator:
-        """Return what the encoder is measured on: all that was found for these queries, ranked for each."""
+        """Return the evaluator of these queries: it ranks all of their documents for each query."""
         return EncoderEvaluator(candidates, qrels, self._request.settings.measure)
 
     def ranked(self, evaluator: EncoderEvaluator) -> str:
-        """Return in words what is ranked."""
+        """Return a description of the ranked documents."""
         return f"{len(evaluator.texts):,} documents ranked by the encoder alone"
 
     def values(self, evaluator: EncoderEvaluator) -> Values:
-        """Return the measure of each query with the model as it is now."""
+        """Return the measure of each query with the model in its current state."""
         documents = self._vectors(evaluator.texts, self._document_prompt)
         return evaluator.values(self._vectors(evaluator.queries, self._query_prompt) @ documents.T)
 
     before = values
 
     def learn(self, learned: Sequence[Candidates], stopping: EncoderEvaluator, progress: Progress) -> None:
-        """Train on some queries, looking at others now and then; keep the best model that was seen."""
+        """Train on some queries, evaluate on the stopping queries from time to time, and keep the best model."""
         from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
         from sentence_transformers.base.sampler import BatchSamplers
 
@@ -105,11 +105,11 @@ class EncoderTraining:
             trainer.run_trainer(running, self._request, progress)
 
     def save(self, folder: str) -> None:
-        """Write the model as sentence-transformers loads it."""
+        """Write the model in the format that sentence-transformers loads."""
         self._model.save(folder, create_model_card=False)
 
     def _tasks(self, rows: Sequence[Triple]) -> tuple[Any, Any]:
-        """Return what is learned from, and the loss of each: with a teacher, its margins between passages, too."""
+        """Return the training data and the loss of each part; a teacher adds a part with its score margins."""
         from datasets import Dataset
         from sentence_transformers.sentence_transformer.losses import MarginMSELoss, MultipleNegativesRankingLoss
         from sentence_transformers.util import pairwise_cos_sim
@@ -129,7 +129,7 @@ class EncoderTraining:
         return {"judged": judged, "margins": margins}, {"judged": loss, "margins": margin_loss}
 
     def _margins(self, teacher: OnnxCrossEncoder, rows: Sequence[Triple]) -> dict[str, list[Any]]:
-        """Return triples with how much better the teacher finds the relevant passage than the other."""
+        """Return triples with the difference of the teacher's scores: the relevant passage minus the other passage."""
         columns: dict[str, list[Any]] = {"anchor": [], "positive": [], "negative": [], "label": []}
         for query, positive, negatives in rows:
             best = teacher.score(query, positive)
@@ -149,7 +149,7 @@ class EncoderTraining:
 
     @contextmanager
     def _reading(self, tokens: int) -> Iterator[None]:
-        """Let the model read so many tokens of a text: fewer while it learns than where it is measured and used."""
+        """Let the model read at most ``tokens`` tokens of a text: fewer in training than in evaluation and use."""
         before = self._model.max_seq_length
         self._model.max_seq_length = tokens
         try:

@@ -1,6 +1,6 @@
-"""What a model is trained on: judged queries, or titles and sentences of documents, with what a search finds for them.
+"""The training data of a model: judged queries, or titles and sentences of documents, each with the hits of a search.
 
-Among what it finds are the hard negatives.
+Some of these hits are the hard negatives.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 Text = Callable[[str, str], str]
-"""From the title of a document and the text of its passage to what a model reads."""
+"""A function from the title of a document and the text of its passage to the text that a model reads."""
 
 NEAR_COPY = 0.8
-"""The share of common words from which a candidate counts as a near-duplicate of a relevant passage."""
+"""The share of common words above which a candidate counts as a near-duplicate of a relevant passage."""
 _READ = 2_000
-"""Characters of a document that are read."""
+"""The number of characters of a document that are read."""
 _SHORTEST = 20
-"""Characters that a title or a sentence needs to be asked for."""
+"""The minimum number of characters of a title or a sentence that becomes a query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJudged:
     """Queries with their relevant documents, by qid.
 
-    ``own_texts`` holds the text of the relevant document of each query that was cut out of it.
+    ``own_texts`` holds, for each query cut out of a document, the text of that document without the query.
     """
 
     asked: tuple[SearchQuery, ...]
@@ -51,13 +51,14 @@ class TrainingJudged:
 def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
     """Return queries made of at most ``sample`` documents, drawn with ``seed``.
 
-    The query is the title, which is to find the text; of a document without one it is a sentence of its beginning,
-    which is to find the rest of that. A model reads no titles then, so that it cannot find a query by the query itself.
+    The query is the document's title, and its text is the relevant passage. A document without a title gives one
+    sentence of its beginning as the query, and the rest of its beginning as the passage. The model then reads no
+    titles, so that it cannot find a query by the query's own text.
 
     Raises QueryError if no document has a title or a second sentence.
     """
     chance = np.random.default_rng((seed, 5))
-    # Documents are drawn while they stream by, each with the same chance.
+    # Reservoir sampling: documents are drawn while they stream by, each with the same chance.
     reservoir: list[Document] = []
     for number, document in enumerate(_askable(index)):
         if number < sample:
@@ -88,7 +89,7 @@ def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
 
 
 def _askable(index: Index) -> Iterator[Document]:
-    """Yield the documents with a title or a second sentence, not longer than a query may be."""
+    """Yield the documents with a title or a second sentence, if it is not too long for a query."""
     longest = index.settings.search.max_query_chars
     for document in index.documents():
         text = document.text[:_READ]
@@ -111,7 +112,8 @@ def _sentences(text: str) -> list[SentenceSpan]:
 class Candidates:
     """The first hits of a query, best first, and its relevant documents, each with the text of one passage.
 
-    The passage of a relevant document is that of the hit, else its first. ``scores`` are those of the hits.
+    The passage of a relevant document is its hit's passage, or its first passage if it has no hit. ``scores`` are the
+    scores of the hits.
     """
 
     qid: str
@@ -121,8 +123,7 @@ class Candidates:
     scores: Mapping[str, float] = field(default_factory=dict)
 
     def negatives(self) -> list[str]:
-        """Return the texts of the hits, best first, that are neither relevant nor near-duplicates of what is"
-        " relevant."""
+        """Return the texts of the non-relevant hits, best first, without near-duplicates of relevant passages."""
         others = [text for docid, text in self.hits.items() if docid not in self.relevant]
         if not others or not self.relevant:
             return others
@@ -133,7 +134,7 @@ class Candidates:
 
 
 def read_candidates(index: Index, judged: TrainingJudged, depth: int, progress: Progress) -> list[Candidates]:
-    """Return the candidates of each judged query in the order of the queries: its first ``depth`` documents."""
+    """Return the candidates of each judged query, in the order of the queries: its first ``depth`` documents."""
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []
@@ -151,7 +152,7 @@ def read_candidates(index: Index, judged: TrainingJudged, depth: int, progress: 
 
 
 def _relevant_text(index: Index, judged: TrainingJudged, qid: str, docid: str, hits: Mapping[str, str]) -> str | None:
-    """Return the text of a relevant document, None if the index does not have it."""
+    """Return the text of a relevant document; None if the index does not have it."""
     text = judged.own_texts.get(qid, hits.get(docid))
     if text is not None:
         return text
@@ -163,13 +164,14 @@ def _relevant_text(index: Index, judged: TrainingJudged, qid: str, docid: str, h
 
 
 Triple = tuple[str, str, tuple[str, ...]]
-"""A query, a relevant passage, and passages that are not."""
+"""A query, a relevant passage, and non-relevant passages."""
 
 
 def triples(learned: Sequence[Candidates], negatives: int, seed: int) -> list[Triple]:
-    """Return a row for each relevant passage, with negatives drawn among the first hits; the same for the same seed.
+    """Return a row for each relevant passage, with negatives drawn from the first hits; the same for the same seed.
 
-    A query with too few of them borrows from the other queries; so no row lacks one, unless there is none at all.
+    A query with too few negatives borrows from the other queries, so that a row lacks negatives only if there are too
+    few in all.
     """
     chance = np.random.default_rng((seed, 6))
     own = [query.negatives() for query in learned]

@@ -1,7 +1,7 @@
-"""Rankings of many queries, aligned once, so that trying a way to fuse them is fast.
+"""Rankings of many queries, aligned once, so that trying a fusion is fast.
 
-The result is that of :func:`factseek.retrieval.search.fusion.fuse`, by the same scorers and in the same order; a test
-holds the two equal.
+The result equals the result of :func:`factseek.retrieval.search.fusion.fuse`: the scorers and the order are the same,
+and a test compares the two.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Hits = Mapping[str, Sequence[Hit]]
 
 
 class FusedEvaluator:
-    """Rankings of the same queries, by their names; the first ``depth`` documents of each are fused."""
+    """Rankings of the same queries, by their names; it fuses the first ``depth`` documents of each."""
 
     def __init__(self, rankings: Mapping[str, Hits], depth: int) -> None:
         self._names = list(rankings)
@@ -31,7 +31,7 @@ class FusedEvaluator:
         self._depth = depth
         self._qids = list(next(iter(rankings.values())))
         self._rankings = [[ranking[qid][:depth] for qid in self._qids] for ranking in rankings.values()]
-        # Documents stand docid descending: a stable sort by score then leaves equal scores in the total order.
+        # Documents are in descending order of docid: a stable sort by score then leaves ties in the total order.
         pooled = [
             sorted({hit.docid for hit in chain(*of_query)}, reverse=True)
             for of_query in zip(*self._rankings, strict=True)
@@ -43,7 +43,7 @@ class FusedEvaluator:
         self._worths: dict[tuple[str, int], list[NDArray[np.float64]]] = {}
 
     def fused(self, fusion: FusionSettings, k: int) -> ScoreTable:
-        """Return the ``k`` best documents of each query: those that are fused, then the rest of the rankings."""
+        """Return the ``k`` best documents of each query: the fused documents, then the rest of the rankings."""
         votes = np.zeros(len(self._docids))
         weights = [fusion.weights[name] for name in self._names]
         for worth, places, weight in zip(self._worth(fusion), self._places, weights, strict=True):
@@ -58,12 +58,12 @@ class FusedEvaluator:
         return run
 
     def fused_by_query(self, fusions: Mapping[str, FusionSettings], k: int) -> ScoreTable:
-        """Return the ``k`` best documents of each query as :meth:`fused` does, each query fused in a way of its own."""
+        """Return the ``k`` best documents of each query as :meth:`fused` does, with a fusion for each query."""
         runs = {fusion: self.fused(fusion, k) for fusion in set(fusions.values())}
         return {qid: runs[fusion][qid] for qid, fusion in fusions.items()}
 
     def _rest(self, qid: str, fused: Mapping[str, float], count: int) -> dict[str, float]:
-        """Return the documents that follow those that are fused."""
+        """Return the documents that follow the fused ones."""
         if count <= 0:
             return {}
         rankings = [Ranking(name, 0.0, ranking[qid]) for name, ranking in self._whole.items()]
@@ -79,7 +79,7 @@ class FusedEvaluator:
         return np.array(places, dtype=np.intp)
 
     def _worth(self, fusion: FusionSettings) -> list[NDArray[np.float64]]:
-        """Return the score that each hit of each ranking contributes, before it is weighted."""
+        """Return the score that each hit of each ranking contributes, before weighting."""
         key = (fusion.kind, fusion.rrf_k)
         if key not in self._worths:
             scorer = scorer_of(*key)

@@ -1,4 +1,4 @@
-"""The settings that tuning tries: BM25's parameters, the weight of titles, the fusion, and what ranks anew."""
+"""The settings that tuning tries: BM25's parameters, the weight of titles, the fusion, and the re-ranking stages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Setting(NamedTuple):
     stages: tuple[str, ...] = ()
 
     def row(self) -> tuple[str, ...]:
-        """Return the setting in the columns of :data:`COLUMNS`; ``-`` for what it does not use."""
+        """Return the setting in the columns of :data:`COLUMNS`; ``-`` for an unused parameter."""
         bm25, fusion = self.bm25, self.fusion
         sparse = (f"{bm25.k1:g}", f"{bm25.b:g}", f"{bm25.title_weight:g}") if self._reads_words else ("-",) * 3
         stages = ", ".join(self.stages) or "-"
@@ -42,12 +42,12 @@ class Setting(NamedTuple):
 
     @property
     def fuses(self) -> bool:
-        """Whether other rankings are fused."""
+        """Whether the retriever fuses other rankings."""
         return retrievers.kind(self.retriever).FUSES
 
     @property
     def _reads_words(self) -> bool:
-        """Whether the parameters of BM25 count."""
+        """Whether the parameters of BM25 have an effect."""
         names = self.fusion.weights if self.fuses else (self.retriever,)
         return any(retrievers.kind(name).WEIGHS_WORDS for name in names)
 
@@ -56,20 +56,20 @@ COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title
 
 
 def parameters(base: Setting) -> Sequence[Setting]:
-    """Return settings that vary k1 and b of BM25 alone; ``base``'s own stand first."""
+    """Return settings that vary only k1 and b of BM25; the values of ``base`` come first."""
     alone = base._replace(retriever=_named(lambda kind: kind.WEIGHS_WORDS))
     return _distinct([alone, *(alone._replace(bm25=replace(base.bm25, k1=k1, b=b)) for k1 in K1 for b in B)])
 
 
 def title_weights(base: Setting) -> Sequence[Setting]:
-    """Return settings that vary the weight of a match in the title; ``base``'s own stands first."""
+    """Return settings that vary the weight of a match in the title, ``base`` first."""
     text = base.bm25.text_weight or 1.0
     varied = (base._replace(bm25=replace(base.bm25, title_weight=weight * text)) for weight in TITLE_WEIGHTS)
     return _distinct([base, *varied])
 
 
 def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
-    """Return settings that vary the kind of fusion and the weights, then the rankings ``alone``; ``base`` first."""
+    """Return ``base``, the rankings ``alone``, then settings that vary the kind of fusion and the weights."""
     by_rank = [replace(base.fusion, kind=kind, rrf_k=rrf_k) for kind in RULES if RULES[kind].by_rank for rrf_k in RRF_K]
     by_score = [replace(base.fusion, kind=kind) for kind in RULES if not RULES[kind].by_rank]
     weighted = [
@@ -83,25 +83,25 @@ def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
 
 
 def depths(base: Setting) -> Sequence[Setting]:
-    """Return settings that vary how many hits of each ranking are fused; ``base`` stands first."""
+    """Return settings that vary how many hits of each ranking are fused, ``base`` first."""
     varied = (base._replace(fusion=replace(base.fusion, depth=depth)) for depth in DEPTHS)
     return _distinct([base, *varied])
 
 
 def stages(base: Setting, ranking: Sequence[str]) -> Sequence[Setting]:
-    """Return settings that vary which of the stages in ``ranking`` rank anew, in which order; ``base`` stands first."""
+    """Return settings that vary which of the stages in ``ranking`` re-rank, and their order, ``base`` first."""
     kept = tuple(stage for stage in base.stages if stage.partition("=")[0] not in ranking)
     orders = (order for count in range(len(ranking) + 1) for order in permutations(ranking, count))
     return _distinct([base, *(base._replace(stages=(*order, *kept)) for order in orders)])
 
 
 def _named(chosen: Callable[[RetrieverKind], bool]) -> str:
-    """Return the name of the first retriever whose kind is chosen."""
+    """Return the name of the first retriever whose kind ``chosen`` accepts."""
     return next(name for name in retrievers.names() if chosen(retrievers.kind(name)))
 
 
 def _weights(names: Sequence[str]) -> list[dict[str, float]]:
-    """Return weights of the rankings that add up to 1, in tenths, none of them negligible."""
+    """Return weights of the rankings that add up to 1, in tenths, without very small ones."""
     least = max(1, 6 // len(names))
     shares = product(range(least, 11), repeat=len(names))
     return [

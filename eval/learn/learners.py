@@ -1,6 +1,6 @@
-"""What learns to order pools of hits: weights by ListNet's loss, LightGBM's trees, and the average of both.
+"""Learners that order pools of hits: weights by ListNet's loss, LightGBM's trees, and the average of both.
 
-The average is often better than either: they are wrong about different documents.
+The average is often better than either, because the two make errors on different documents.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETTINGS: Mapping[str, Any] = {
 }
 ROUNDS = 150
 _MOST_GRADE = 30
-"""LightGBM's gains end there: 2 to the power of the grade, less 1."""
+"""The largest grade, where LightGBM's gains end; the gain is 2 to the power of the grade, minus 1."""
 _STEPS = 500
 
 
@@ -36,7 +36,7 @@ _STEPS = 500
 class Pool:
     """The first hits of a query in their order: docids, features of shape (hits, features), relevance of each.
 
-    ``terms`` are those of the query.
+    ``terms`` are the terms of the query.
     """
 
     qid: str
@@ -47,15 +47,15 @@ class Pool:
 
     @property
     def teaches(self) -> bool:
-        """Whether there is a better and a worse document to tell apart."""
+        """Whether the pool has documents of different relevance."""
         return bool(len(self.relevance)) and bool(self.relevance.max() > self.relevance.min())
 
 
 def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
-    """Learn a linear ranker from the pools that teach; the larger ``penalty``, the smaller the weights.
+    """Learn a linear ranker from the pools that teach; a larger ``penalty`` makes the weights smaller.
 
     ListNet's loss (Cao et al., ICML 2007) of a list is the cross-entropy between the shares of its gain and the softmax
-    of its scores. It is convex, so the result depends neither on chance nor on where the search for it begins.
+    of its scores. It is convex, so the result depends neither on chance nor on the starting point of the search.
     """
     from scipy.optimize import minimize
     from threadpoolctl import threadpool_limits
@@ -67,7 +67,7 @@ def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
     standard = (rows - centre) / scale
     starts = np.cumsum([0, *(len(pool.relevance) for pool in teaching)])[:-1]
     lists = np.repeat(np.arange(len(teaching)), [len(pool.relevance) for pool in teaching])
-    # The gain of a document is 2 to the power of its grade less 1.
+    # The gain of a document is 2 to the power of its grade, minus 1.
     gained = (np.exp2(np.minimum(pool.relevance, _MOST_GRADE).astype(np.float64)) - 1 for pool in teaching)
     gains = np.concatenate([gain / gain.sum() for gain in gained])
 
@@ -80,14 +80,14 @@ def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
         slope = standard.T @ (powers / totals[lists] - gains) / len(teaching)
         return value + penalty * float(weights @ weights) / 2, slope + penalty * weights
 
-    # On one thread, so that the order of additions, and with it every bit, is the same each time.
+    # One thread keeps the order of additions, and therefore every bit, the same in each run.
     with threadpool_limits(1):
         minimum = minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
     return WeightedSum(centre, scale, np.asarray(minimum.x, dtype=np.float64))
 
 
 def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
-    """Grow trees on the pools that teach: the same for the same pools and seed.
+    """Grow trees on the pools that teach; the same pools and seed give the same trees.
 
     Raises MachineError if LightGBM cannot be loaded.
     """
@@ -123,7 +123,7 @@ def _as_arrays(grown: Sequence[Mapping[str, Any]]) -> Trees:
     roots = []
     for root in grown:
         roots.append(len(features))
-        # A node's number is its place in the walk, so that every node stands before its children.
+        # A node's number is its place in the walk, so that every node comes before its children.
         for node, left, right in _walked(root, len(features)):
             inner = "split_feature" in node
             features.append(node["split_feature"] if inner else -1)
@@ -151,10 +151,10 @@ def _walked(root: Mapping[str, Any], first: int) -> Iterator[tuple[Mapping[str, 
 
 
 def averaged(weights: CombinerModel, grown: CombinerModel, pools: Sequence[Pool]) -> Averaged:
-    """Return two models that learned from the same pools as one in which both count alike."""
+    """Return two models that learned from the same pools as one model that gives both the same weight."""
 
     def spread(model: CombinerModel) -> float:
-        # By how much scores differ within a pool: their standard deviation, the mean over the pools that teach.
+        # The spread of scores within a pool: their standard deviation, averaged over the pools that teach.
         spreads = [float(np.std(model.score(pool.features))) for pool in pools if pool.teaches]
         return float(np.mean(spreads)) or 1.0
 

@@ -1,4 +1,4 @@
-"""The request for a training of a model: what is trained, on what, with which settings."""
+"""The request to train a model: the kind of model, the training files, and the settings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ...retrieval.files import sha256, storable
 class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a training.
 
-    ``base`` is the model that is trained further; ``depth`` how many hits of each query are looked at, ``negatives``
-    how many of them are learned from beside each relevant passage; ``rate`` the highest learning rate; ``patience``
-    how many looks at the stopping queries may bring nothing before the training ends.
+    ``base`` is the model to train further. ``depth`` is the number of hits of each query to read, and ``negatives`` the
+    number of them to learn from with each relevant passage. ``rate`` is the highest learning rate. ``patience`` is the
+    number of evaluations on the stopping queries without a gain after which the training ends.
     """
 
     base: str
@@ -36,7 +36,7 @@ class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRequest:
-    """What is trained (``encoder``, ``reranker``), how, on which files of which index, to what."""
+    """The kind of model (``encoder``, ``reranker``), the settings, the training files, the index, the new folder."""
 
     what: str
     settings: ModelTraining
@@ -46,7 +46,7 @@ class TrainingRequest:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of what is trained so far, beside the result."""
+        """The folder of the training's checkpoints, next to the result."""
         return self.target.with_name(f".{self.target.name}.training")
 
     def sources(self) -> list[dict[str, str]]:
@@ -54,6 +54,6 @@ class TrainingRequest:
         return [{"name": storable(path.name), "sha256": sha256(path)} for path in self.files]
 
     def digest(self) -> str:
-        """Return what tells this training from any other: only the same one may go on from its checkpoints."""
+        """Return a digest that identifies this training; only the same training may resume from its checkpoints."""
         facts: list[Any] = [self.what, msgspec.to_builtins(self.settings), self.sources(), self.index]
         return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()

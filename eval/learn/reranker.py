@@ -1,4 +1,4 @@
-"""Train a re-ranker: a CrossEncoder that tells relevant passages from the hits that a search took for them."""
+"""Train a re-ranker: a CrossEncoder that distinguishes relevant passages from the other hits of a search."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .examples import Candidates, triples
 from .request import TrainingRequest
 
 WEIGHTS = tuple(tenth / 10 for tenth in range(1, 11))
-"""The weights that are tried: the model's share of the new score."""
+"""The weights to try: the model's share of the new score."""
 _AT_ONCE = 32
 _SURE = 30.0
-"""A label so far above 0 that the loss takes the passage for the one that is relevant."""
+"""A label so far above 0 that the loss treats the passage as the only relevant one."""
 
 
 class RerankerEvaluator:
-    """Ranks for each query its own hits anew; a relevant document that was not found stays missing."""
+    """Re-ranks the hits of each query; a relevant document without a hit stays missing."""
 
     def __init__(self, candidates: Sequence[Candidates], qrels: Qrels, measure: str) -> None:
         self._candidates = candidates
@@ -36,12 +36,12 @@ class RerankerEvaluator:
         self.pairs = [(query.query, text) for query in candidates for text in query.hits.values()]
 
     def before(self) -> Values:
-        """Return the measure of each query as its hits were found."""
+        """Return the measure of each query with its hits in their original order."""
         run = {query.qid: {docid: float(-rank) for rank, docid in enumerate(query.hits)} for query in self._candidates}
         return self._measured(run)
 
     def values(self, scores: NDArray[np.float32], weight: float = 1.0) -> Values:
-        """Return the measure of each query with its hits in the order of the pairs' scores, as the stage mixes them."""
+        """Return the measure of each query, its hits ordered by the pairs' scores and mixed as the stage mixes them."""
         left = iter(scores.tolist())
         run = {}
         for query in self._candidates:
@@ -56,12 +56,12 @@ class RerankerEvaluator:
 
 
 class RerankerTraining:
-    """A CrossEncoder that is being trained: one that was trained before, or an encoder that gets a head."""
+    """The training of a CrossEncoder: an existing re-ranker, or an encoder that gets a head."""
 
     def __init__(self, request: TrainingRequest) -> None:
         self._request = request
         self._weight = 1.0
-        self._looks: dict[float, float] = {}  # From the measure of a look to the weight that had it.
+        self._looks: dict[float, float] = {}  # From the measure of an evaluation to its weight.
         settings = request.settings
         trainer.prepare(settings.seed)
         from sentence_transformers import CrossEncoder
@@ -74,31 +74,32 @@ class RerankerTraining:
             raise MachineError(f"gives {self._model.num_labels} scores a pair, one is needed", place=settings.base)
 
     def evaluator(self, candidates: Sequence[Candidates], qrels: Qrels) -> RerankerEvaluator:
-        """Return what the re-ranker is measured on: the hits of these queries."""
+        """Return the evaluator of the hits of these queries."""
         return RerankerEvaluator(candidates, qrels, self._request.settings.measure)
 
     def ranked(self, evaluator: RerankerEvaluator) -> str:
-        """Return in words what is ranked."""
+        """Return a description of the ranked hits."""
         return f"{len(evaluator.pairs):,} hits, before as they were found"
 
     def before(self, evaluator: RerankerEvaluator) -> Values:
-        """Return the measure of each query as its hits were found."""
+        """Return the measure of each query with its hits in their original order."""
         return evaluator.before()
 
     def values(self, evaluator: RerankerEvaluator) -> Values:
-        """Return the measure of each query, its hits ranked by the model as it is now, with its weight."""
+        """Return the measure of each query, its hits ranked by the model in its current state, with its weight."""
         return evaluator.values(self._scores(evaluator.pairs), self._weight)
 
     @property
     def beside(self) -> dict[str, float]:
-        """The settings that are to stand beside the model's: ``rerank.weight``."""
+        """The settings to set together with the model: ``rerank.weight``."""
         return {"rerank.weight": self._weight}
 
     def learn(self, learned: Sequence[Candidates], stopping: RerankerEvaluator, progress: Progress) -> None:
-        """Train on some queries, looking at others now and then; keep the best model that was seen.
+        """Train on some queries, evaluate on the stopping queries from time to time, and keep the best model.
 
-        These others say, too, what weight the model gets beside the score of the search. A row is a list of passages,
-        the relevant one first: with these labels the loss is its cross-entropy among them (Gao et al., 2021).
+        The stopping queries also choose the weight of the model's score against the search's score. A row is a list of
+        passages with the relevant one first: with these labels the loss is its cross-entropy among them (Gao et al.,
+        2021).
         """
         from datasets import Dataset
         from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
@@ -123,9 +124,9 @@ class RerankerTraining:
         self._weight = self._best(stopping)[0] if best is None else best
 
     def _best(self, evaluator: RerankerEvaluator) -> tuple[float, Values]:
-        """Return the weight with which the model is best, of equals the smallest, and the measures there.
+        """Return the weight with which the model is best (the smallest of equals), and the measures with it.
 
-        Without judgements it is 1: a search finds the text of a title anyway.
+        Without judgements the weight is 1, because a search finds the text of a title anyway.
         """
         scores = self._scores(evaluator.pairs)
         tried = [(weight, evaluator.values(scores, weight)) for weight in (WEIGHTS if self._request.files else (1.0,))]
@@ -134,7 +135,7 @@ class RerankerTraining:
         return weight, values
 
     def save(self, folder: str) -> None:
-        """Write the model as sentence-transformers loads it."""
+        """Write the model in the format that sentence-transformers loads."""
         self._model.save_pretrained(folder, create_model_card=False)
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
-"""Splits of judged queries that do not flatter: queries that share a relevant document stay together.
+"""Splits of judged queries into parts that share no relevant document, so that the figures are not too high.
 
-Who learned on one of them that a document is relevant would know it of the other; a length can be enough to tell a
-document by.
+A model that learned from one query that a document is relevant would know this for the other queries that share it. A
+single feature, such as the length, can be enough to recognise a document.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from ...retrieval.errors import QueryError
 from .examples import Candidates
 
 _MOST_SHARE = 0.5
-"""The share of the queries that one group may have; with a larger one, folds would be of very different sizes."""
+"""The largest share of the queries that one group may have; with larger groups, folds would differ much in size."""
 FOLDS = 10
-"""One of so many folds says when to stop, and two judge a model."""
+"""The number of folds: one of them decides when to stop, and two judge the model."""
 
 Rows = NDArray[np.intp]
 
 
 class Folds(NamedTuple):
-    """The numbers of the queries of each fold; ``grouped`` if those that share a relevant document are together."""
+    """The row numbers of each fold's queries; ``grouped`` if queries that share a relevant document are together."""
 
     rows: list[Rows]
     grouped: bool
 
 
 class Splits(NamedTuple):
-    """The queries that are learned from, those that say when to stop, and those that judge the result.
+    """The queries to learn from, the queries that decide when to stop, and the queries that judge the result.
 
     ``grouped`` says whether no two parts share a relevant document.
     """
@@ -44,15 +44,15 @@ class Splits(NamedTuple):
 
 
 def folds_of(queries: int, folds: int, seed: int) -> list[Rows]:
-    """Part the numbers of queries, from 0, into folds drawn with ``seed``; each is in order."""
+    """Divide the numbers of queries, from 0, into folds drawn with ``seed``; the numbers in a fold ascend."""
     order = np.random.default_rng((seed, 4)).permutation(queries)
     return [np.sort(order[at::folds]) for at in range(folds)]
 
 
 def grouped_folds(qrels: Qrels, folds: int, seed: int) -> Folds:
-    """Part judged queries, numbered in the order of ``qrels``, into folds drawn with ``seed``.
+    """Divide judged queries, numbered in the order of ``qrels``, into folds drawn with ``seed``.
 
-    Queries are parted one by one where documents that many share tie most of them together.
+    If shared relevant documents join most queries into one group, divide the queries one by one instead.
     """
     groups = _groups(qrels)
     sizes = np.bincount(groups)
@@ -62,7 +62,7 @@ def grouped_folds(qrels: Qrels, folds: int, seed: int) -> Folds:
 
 
 def _groups(qrels: Qrels) -> Rows:
-    """Return the number of the group of each query, from 0 in the order of their first queries."""
+    """Return the group number of each query; groups are numbered from 0 in the order of their first queries."""
     first_of: dict[str, int] = {}
     parents = list(range(len(qrels)))
 

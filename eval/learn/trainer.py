@@ -1,7 +1,7 @@
-"""Train an encoder or a re-ranker to the folder that a setting names, and say on held-out queries what it is worth.
+"""Train an encoder or a re-ranker, write it to a new folder, and measure it on held-out queries.
 
-The trainers are those of sentence-transformers and transformers, which also write and read the checkpoints. A training
-that is interrupted leaves these beside the folder, and the same request goes on from them.
+The trainers come from sentence-transformers and transformers, which also write and read the checkpoints. An interrupted
+training leaves its checkpoints next to the folder, and the same request resumes from them.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
-"""The setting that takes each kind of model."""
+"""The setting for each kind of model."""
 
 LOOKED_AT = "stopping"
-"""The name under which the measure of the stopping queries is handed to the trainer."""
+"""The name under which the trainer receives the measure of the stopping queries."""
 
 _NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker"}
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate")
 _TIMED_STEPS = 3
 _WARM_UP = 0.1
 _LONGEST = 200
-"""Characters of what the libraries say that are handed on."""
+"""The number of characters of a library's message to show."""
 
 
 class TrainedModel(NamedTuple):
     """The card of a model, ``training.json`` in its folder, and its figures as a table with a sentence.
 
-    The figures are of judging queries, which it has never seen, before and after.
+    The figures are of the judging queries, which the model never learned from, before and after the training.
     """
 
     card: dict[str, Any]
@@ -65,8 +65,8 @@ class TrainedModel(NamedTuple):
 def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent) -> TrainedModel:
     """Train, and write the model with its card to the new folder ``request.target``.
 
-    Raises QueryError if the folder is there, there are too few judged queries or no negatives, MachineError if the
-    model is not on this machine or there is no room.
+    Raises QueryError if the folder exists, or there are too few judged queries or no negatives; MachineError if the
+    model is not on this machine, or the disk is full.
     """
     from .encoder import EncoderTraining
     from .reranker import RerankerTraining
@@ -122,7 +122,7 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
         unseen = f"{len(parts.judging):,} queries that it has not seen: {ranked}"
         sentence = test.verdict(f"held-out {settings.measure}")
         text = f"{table(('', settings.measure, '95 % interval'), rows)}\n{unseen}\n{sentence}\n"
-        # Beside the target, and renamed when it is whole.
+        # Written next to the target, and renamed when complete.
         with tempfile.TemporaryDirectory(prefix=".train-", dir=request.target.parent) as scratch:
             made = Path(scratch) / "model"
             training.save(str(made))
@@ -143,7 +143,7 @@ def check_target(target: Path) -> None:
 
 
 def prepare(seed: int) -> None:
-    """Import the libraries so that they show no bars and no reports, reach for no hub, and draw alike.
+    """Import the libraries without progress bars, reports and access to the model hub, and with fixed seeds.
 
     The same training gives the same model on the same machine.
     """
@@ -165,9 +165,9 @@ def prepare(seed: int) -> None:
 
 
 def load_base(name: str, load: Callable[[str], Any]) -> Any:
-    """Return what ``load`` makes of the folder of a model; its checkpoints will hold no texts of the collection.
+    """Return the model that ``load`` makes of a model's folder; its checkpoints will hold no texts of the collection.
 
-    Raises MachineError if it is not on this machine, lacks what is needed, or cannot be loaded.
+    Raises MachineError if the model is not on this machine, is incomplete, or cannot be loaded.
     """
     with model_folder(find_model(name, "model")) as folder:
         check_model_folder(folder)
@@ -181,12 +181,12 @@ def load_base(name: str, load: Callable[[str], Any]) -> Any:
                 f"cannot be loaded: {reason[:_LONGEST]}", place=name, remedy="fetch the model again"
             ) from error
     model.model_card_data.generate_widget_examples = False
-    model.model_card_data.widget = [{}]  # There are some already: it looks for none.
+    model.model_card_data.widget = [{}]  # With an entry present, the library generates none.
     return model
 
 
 def look(values: Callable[[], Values]) -> Any:
-    """Return what a trainer asks for the mean measure of the stopping queries, whatever model it hands over."""
+    """Return the evaluator that gives a trainer the mean measure of the stopping queries, whatever model it passes."""
     from sentence_transformers.base.evaluation import BaseEvaluator
 
     class Look(BaseEvaluator):  # type: ignore[misc]
@@ -197,7 +197,7 @@ def look(values: Callable[[], Values]) -> Any:
 
 
 def arguments(kind: Callable[..., Any], request: TrainingRequest, rows: int) -> Any:
-    """Return the arguments of a trainer, of the class ``kind``, for so many rows to learn from."""
+    """Return the arguments of a trainer, of the class ``kind``, for a training set of ``rows`` rows."""
     import torch
 
     settings = request.settings
@@ -226,7 +226,7 @@ def arguments(kind: Callable[..., Any], request: TrainingRequest, rows: int) -> 
 
 
 def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> None:
-    """Train with early stopping, on from the last checkpoint of the same training; the best model seen is kept."""
+    """Train with early stopping, from the last checkpoint of the same training if there is one; keep the best model."""
     from transformers import EarlyStoppingCallback, PrinterCallback
     from transformers.trainer_utils import get_last_checkpoint
 
@@ -251,9 +251,9 @@ def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> N
 
 @contextmanager
 def _checkpoints_kept(request: TrainingRequest) -> Iterator[None]:
-    """Keep the whole checkpoints of a training that ends before its time, and nothing else of it.
+    """Keep the complete checkpoints of a training that ends early, and nothing else of it.
 
-    Raises MachineError if there is no room, or no right to write.
+    Raises MachineError if the disk is full or not writable.
     """
     try:
         with saving_reported(request.target.parent):
@@ -265,11 +265,11 @@ def _checkpoints_kept(request: TrainingRequest) -> Iterator[None]:
 
 
 def _drop_cut(folder: Path) -> list[Path]:
-    """Remove the checkpoints that were not written to their end; return the others."""
+    """Remove incomplete checkpoints; return the others."""
     whole = []
     for checkpoint in folder.glob("checkpoint-*"):
         try:
-            json.loads((checkpoint / "trainer_state.json").read_text("utf-8"))  # The file that is written last.
+            json.loads((checkpoint / "trainer_state.json").read_text("utf-8"))  # The last file of a checkpoint.
             whole.append(checkpoint)
         except (OSError, ValueError):
             shutil.rmtree(checkpoint, ignore_errors=True)
@@ -277,7 +277,7 @@ def _drop_cut(folder: Path) -> list[Path]:
 
 
 def _steps_shown(progress: Progress) -> Any:
-    """Return what shows the steps, and after the first ones how long the others will take where there is no GPU."""
+    """Return the callback that shows the steps and, without a GPU, estimates the remaining time."""
     from transformers import TrainerCallback
 
     class StepsShown(TrainerCallback):
@@ -304,7 +304,7 @@ def _steps_shown(progress: Progress) -> Any:
 
 
 def _readme(request: TrainingRequest, card: dict[str, Any], text: str) -> str:
-    """Return the card for people."""
+    """Return the model card for readers, as Markdown."""
     sources = [f"- {source['name']}, SHA-256 {source['sha256']}" for source in card["sources"]]
     settings = "\n".join(f"- {name}: {value}" for name, value in card["settings"].items() if value != "")
     versions = "\n".join(f"- {name} {version}" for name, version in card["versions"].items())

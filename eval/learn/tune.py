@@ -1,7 +1,7 @@
 """Tune: choose BM25's parameters and the fusion on judged queries, by cross-validation.
 
-A fold's queries are judged under what the other folds chose, so the cross-validated figure is of the procedure, not of
-a setting picked on the queries that it is praised on.
+Each fold is judged with the setting that the other folds chose. The cross-validated figure therefore measures the
+procedure, not a setting on the queries that chose it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Hits = Mapping[str, list[Hit]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """The setting that the other folds chose for a fold, with its mean there and the default's."""
+    """The setting that the other folds chose for a fold, with its mean on the fold and the default's."""
 
     queries: int
     setting: Setting
@@ -59,7 +59,7 @@ class Tuning:
     """The result of a tuning.
 
     ``best`` is the setting chosen on all queries, ``best_mean`` its mean on those same queries. ``cross_validated`` and
-    ``test`` judge each query in the fold where it was held out; the test is against the default.
+    ``test`` use the values of each query in the fold that held it out; the test is against the default.
     """
 
     measure: str
@@ -76,14 +76,14 @@ class Tuning:
 
     @property
     def chosen(self) -> Setting:
-        """The best setting where it is surely better, else the default, which is simpler."""
+        """The best setting if it is significantly better, else the default, which is simpler."""
         return self.best if self.test.sure else self.default
 
 
 def tune(
     index: Index, judged: Judged, measure: str, *, folds: int = 5, seed: int = 0, progress: Progress = silent
 ) -> Tuning:
-    """Try the settings of :mod:`factseek.eval.learn.grid` and choose among them; the same for the same seed.
+    """Try the settings of :mod:`factseek.eval.learn.grid` and choose among them; the same seed gives the same result.
 
     Raises QueryError if there are fewer judged queries than folds.
     """
@@ -125,9 +125,9 @@ def tune(
 
 
 def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: Bar) -> Callable[[Rows], Setting]:
-    """Return what chooses the setting that is best on the queries of some rows.
+    """Return a function that chooses the best setting for the queries of some rows.
 
-    It chooses one group of settings after the other; of equals, the earlier and so the simpler.
+    It chooses one group of settings after the other. Of equal settings it takes the earlier, which is simpler.
     """
     fusible = any(retrievers.kind(name).FUSES for name in index.info.retrievers)
     alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
@@ -171,11 +171,11 @@ def _answers(index: Index, stage: str) -> bool:
 class SettingEvaluator:
     """Values of a measure for the judged queries; rankings are retrieved once and fused in memory.
 
-    What stages rank anew is searched for as anywhere else.
+    Settings with stages are searched in full.
     """
 
     def __init__(self, index: Index, asked: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search) -> None:
-        """Take the queries, in the order of ``qrels``; ``search.k`` is how deep the measure looks."""
+        """Take the queries, in the order of ``qrels``; ``search.k`` is the number of hits that the measure uses."""
         self.k = search.k or 1000
         self.measure = measure
         self._index = index
@@ -186,7 +186,7 @@ class SettingEvaluator:
         resolved = index.resolve(self._search)
         self._texts = [(query.qid, resolved.text(query.text)) for query in asked]
         self._values: dict[Setting, Values] = {}
-        # A ranking of many queries is large: only the latest are kept.
+        # The ranking of many queries is large, so only the latest ones are kept.
         self._ranking = remembered(4, self._ranked)
         self._pool = remembered(2, self._pooled)
 
@@ -205,7 +205,7 @@ class SettingEvaluator:
         if setting.stages:
             return _scores(self._searched(self._search._replace(**setting._asdict(), k=self.k)), self.k)
         if retrievers.kind(setting.retriever).WEIGHS_WORDS:
-            # Every k1 and b is asked for once: not to be kept.
+            # Each k1 and b occurs once, so the ranking is not kept.
             return _scores(self._ranked(setting.retriever, setting.bm25, self.k), self.k)
         if not setting.fuses:
             return _scores(self._ranking(setting.retriever, None, self._deepest(setting.fusion.depth)), self.k)
@@ -260,7 +260,7 @@ def as_text(tuning: Tuning) -> str:
 
 
 def verdict(tuning: Tuning) -> str:
-    """Return a sentence on what was chosen and why."""
+    """Return a sentence on the chosen setting and the evidence for it."""
     evidence = f"cross-validated {tuning.measure} {tuning.test.evidence(' against the default')}"
     if tuning.test.sure:
         return f"tuned settings are chosen: {evidence}"
@@ -288,7 +288,7 @@ def as_json(tuning: Tuning) -> dict[str, Any]:
 
 
 def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
-    """Return a configuration with the chosen settings and all that ``config`` changes; the evidence is in comments.
+    """Return a configuration with the chosen settings and every change of ``config``; comments hold the evidence.
 
     Paths are relative to ``folder``.
     """
@@ -316,7 +316,7 @@ def _setting(setting: Setting) -> dict[str, Any]:
 
 
 def _changed(values: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
-    """Return the values that differ from the defaults; a mapping of names (indexes, kinds) is taken whole."""
+    """Return the values that differ from the defaults; a mapping by name (indexes, kinds) is kept whole."""
     changed: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict) and isinstance(default.get(name), dict) and default[name]:

@@ -1,1 +1,1 @@
-"""From a file of queries to a run."""
+"""Make a run from a file of queries, check, score and compare runs."""

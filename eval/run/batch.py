@@ -1,4 +1,4 @@
-"""Search for a task's queries in batches, with the task's own settings; shared by run, tune and bench."""
+"""Search for a task's queries in batches, with the task's own settings; run, tune and bench share this module."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 CHUNK = 64
-"""The most queries that are searched together."""
+"""The most queries searched together."""
 
 _TWITTER = "%a %b %d %H:%M:%S %z %Y"
 
 
 class SearchQuery(NamedTuple):
-    """A query with the filter of the documents that may be ranked for it."""
+    """A query with the filter that its documents must pass."""
 
     qid: str
     text: str
@@ -39,7 +39,7 @@ Ranking = TypeVar("Ranking", list[Hit], ScoredDocids)
 
 
 class SearchedQuery(NamedTuple, Generic[Ranking]):
-    """The hits or documents of a query; ``empty`` if it held no words to search for."""
+    """The hits or documents of a query; ``empty`` if it holds no words to search for."""
 
     qid: str
     ranking: Ranking
@@ -47,9 +47,9 @@ class SearchedQuery(NamedTuple, Generic[Ranking]):
 
 
 def search_of(task: str, asked: Search) -> Search:
-    """Return ``asked`` with the task's own choices where nothing was chosen.
+    """Return ``asked`` with the task's defaults for the options that it leaves open.
 
-    Raises QueryError if more hits are asked than the task takes, or a topic where it ranks each query's own.
+    Raises QueryError if ``asked`` wants more hits than the task accepts, or a topic if each query ranks its own.
     """
     defaults = RANKING.load(task).DEFAULTS
     k = defaults.k if asked.k is None else asked.k
@@ -71,10 +71,10 @@ def filtered_queries(
     as_of_query: bool = False,
     ignore_identical_ids: bool = False,
 ) -> list[SearchQuery]:
-    """Return each query with the filter that it is searched under; ``as_of_query`` admits nothing newer than it.
+    """Return each query with its filter. With ``as_of_query``, the filter excludes documents newer than the query.
 
     ``ignore_identical_ids`` leaves out the document whose id is that of the query.
-    Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no date that is needed.
+    Raises QueryError, naming the query, if one is longer than ``longest`` characters, or lacks a date that it needs.
     """
     own_topic = RANKING.load(task).DEFAULTS.own_topic
     asked = []
@@ -101,7 +101,7 @@ def search_all(index: Index, asked: Sequence[SearchQuery], search: Search) -> It
 def with_evidence(
     index: Index, asked: Sequence[SearchQuery], search: Search, progress: Progress
 ) -> Iterator[tuple[SearchQuery, list[Hit], list[Evidence]]]:
-    """Yield the queries in their order, each with its hits and what is stored of them."""
+    """Yield the queries in their order, each with its hits and their stored contents."""
     queries = iter(asked)
     with closing(progress("reading hits", "query", len(asked))) as bar:
         for chunk in search_all(index, asked, search):
@@ -113,7 +113,7 @@ def with_evidence(
 
 
 def chunks(asked: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[SearchQuery]]:
-    """Yield the queries in their order, at most ``most`` at once; neighbours with the same filter go together."""
+    """Yield the queries in their order, at most ``most`` in a chunk; a chunk holds neighbours with the same filter."""
     for _, group in groupby(asked, lambda query: query.where):
         same = iter(group)
         while chunk := list(islice(same, most)):
@@ -147,7 +147,7 @@ def _answered(
 
 
 def _day(query: TaskQuery) -> str:
-    """Return the day of a query in UTC: of an ISO date, a time, or a tweet's ``created_at``."""
+    """Return the day of a query in UTC; its date is an ISO date, a time, or a tweet's ``created_at``."""
     if not query.date:
         raise QueryError(f"query {shown(query.qid)} has no date", remedy="--as-of-query needs one for each")
     return bound(_moment(query.date), f"the date of query {shown(query.qid)}")

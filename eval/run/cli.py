@@ -1,4 +1,4 @@
-"""The command ``run``: a file of queries in, a submission out."""
+"""The command ``run``: it reads a file of queries and writes a submission."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def register(commands: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the submission and report what it holds."""
+    """Write the submission and report its contents."""
     from ...retrieval.progress import bar
     from ..scoring.ranking import identical_notes
     from .run import RunRequest

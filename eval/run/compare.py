@@ -1,6 +1,6 @@
 """Comparison of runs on one set of judgements: means, differences, tests, and the queries that differ most.
 
-It is shown as tables for the terminal, as JSON, and as a page that opens without a network.
+The output is tables for the terminal, JSON, or an HTML page that needs no network.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ..scoring.tables import figure, html_table, page, span, table
 from ..tasks import RANKING, RankingTask, task
 
 MOVED = 5
-"""Queries shown for a pair of runs, and documents shown for a query."""
+"""The number of queries shown for a pair of runs, and of documents shown for a query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two runs on one measure; ``holm_…`` are corrected for all pairs and measures of the comparison."""
+    """Two runs on one measure; the ``holm_…`` values are corrected for all pairs and measures of the comparison."""
 
     measure: str
     first: str
@@ -49,7 +49,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """A query on which two runs differ much; ``ranks`` gives a relevant docid's rank in each, if it was found."""
+    """A query on which two runs differ much; ``ranks`` holds each relevant docid's rank in both runs, or None."""
 
     first: str
     second: str
@@ -60,7 +60,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The result of a comparison; ``means`` is by measure, then by run, and ``moved`` is of the first measure."""
+    """The result of a comparison; ``means`` maps measure to run to interval, and ``moved`` is for the first measure."""
 
     queries: int
     seed: int
@@ -88,9 +88,9 @@ class Comparison:
 
 
 def compared_task(name: str) -> RankingTask:
-    """Return the task of a name.
+    """Return the task of this name.
 
-    Raises QueryError if there is none of that name, or its submissions do not hold documents.
+    Raises QueryError if there is no such task, or if its submissions do not hold documents.
     """
     if task(name).SUBMITS != "documents":
         raise QueryError("is not a ranking task: its submissions are not compared", place=name)
@@ -98,10 +98,10 @@ def compared_task(name: str) -> RankingTask:
 
 
 def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str, ScoreTable], tuple[str, ...]]:
-    """Read the runs of a ranking task, by their file's name; return them with notes on them.
+    """Read the runs of a ranking task; return them by the names of their files, with notes on them.
 
-    Raises QueryError if the task ranks nothing or there is one run, CheckFailed if a run has errors or no query in
-    common with the judgements.
+    Raises QueryError if the task is not a ranking task or there is only one run, CheckFailed if a run has errors or no
+    query in common with the judgements.
     """
     chosen = compared_task(name)
     if len(paths) < 2:
@@ -124,7 +124,7 @@ def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str,
 def compare(
     qrels: Qrels, runs: Mapping[str, ScoreTable], measures: Sequence[str], *, seed: int, notes: Sequence[str] = ()
 ) -> Comparison:
-    """Compare two or more runs; every pair is tested on every measure, the second run against the first.
+    """Compare two or more runs; test every pair on every measure, the second run against the first.
 
     A judged query that a run lacks counts 0. Raises CheckFailed if a run has no query in common with the judgements.
     """
@@ -157,7 +157,7 @@ def compare(
 
 
 def _tied(qrels: Qrels, run: ScoreTable, figures: Figures) -> tuple[str, ...]:
-    """Return a note on how far equal scores could change the first of a run's measures that they can change."""
+    """Return a note on how far ties could change the first of a run's measures that they can change."""
     means = figures.means()
     bounds = ties.bounds(qrels, run, figures)
     return next((ties.note(name, means[name], bound, ranking.RULE, "query") for name, bound in bounds.items()), ())
@@ -270,13 +270,13 @@ def _moved_row(query: Moved) -> tuple[str, ...]:
 
 
 def _plot(comparison: Comparison) -> str:
-    """Draw means and intervals, one panel a measure, as SVG; the same bytes for the same comparison."""
+    """Draw means and intervals as SVG, one panel for each measure; the same comparison gives the same bytes."""
     import matplotlib
     from matplotlib.figure import Figure
 
     names = list(comparison.runs)
     drawn = io.StringIO()
-    # Text stays text: the reader's fonts draw it, so glyphs that matplotlib's own font lacks do not matter.
+    # Text stays text: the reader's fonts draw it, even if matplotlib's own font lacks a glyph.
     settings: Any = {"svg.hashsalt": "factseek", "svg.fonttype": "none", "text.parse_math": False}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")

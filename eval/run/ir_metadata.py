@@ -1,7 +1,7 @@
 """The description of a run in the form of https://ir-metadata.org (schema 0.1), for TREC and TIRA.
 
-It says what made the run: the machine, the software, the command, the retrieval and the data. What only a person knows,
-the actors and the goal, is taken from a file of hers. It holds no time, so that the same run has the same description.
+It describes how the run was made: the machine, the software, the command, the retrieval and the data. The user adds the
+actors and the goal in a file. The description holds no time, so that the same run has the same description.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 SCHEMA, RUN = 0.1, 1.0
-"""The version of the schema, and of the description of a run that is described once."""
+"""The version of the schema, and the version of a run's description, which is always its first."""
 COMPONENTS = ("platform", "research goal", "implementation", "method", "actor", "data")
 """The components of the schema, in its order."""
 _START, _END = "ir_metadata.start", "ir_metadata.end"
@@ -36,9 +36,10 @@ _LIBRARIES = ("faiss-cpu", "numpy", "onnxruntime", "pyserini", "tokenizers")
 
 
 def describe(index: Index, search: Search, *, task: str, run_id: str, queries: Path, own: Path | None) -> str:
-    """Return the description of a run as YAML, between its two marks, which are comments.
+    """Return the description of a run as YAML between its two marks, which are comments.
 
-    ``own`` is a file whose components stand in the place of ours, field by field. Files are named without folders.
+    ``own`` is a file whose components replace the generated ones, field by field. Files are named without their
+    folders.
 
     Raises ConfigError if it cannot be read, QueryError if it holds something else.
     """
@@ -66,7 +67,7 @@ def describe(index: Index, search: Search, *, task: str, run_id: str, queries: P
 
 
 def as_comments(description: str) -> str:
-    """Return a description as the comments with which a run begins."""
+    """Return a description as the comments at the head of a run."""
     lines = (
         line.removeprefix("# ") if line.startswith("# ir_metadata.") else line for line in description.splitlines()
     )
@@ -74,7 +75,7 @@ def as_comments(description: str) -> str:
 
 
 def _command(index: Index, search: Search, task: str, run_id: str, queries: Path) -> str:
-    """Return the command that makes the run, of the options that name its ranking."""
+    """Return the command that makes the run, with the options that determine its ranking."""
     words = ["factseek", "run", Path(task).name, "--queries", queries.name, "--index", index.info.name]
     words += ["--retriever", search.retriever or "auto", "-k", str(search.k), "--run-id", run_id]
     for stage in search.stages or ():
@@ -83,7 +84,7 @@ def _command(index: Index, search: Search, task: str, run_id: str, queries: Path
 
 
 def _own(path: Path) -> Mapping[str, Any]:
-    """Return the components that a person has written down."""
+    """Return the components in the user's file."""
     own = read_yaml(path)
     if not isinstance(own, dict) or not own.keys() <= set(COMPONENTS):
         there = ", ".join(COMPONENTS)

@@ -1,4 +1,4 @@
-"""The commands that judge: ``check``, ``score`` and ``compare``, with hints where a file belongs elsewhere."""
+"""The commands ``check``, ``score`` and ``compare``, with hints if a file belongs to another option or task."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..tasks import RANKING, Task, is_description, names, task
 
 _COMPARED = "AP,P@10,nDCG@10,RR"
 _LARGEST = 20_000_000
-"""Bytes of a file that is tried with every task."""
+"""The size in bytes above which a file is not tried with other tasks."""
 
 _REFUSALS = {
     "max_evidence": "has no evidence sentences; the option is for {takers}",
     "measures": "has only its own measures; the option is for {takers}",
     "ignore_identical_ids": "has no documents that are also queries; the option is for {takers}",
 }
-"""Why a task does not take an option of ``score``, by the option's name; ``takers`` are the tasks that do."""
+"""Why a task does not accept an option of ``score``, by the option's name; ``takers`` are the tasks that do."""
 
 
 def register(commands: Subparsers) -> None:
@@ -127,7 +127,7 @@ def _parser(commands: Subparsers, name: str, what: str) -> argparse.ArgumentPars
 
 
 def check(args: argparse.Namespace) -> int:
-    """Print every fault of the files, a folder standing for its own; return 1 if one is an error."""
+    """Print every fault of the files, or of a folder's files; return 1 if one is an error."""
     chosen = task(args.task)
     if args.input:
         pairs = paired(args.input, args.files, "--input", "the submission")
@@ -172,7 +172,7 @@ def score(args: argparse.Namespace) -> int:
 def _score_options(args: argparse.Namespace) -> ScoreOptions:
     """Return the options of the score.
 
-    Raises QueryError if an option is not one of the task's.
+    Raises QueryError if the task does not accept one of them.
     """
     from ..scoring.measures import named
 
@@ -190,7 +190,7 @@ def _score_options(args: argparse.Namespace) -> ScoreOptions:
 
 
 def _takers(option: str) -> str:
-    """Return the names of the tasks whose score takes an option."""
+    """Return the names of the tasks whose score accepts an option."""
     return ", ".join(name for name in names() if option in task(name).OPTIONS)
 
 
@@ -230,8 +230,8 @@ def _json(value: object) -> str:
 def score_files(name: str, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return the figures of a submission of the task ``name``.
 
-    Raises QueryError if an option is not the task's, CheckFailed if the submission has errors, SourceError if the gold
-    cannot be read.
+    Raises QueryError if the task does not accept an option, CheckFailed if the submission has errors, SourceError if
+    the gold cannot be read.
     """
     chosen = task(name)
     with hinting(chosen, gold, [runs], "--gold and --run"):
@@ -241,7 +241,7 @@ def score_files(name: str, gold: Sequence[Path], runs: Sequence[Path], options: 
 
 @contextmanager
 def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], options: str) -> Iterator[None]:
-    """Add a hint to the error about a refused file if ``options`` seem to be swapped, or the file is another task's."""
+    """Add a hint to a file's error if ``options`` seem to be swapped, or if the file belongs to another task."""
     try:
         yield
     except (CheckFailed, SourceError) as error:
@@ -255,7 +255,7 @@ def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], 
 
 def _swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
     """Return whether the gold can be read as a submission and the submission as gold."""
-    if not all(path.is_file() for path in (*gold, *runs)):  # a pipe is used up: to open it again may wait for ever
+    if not all(path.is_file() for path in (*gold, *runs)):  # opening a pipe again may wait forever
         return False
     try:
         chosen.read_gold(runs)
@@ -267,7 +267,7 @@ def _swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
 
 
 def _other_task(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> str:
-    """Return a hint that names another task which reads the first file that ``chosen`` cannot; ``""`` if none does."""
+    """Return a hint that names another task which can read the first file that ``chosen`` cannot, or ``""``."""
     unread = (path for path in gold if not _reads(lambda path: chosen.read_gold([path]), path))
     path = next(unread, None) or next((path for path in runs if not _reads(chosen.read_submission, path)), None)
     others = [(name, task(name)) for name in names() if task(name) is not chosen] if path else []
@@ -282,7 +282,7 @@ def _other_task(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> str
 
 
 def _reads(read: Callable[[Path], object], path: Path) -> bool:
-    """Return whether a file is read without an error; true, without a try, for a pipe or a large file."""
+    """Return whether a file can be read without an error; true, without trying, for a pipe or a large file."""
     if not path.is_file() or path.stat().st_size > _LARGEST:
         return True
     try:

@@ -1,4 +1,4 @@
-"""The judged queries that tune and bench measure on, and that models are trained on."""
+"""The judged queries that tune and bench measure on, and that train learns from."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 DEPTH = 1000
-"""Hits that a measure without a cut looks at."""
+"""The number of hits that a measure without a cutoff uses."""
 _NAMED = 3
-"""Documents that are named when many are missing."""
+"""The number of documents that a note names if many are missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class JudgedFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Judged queries in the order of their file, their judgements in the same order, and how the task searches."""
+    """Judged queries in the order of their file, their judgements in the same order, and the task's search options."""
 
     asked: tuple[SearchQuery, ...]
     qrels: Qrels
@@ -47,9 +47,9 @@ class Judged:
 
 
 def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, seed: int = 0) -> Judged:
-    """Read the queries that are judged, at most ``sample`` of them, drawn with ``seed``.
+    """Read the judged queries: all of them, or ``sample`` of them drawn with ``seed``.
 
-    Raises QueryError if queries and judgements have none in common, or the index holds no document that was judged,
+    Raises QueryError if queries and judgements have no qid in common, or the index holds no judged document,
     SourceError if a file cannot be read.
     """
     chosen = RANKING.load(files.task)
@@ -86,14 +86,14 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
 
 
 def drawn(count: int, sample: int, seed: int) -> list[int]:
-    """Draw ``sample`` of ``count`` numbers from 0, in order."""
+    """Draw ``sample`` of the numbers from 0 to ``count`` - 1; return them in ascending order."""
     import numpy as np
 
     return sorted(np.random.default_rng((seed, 3)).permutation(count)[:sample].tolist())
 
 
 def depth_of(measures: Sequence[str]) -> int:
-    """Return how deep the measures look: the largest cut, or 1,000 if one has none."""
+    """Return how many hits the measures use: the largest cutoff, or 1,000 if a measure has none."""
     from ir_measures import parse_measure
 
     cuts = [parse_measure(name).params.get("cutoff") for name in measures]

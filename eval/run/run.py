@@ -1,4 +1,4 @@
-"""Turn a file of queries into a submission, written as a whole or not at all."""
+"""Turn a file of queries into a submission; write the whole file or nothing."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 _HITS_TOGETHER = 1_000
 _WAITING = 2
-"""Chunks that may wait to be written."""
+"""The number of chunks that may wait to be written."""
 
 IN_RUN = Path("-")
-"""In the place of a file: the description stands in the run itself, as comments."""
+"""The value of ``described_in`` that writes the description into the run itself, as comments."""
 
 _NOTED = 50
-"""Queries whose language is looked at."""
+"""The number of queries whose language the note checks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """The request for a run: the task, its queries, and how to search; ``run_id`` defaults to the retriever's name.
+    """A request for a run: the task, its queries, and how to search; ``run_id`` defaults to ``factseek-RETRIEVER``.
 
-    ``described_in`` is the file for its ``ir_metadata``, :data:`IN_RUN` for the head of the run itself; ``about`` is a
-    file with what a person adds to that.
+    ``described_in`` is the file for the run's ``ir_metadata``, or :data:`IN_RUN` for the head of the run itself.
+    ``about`` is a file with the user's additions to it.
     """
 
     task: str
@@ -66,8 +66,8 @@ class RunRequest:
 class RunReport:
     """The result of a run.
 
-    ``empty`` names the queries without words, ``unanswered`` the others without hits, ``identical`` those whose
-    first document has their own id.
+    ``empty`` names the queries without words, ``unanswered`` the other queries without hits, and ``identical`` the
+    queries whose first document has the query's id.
     """
 
     queries: int
@@ -79,14 +79,14 @@ class RunReport:
 
 
 class _Answered(NamedTuple):
-    """The lines of some queries, and what became of each."""
+    """The lines of some queries, and the outcome of each query."""
 
     lines: bytes
     queries: list[_Outcome]
 
 
 class _Outcome(NamedTuple):
-    """The number of documents of a query, whether it held no words, and whether the first has its id."""
+    """The number of documents of a query, whether it held no words, and whether the first document has its id."""
 
     qid: str
     documents: int
@@ -95,15 +95,15 @@ class _Outcome(NamedTuple):
 
 
 def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunReport:
-    """Search for every query and write the submission, with a sidecar ``.meta.json`` that says how it was made.
+    """Search for every query; write the submission, and a sidecar ``.meta.json`` that describes how it was made.
 
-    Raises QueryError if the task ranks nothing, what is asked makes no sense for it, or no query has a hit; SourceError
+    Raises QueryError if the task is not a ranking task, the request does not fit it, or no query has a hit; SourceError
     if the queries cannot be read.
     """
     request = _completed(request, index)
     of_task = RANKING.load(request.task)
     queries = of_task.read_queries(request.queries)
-    asked_in = sha256(request.queries)  # now: the file may be changed while the run goes on
+    asked_in = sha256(request.queries)  # now: the file may change during the run
     longest = index.settings.search.max_query_chars
     asked = filtered_queries(
         request.task,
@@ -165,10 +165,10 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[SearchQuery]) -
         ]
         return _Answered("".join(texts).encode("utf-8"), queries)
 
-    # Few at once if nothing is encoded, to write their hits while these are still cached.
+    # Without an encoder, use small chunks: their hits are still cached when they are written.
     few = min(CHUNK, max(1, _HITS_TOGETHER // (request.search.k or 1)))
     size = CHUNK if retrievers.kind(request.search.retriever or AUTO).BATCHES else few
-    # Lucene searches outside of Python, so that a second thread can write what was found meanwhile.
+    # Lucene searches outside of Python, so that a second thread can write results meanwhile.
     with ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[_Answered]] = deque()
         for chunk in chunks(asked, size):
@@ -180,7 +180,7 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[SearchQuery]) -
 
 
 def _completed(request: RunRequest, index: Index) -> RunRequest:
-    """Return the request completed by the task and the index; refuse, before any search, what could not be written."""
+    """Complete the request from the task and the index; raise, before any search, if something cannot be written."""
     of_task = RANKING.load(request.task)
     retriever = index.resolve(request.search).retriever
     run_id = request.run_id or f"factseek-{retriever}"
@@ -199,7 +199,7 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
 
 
 def _nothing(request: RunRequest, index: Index, first: TaskQuery) -> str:
-    """Return the message that an index answers none of the queries, with the usual reason."""
+    """Return the message for an index that answers none of the queries, with the usual reason."""
     message = f"{request.queries}: no query has a hit in {index.info.place}, nothing is written"
     if RANKING.load(request.task).DEFAULTS.own_topic:
         return f"{message}; its documents need the topics of the claims, such as {shown(first.topic)}"
@@ -213,7 +213,7 @@ def _meta_path(output: Path) -> Path:
 
 
 def _meta(request: RunRequest, index: Index, began: str) -> dict[str, Any]:
-    """Return what the sidecar of a run says of how it was made."""
+    """Return the contents of a run's sidecar: how the run was made."""
     search: dict[str, Any] = request.search._asdict()
     if request.search.where is not None:
         search["where"] = request.search.where._asdict()
@@ -226,7 +226,7 @@ def _meta(request: RunRequest, index: Index, began: str) -> dict[str, Any]:
         "search": search,
         "as_of_query": request.as_of_query,
         "ignore_identical_ids": request.ignore_identical_ids,
-        # The groups that the hits of a search depend on.
+        # The groups of settings that affect the hits of a search.
         "settings": {name: getattr(index.settings, name) for name in ("search", "bm25", "dense", "encoder")},
         "versions": manifests.versions(),
         "began": began,

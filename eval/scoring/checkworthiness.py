@@ -1,7 +1,7 @@
-"""The organisers' measures over one ranked list, for both check-worthiness tasks of CheckThat! 2021.
+"""The organisers' measures of one ranked list, for both check-worthiness tasks of CheckThat! 2021.
 
-The official scorer sorts by score, descending and stable, so that equal scores keep the order of the file. Its own
-code differs from trec_eval's in that, and in how it counts an id that comes more than once.
+The official scorer sorts by descending score with a stable sort, so that equal scores keep the order of the file. It
+differs from trec_eval in this, and in how it counts an id that occurs more than once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..files.tables import finite, is_header
 CUTOFFS = (1, 3, 5, 10, 20, 30, 50)
 NAMES = ("AP", "RR", "Rprec", *(f"P@{k}" for k in CUTOFFS))
 
-# What the official checker takes for a score: no bare minus, no exponent, no point without decimals.
+# The scores that the official checker accepts: no bare minus, no exponent, no point without decimals.
 _SCORE = re.compile(r"[-+]?[0-9]*\.[0-9]+|[0-9]+")
 
 
@@ -45,7 +45,7 @@ def figures(items: Sequence[LabelledScore], positives: int) -> dict[str, float]:
 
 
 class Ties(NamedTuple):
-    """The figures of other orders of equal scores: AP in trec_eval's order, and each measure at worst and at best."""
+    """The figures for other orders of equal scores: AP in trec_eval's order, and each measure at worst and at best."""
 
     trec: float
     worst: dict[str, float]
@@ -53,7 +53,7 @@ class Ties(NamedTuple):
 
 
 def ties(items: Sequence[LabelledScore], positives: int) -> Ties | None:
-    """Return the figures of other orders of equal scores; ``None`` if no tie can change anything."""
+    """Return the figures for other orders of equal scores; ``None`` if no tie can change anything."""
     labels_of: dict[float, set[int]] = {}
     for item in items:
         labels_of.setdefault(item.score, set()).add(item.label)
@@ -65,7 +65,7 @@ def ties(items: Sequence[LabelledScore], positives: int) -> Ties | None:
 
 
 def tie_note(value: float, tied: Ties | None) -> tuple[str, ...]:
-    """Return a note on how far equal scores change AP; no note if ``tied`` is ``None``."""
+    """Return a note on how far equal scores can change AP; no note if ``tied`` is ``None``."""
     if tied is None:
         return ()
     low, high = tied.worst["AP"], tied.best["AP"]
@@ -81,7 +81,7 @@ def changed(worst: Mapping[str, float], best: Mapping[str, float]) -> dict[str, 
 
 
 def read_score(line: int, text: str, faults: Faults) -> float | None:
-    """Return a score that the official checker takes; anything else is an error."""
+    """Return a score. A score that the official checker would not accept is an error."""
     value = finite(text)
     if value is None:
         header = "; a submission has no header" if is_header(line, text) else ""
@@ -92,7 +92,7 @@ def read_score(line: int, text: str, faults: Faults) -> float | None:
 
 
 def digits(value: float) -> str:
-    """Return a score as the official checker accepts it, in the fewest digits that read back to it.
+    """Return a score as the official checker accepts it, in the fewest digits that represent it exactly.
 
     Raises QueryError if it is not finite.
     """
@@ -102,5 +102,5 @@ def digits(value: float) -> str:
 
 
 def over_files(per_file: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each measure over files, as the official scorer takes it."""
+    """Return the mean of each measure over files, as the official scorer computes it."""
     return {name: sum(values[name] for values in per_file.values()) / len(per_file) for name in NAMES}

@@ -1,4 +1,4 @@
-"""The machine that something was measured on."""
+"""The machine that measurements ran on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A machine; ``cores`` is how many this process may use, ``memory_gb`` 0 where it is unknown."""
+    """A machine; ``cores`` is the number that this process may use, ``memory_gb`` is 0 if it is unknown."""
 
     processor: str
     cores: int
@@ -41,8 +41,8 @@ def this_machine() -> Machine:
 
 
 def peak_megabytes() -> float:
-    """Return the most memory that this process has had resident, in MB of a million bytes."""
-    # Not getrusage: a new process there begins with the peak of the one that started it.
+    """Return the peak resident memory of this process, in MB (one million bytes)."""
+    # Not getrusage: there, a new process begins with the peak of the process that started it.
     own = _kilobytes(Path("/proc/self/status"), "VmHWM")
     if own:
         return own * 1024 / 1e6

@@ -1,4 +1,4 @@
-"""Standard measures, by the names of ir-measures and the code of trec_eval.
+"""Standard measures, with the names of ir-measures and the code of trec_eval.
 
 A judged query without results counts 0, as under trec_eval's ``-c``.
 """
@@ -22,14 +22,14 @@ RANKING = (
     "AP,AP@5,P@1,P@3,P@5,P@10,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,"
     "nDCG,nDCG@5,nDCG@10,nDCG@20,R@5,R@10,R@20,R@50,R@100,R@1000"
 ).split(",")
-"""The measures that a ranking is scored by unless others are named."""
+"""The default measures of a ranking."""
 
 _BATCH = 1_000
-"""Queries that are evaluated at once: bounds the memory that the results of many queries take."""
+"""The number of queries evaluated together; it bounds the memory that their results take."""
 
 
 _MOST_CUTOFF = 1_000_000
-"""The largest rank that a measure may be cut at."""
+"""The largest cutoff of a measure."""
 
 
 class Figures(NamedTuple):
@@ -49,7 +49,7 @@ class Figures(NamedTuple):
 
 
 class _PerQuery(Mapping[str, Mapping[str, float]]):
-    """The figures of each query by measure, made into a dict on look-up, as few readers want them all."""
+    """The figures of each query by measure; it makes a dict only on look-up, because few callers need all of them."""
 
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
@@ -67,7 +67,7 @@ class _PerQuery(Mapping[str, Mapping[str, float]]):
 
 
 class _Measure(NamedTuple):
-    """A measure by name, the measure to compute for it, and the cutoff applied to its value (reciprocal rank), or 0."""
+    """A measure's name, the measure to compute for it, and the cutoff to apply to its value (reciprocal rank), or 0."""
 
     name: str
     computed: Any
@@ -75,14 +75,14 @@ class _Measure(NamedTuple):
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean, its sum exactly rounded; 0 for no values."""
+    """Return the mean, with an exactly rounded sum; 0 for no values."""
     return math.fsum(values) / len(values) if values else 0.0
 
 
 def named(text: str) -> list[str]:
-    """Split a list of measures, ``AP,P@10`` or ``map,P_10``, and give each the name that ir-measures gives it.
+    """Split a list of measures, ``AP,P@10`` or ``map,P_10``, and return the name that ir-measures gives each.
 
-    Raises QueryError if a measure is unknown or is none of trec_eval's.
+    Raises QueryError if the list is empty, or if a measure is unknown or not one of trec_eval's.
     """
     names = [measure.name for measure in map(_parsed, _parts(text))]
     if not names:
@@ -93,14 +93,14 @@ def named(text: str) -> list[str]:
 def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> Figures:
     """Compute measures for every judged query, in the order of ``qrels``.
 
-    The order of results is that of trec_eval 10: score as a double, then docid, both descending. Results of queries
-    that were not judged are left out. Raises QueryError if a measure is unknown.
+    Results are in the order of trec_eval 10: score as a double, then docid, both descending. Results of queries without
+    judgements are left out. Raises QueryError if a measure is unknown.
     """
     import numpy as np
 
     measures = [_parsed(name) for name in names]
     computed = list(dict.fromkeys(measure.computed for measure in measures))
-    # Told apart by identity: to hash a measure costs more than to compute it.
+    # Keyed by identity: hashing a measure costs more than computing it.
     column = {id(measure): at for at, measure in enumerate(computed)}
     qids = list(qrels)
     values = np.zeros((len(qids), len(computed)))
@@ -117,13 +117,13 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     asked = values[:, [computed.index(measure.computed) for measure in measures]]
     for at, measure in enumerate(measures):
         if measure.cutoff:
-            # 1/rank is exact enough to tell ranks apart; half a rank of slack keeps rounding out of it.
+            # 1/rank is exact enough to distinguish ranks; half a rank of slack absorbs rounding.
             asked[asked[:, at] < 1 / (measure.cutoff + 0.5), at] = 0.0
     return Figures(qids, [measure.name for measure in measures], asked)
 
 
 def _told_apart(ranking: Mapping[str, float]) -> Mapping[str, float]:
-    """Return a ranking whose scores the code of trec_eval 9, which keeps them as float32, tells apart as doubles."""
+    """Return a ranking with distinct scores if float32, which trec_eval 9 uses, would merge scores that differ."""
     import numpy as np
 
     scores = np.fromiter(ranking.values(), np.float64, len(ranking))
@@ -137,7 +137,7 @@ def _told_apart(ranking: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def follows_relevance(name: str) -> bool:
-    """Return whether a more relevant document at a better rank never lowers a measure, and it looks at nothing else."""
+    """Return whether a measure uses only relevance by rank and never falls if a relevant document rises."""
     measure = _parsed(name).computed
     plain = not measure.params.get("judged_only") and "gains" not in measure.params
     return plain and measure.NAME in ("AP", "P", "R", "RR", "Rprec", "Success", "nDCG")
@@ -147,15 +147,15 @@ def _evaluators(measures: list[Any], qrels: Qrels) -> Iterator[tuple[dict[str, A
     """Yield measures by trec_eval's names for them, with the function that computes them for a run."""
     from ir_measures import pytrec_eval
 
-    # The evaluator's own iter_calc makes a record of each value and looks for what is missing, at many times the cost.
+    # The evaluator's own iter_calc makes a record of each value and searches for missing ones, which costs far more.
     for invoker in pytrec_eval.evaluator(measures, qrels).invokers:
         yield {name: measure for name, (measure, _) in invoker.measure_map.items()}, invoker.evaluator.evaluate
 
 
 def _computable(judged: dict[str, int]) -> dict[str, int]:
-    """Return judgements that trec_eval's nDCG can handle: if all are negative, it may never end.
+    """Return judgements that trec_eval's nDCG can handle: if all grades are negative, it may never end.
 
-    Without a relevant document every figure is 0, whatever the others are.
+    Without a relevant document every figure is 0, so the other grades do not matter.
     """
     return judged if max(judged.values(), default=0) >= 0 else dict.fromkeys(judged, 0)
 
@@ -183,7 +183,7 @@ def _parsed(name: str) -> _Measure:
 
 
 def _of_trec_eval(name: str) -> Any:
-    """Return the measure that trec_eval calls so, ``ndcg_cut_10``; None if it calls none so, or several."""
+    """Return the measure with this trec_eval name (``ndcg_cut_10``); None if no measure or several have it."""
     from ir_measures import parse_trec_measure
 
     try:
@@ -194,7 +194,7 @@ def _of_trec_eval(name: str) -> Any:
 
 
 def _sensible(measure: Any) -> bool:
-    # trec_eval 9, whose code computes here, and 10 round the recall levels of IPrec differently: no figure is better.
+    # trec_eval 9, which computes here, and trec_eval 10 round the recall levels of IPrec differently: refuse it.
     if measure.NAME == "IPrec":
         return False
     gains = measure.params.get("gains") or {}

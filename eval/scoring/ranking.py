@@ -28,9 +28,9 @@ def score_files(
     official: str,
     ignore_identical_ids: bool = False,
 ) -> Scores:
-    """Score the run of a file; the notes are those of both readers, of :func:`compared` and of :func:`score`.
+    """Score the run of a file. Its notes come from both readers, :func:`compared` and :func:`score`.
 
-    Documents whose id is that of their query are left out if these are to be ignored.
+    With ``ignore_identical_ids``, leave out a document whose id is that of its query.
 
     Raises CheckFailed if the run has errors, or no query in common with the judgements.
     """
@@ -47,13 +47,13 @@ def score_files(
 
 
 def own_first(table: Mapping[str, Mapping[str, float]], qrels: Qrels) -> list[str]:
-    """Return the queries whose first document has their own id, and was not judged."""
+    """Return the queries whose first document has the query's id and has no judgement."""
     own = [qid for qid, docs in table.items() if qid in docs and qid not in qrels.get(qid, {})]
     return [qid for qid in own if max(table[qid], key=lambda docid: (table[qid][docid], docid)) == qid]
 
 
 def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on queries whose first document has their own id, if there are any."""
+    """Return a note on queries whose first document has the query's id, if there are any."""
     if not qids:
         return ()
     count = f"1 {unit} finds" if len(qids) == 1 else f"{len(qids):,} {unit if unit != 'query' else 'queries'} find"
@@ -70,7 +70,7 @@ def score(
     official: str = "",
     notes: Sequence[str] = (),
 ) -> Scores:
-    """Score a run on judgements; the first measure is the official one unless another is named.
+    """Score a run with judgements; without ``official``, the first measure is the official one.
 
     A judged query without results counts 0.
     """
@@ -93,9 +93,9 @@ def score(
 
 
 def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> tuple[str, ...]:
-    """Return notes on queries of a run that were not judged, and on a run whose docids were not judged at all.
+    """Return notes on queries of a run that have no judgements, and on a run without any judged docid.
 
-    Raises CheckFailed, with an id of each, if the two have no query in common.
+    Raises CheckFailed, with an id of each side, if the run and the judgements have no query in common.
     """
     strangers = common(path, qrels, run, unit)
     hint = near_miss(strangers, qrels) if strangers else ""
@@ -105,9 +105,9 @@ def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], u
 
 
 def common(place: object, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> list[str]:
-    """Return the queries of a run, known by its ``place``, that were not judged.
+    """Return the queries of a run that have no judgements; ``place`` identifies the run in errors.
 
-    Raises CheckFailed, with an id of each, if the two have no query in common.
+    Raises CheckFailed, with an id of each side, if the run and the judgements have no query in common.
     """
     strangers = [qid for qid in run if qid not in qrels]
     if len(strangers) == len(run):
@@ -120,7 +120,7 @@ def common(place: object, qrels: Qrels, run: Mapping[str, Mapping[str, float]], 
 def unjudged(
     qrels: Mapping[str, Iterable[str]], run: Mapping[str, Iterable[str]], name: str = "docid"
 ) -> tuple[str, ...]:
-    """Return a note, with an id of either side, if none of a run's documents was judged."""
+    """Return a note, with an id of either side, if no document of a run has a judgement."""
     judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
     docids = [docid for docs in run.values() for docid in docs]
     if not docids or any(docid in judged for docid in docids):

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of means and paired tests of differences; the same for the same seed."""
+"""Bootstrap intervals of means and paired tests of differences; the same seed gives the same values."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 10_000
-"""Bootstrap samples, and random assignments of signs."""
+"""The number of bootstrap samples, and of random assignments of signs."""
 
 SURE = 0.05
-"""The p-value below which a gain is believed."""
+"""The p-value below which a gain counts as significant."""
 
 _EXACT = 13
-"""Non-zero differences up to which every assignment of signs is tried."""
+"""The largest number of non-zero differences for which the test tries every assignment of signs."""
 
 _AT_ONCE = 4_000_000
-"""Numbers that are drawn together: bounds the memory, and is fixed so that the draws are."""
+"""The number of random numbers drawn together. It bounds the memory; changing it would change the draws."""
 
 Values = NDArray[np.float64]
 
@@ -34,8 +34,8 @@ class Interval(NamedTuple):
 class PairedTest(NamedTuple):
     """The tests of the difference (second minus first) between two runs' values, query by query.
 
-    ``effect`` is Cohen's d of paired differences (mean over standard deviation); it and ``p_t`` are ``None`` where the
-    differences do not vary, or there is one query.
+    ``effect`` is Cohen's d of paired differences (mean over standard deviation). ``effect`` and ``p_t`` are ``None`` if
+    the differences do not vary, or if there is one query.
     """
 
     difference: Interval
@@ -48,7 +48,7 @@ class PairedTest(NamedTuple):
 
     @property
     def sure(self) -> bool:
-        """Whether the second is better than the first beyond chance."""
+        """Whether the second run is significantly better than the first."""
         return self.difference.mean > 0 and self.p_randomisation < SURE
 
     def as_json(self) -> dict[str, Any]:
@@ -56,20 +56,20 @@ class PairedTest(NamedTuple):
         return self._asdict() | {"difference": self.difference._asdict()}
 
     def evidence(self, beside: str = "") -> str:
-        """Return the difference in words, with what it is measured ``beside``."""
+        """Return the difference in words; ``beside`` names what it is compared with."""
         mean, low, high = self.difference
         interval = f"95 % interval {low:+.4f} to {high:+.4f}"
         return f"{mean:+.4f}{beside} ({interval}, randomisation test p = {self.p_randomisation:.4f})"
 
     def verdict(self, measure: str) -> str:
-        """Return whether something is better than before, with the evidence for that."""
+        """Return a sentence on whether the second run is better than the first, with the evidence."""
         return f"{'' if self.sure else 'no '}better than before: {measure} {self.evidence()}"
 
 
 def intervals(values: Values, seed: int) -> list[Interval]:
     """Return mean and interval of each column of ``values``, of shape (queries, columns).
 
-    All columns are resampled together, so that the intervals of differences may be taken from them.
+    All columns are resampled together, so that intervals of their differences are valid.
     """
     queries = len(values)
     random = np.random.default_rng((seed, 1))
@@ -101,7 +101,7 @@ def paired(first: Values, second: Values, seed: int) -> PairedTest:
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
-    """Correct p-values for their number by Holm's method; undefined ones stay so and do not count."""
+    """Correct p-values for their number by Holm's method; undefined ones stay undefined and do not count."""
     defined = sorted((p, at) for at, p in enumerate(values) if p is not None)
     corrected: list[float | None] = [None] * len(values)
     least = 0.0
@@ -112,7 +112,7 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 
 
 def _randomisation(changed: Values, seed: int) -> float:
-    """Return the share of random signs that give a sum as large: two-sided, exact for few differences.
+    """Return the share of random sign assignments whose sum is as large: two-sided, exact for few differences.
 
     The observed assignment counts as one of the random ones, so that the value is never 0.
     """

@@ -1,4 +1,4 @@
-"""Tables of figures: for the terminal, in Markdown, and on an HTML page that opens without a network."""
+"""Tables of figures: for the terminal, in Markdown, and on an HTML page that needs no network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def span(low: float, high: float) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return rows under a header for the terminal; the first ``left`` columns to the left, the others to the right."""
+    """Return a table for the terminal; the first ``left`` columns are left-aligned, the others right-aligned."""
     lines = [list(header), *map(list, rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
     padded = (
@@ -47,13 +47,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return a Markdown table, its first ``left`` columns to the left, the others to the right."""
+    """Return a Markdown table; its first ``left`` columns are left-aligned, the others right-aligned."""
     lines = [header, ["---"] * left + ["---:"] * (len(header) - left), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines)
 
 
 def page(title: str, body: str) -> str:
-    """Return the page around ``body``, which is HTML."""
+    """Return the HTML page around ``body``, which is HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -63,7 +63,7 @@ def page(title: str, body: str) -> str:
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; cells are text. A name may be broken so that all columns fit, a figure is not."""
+    """Return an HTML table; cells are text. Names may wrap so that all columns fit; figures never wrap."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>\n" for row in rows)
     return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
@@ -75,5 +75,5 @@ def _cell(text: str) -> str:
 
 
 def html_image(png: bytes, alternative: str) -> str:
-    """Return a picture, its bytes inside; ``alternative`` says what it shows."""
+    """Return an HTML image that contains the PNG's bytes; ``alternative`` describes the picture."""
     return f'<p><img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(alternative)}"></p>\n'

@@ -1,7 +1,7 @@
 """Bounds on the figures of a run over every order of its equal scores.
 
-A measure depends only on the relevance at each rank. So queries whose rankings have the same relevances, both in the
-worst and in the best order, are computed once.
+A measure depends only on the relevance at each rank. Queries whose rankings have the same relevances, in the worst and
+in the best order, are therefore computed once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 Table = Mapping[str, Mapping[str, float]]
 
 _SLACK = 1e-12
-"""Differences of a mean that are rounding."""
+"""Smaller differences of a mean are rounding errors."""
 
 _AT_ONCE = 200
-"""Rankings that are evaluated at once: bounds the memory that long ones take."""
+"""The number of rankings evaluated together; it bounds the memory that long rankings take."""
 
 
 class Bounds(NamedTuple):
-    """The least and the greatest mean over all orders of equal scores, and how many queries have such ties."""
+    """The least and the greatest mean over all orders of equal scores, and the number of queries with such ties."""
 
     low: float
     high: float
@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    """The relevances of a ranking by rank, int16 as bytes, in the worst and the best order, and those not ranked."""
+    """The relevance at each rank (int16 as bytes) in the worst and the best order, and the unranked relevances."""
 
     worst: bytes
     best: bytes
@@ -44,10 +44,10 @@ class _Pattern(NamedTuple):
 
 
 def bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
-    """Return the bounds of the measures of ``figures`` over all orders of equal scores; only of those that ties change.
+    """Return the bounds over all orders of equal scores, for each measure of ``figures`` that ties change.
 
-    Only ties between documents of different relevance count, and only measures
-    that a more relevant document at a better rank never lowers are bounded.
+    Only ties between documents of different relevance count. A measure has bounds only if it never falls when a more
+    relevant document gets a better rank.
     """
     import numpy as np
 
@@ -81,7 +81,7 @@ def bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
 
 
 def note(measure: str, value: float, bound: Bounds | None, rule: str, unit: str) -> tuple[str, ...]:
-    """Return a note on the values that ties let a figure take; no note if ``bound`` is ``None``."""
+    """Return a note on the values that a figure can take because of ties; no note if ``bound`` is ``None``."""
     if bound is None:
         return ()
     queries = counted(bound.queries, unit)
@@ -93,7 +93,7 @@ def note(measure: str, value: float, bound: Bounds | None, rule: str, unit: str)
 
 
 def _pattern(judged: Mapping[str, int], ranking: Mapping[str, float]) -> _Pattern | None:
-    """Return the pattern of a ranking, None if no documents of different relevance share a score."""
+    """Return the pattern of a ranking; None if no documents of different relevance share a score."""
     import numpy as np
 
     fallen = -np.fromiter(ranking.values(), np.float64, len(ranking))
@@ -107,7 +107,7 @@ def _pattern(judged: Mapping[str, int], ranking: Mapping[str, float]) -> _Patter
 
 
 def _values(ranked: Sequence[bytes], unranked: Sequence[tuple[int, ...]], names: Sequence[str]) -> NDArray[np.float64]:
-    """Return the measures of rankings of which only the relevances are known; shape (rankings, measures)."""
+    """Return the measures of rankings, given their relevances alone; shape (rankings, measures)."""
     import numpy as np
 
     qrels: Qrels = {}

@@ -1,21 +1,21 @@
-"""Task formats, one module each, loaded by name: ``ct2021-1a`` is ``ct2021_1a.py``. Nothing else names a task.
+"""Task formats, one module each, loaded by name: ``ct2021-1a`` is ``ct2021_1a.py``. No other code names a task.
 
 A task module describes itself::
 
     SUMMARY: str                 one line for ``--help``
     OFFICIAL: str                the name of the official measure
     SUBMITS: Submits             what its submissions hold: a ranking of documents, of statements, or verdicts on claims
-    DEFAULT: bool                whether it is meant where no task is named; one task of what is submitted says so
-    LANGUAGES: tuple[str, ...]   the languages of its texts, ISO 639-1; none if they may be any
-    OPTIONS: tuple[str, ...]     the options of a score that it takes: fields of ``ScoreOptions``
-    COMMENTS: bool               whether a submission may begin with comments after ``#``; left out: it may not
+    DEFAULT: bool                whether it is the default task; one task of each value of ``SUBMITS`` sets it
+    LANGUAGES: tuple[str, ...]   the languages of its texts, ISO 639-1; empty if any language is possible
+    OPTIONS: tuple[str, ...]     the options of a score that it accepts: fields of ``ScoreOptions``
+    COMMENTS: bool               optional: whether a submission may begin with comments after ``#``
 
-and has the functions that :class:`Task` declares. Tasks that submit documents also have those of :class:`RankingTask`,
+It has the functions that :class:`Task` declares. Tasks that submit documents also have those of :class:`RankingTask`,
 tasks that submit statements those of :class:`StatementTask`, and tasks that submit verdicts those of
 :class:`VerdictTask`.
 
-A ranking task whose files are tables needs no code: ``NAME.yaml`` describes it (:mod:`factseek.eval.tasks._described`),
-here, or anywhere else, where it is named by its path.
+A ranking task whose files are tables needs no code: ``NAME.yaml`` describes it (:mod:`factseek.eval.tasks._described`).
+The file is in this folder, or in any other folder if the user gives its path.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class Task(Protocol):
         """Return the judgements."""
 
     def read_submission(self, path: Path) -> Any:
-        """Return a submission, whoever wrote it.
+        """Return a submission of any system.
 
         Raises SourceError at its first error.
         """
 
     def write(self, records: Any, path: Path, run_id: str) -> None:
-        """Write a submission, in one piece or not at all."""
+        """Write a submission; write the whole file or nothing."""
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
-        """Report every fault of a submission; with the input, also what is missing or unknown."""
+        """Report every fault of a submission; with the input, also missing or unknown ids."""
 
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
         """Return the official figures.
@@ -72,20 +72,20 @@ class Task(Protocol):
 class RankingTask(Task, Protocol):
     """The interface of a task that submits documents.
 
-    It works on :data:`factseek.retrieval.domain.Run` and :data:`factseek.retrieval.domain.Qrels`. ``DEFAULTS`` is how
-    its queries are searched, ``HEADER`` the first text of a submission.
+    It works on :data:`factseek.retrieval.domain.Run` and :data:`factseek.retrieval.domain.Qrels`. ``DEFAULTS`` says how
+    to search for its queries, ``HEADER`` is the first text of a submission.
     """
 
     DEFAULTS: TaskDefaults
     HEADER: str
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
-        """Return the judgements; ``note`` is called with each remark that a reader of figures should know."""
+        """Return the judgements; ``note`` receives each remark that a reader of the figures should know."""
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
         """Return the part of a submission that answers each query.
 
-        Raises QueryError if an id cannot stand in the file.
+        Raises QueryError if an id cannot be written to the file.
         """
 
     def read_scores(self, path: Path) -> RunScores:
@@ -96,48 +96,48 @@ class RankingTask(Task, Protocol):
 
 
 class StatementTask(Task, Protocol):
-    """The interface of a task that submits statements, ranked by how far they are worth checking."""
+    """The interface of a task that submits statements, ranked by check-worthiness."""
 
     def read_statements(self, path: Path, *, labelled: bool) -> list[Statement]:
         """Return the statements of a file in their order.
 
-        Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of 0 or 1.
+        Raises SourceError at the first statement that is empty or, with ``labelled``, has no label of 0 or 1.
         """
 
     def stream_statements(self, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
-        """Yield statements as their lines come.
+        """Yield statements as their lines arrive.
 
-        Raises SourceError, naming ``source`` and the line, at the first that is none.
+        Raises SourceError, naming ``source`` and the line, at the first line that is not a statement.
         """
 
 
 class VerdictTask(Task, Protocol):
-    """The interface of a task that submits verdicts; ``LABELS`` are the labels allowed."""
+    """The interface of a task that submits verdicts; ``LABELS`` are the allowed labels."""
 
     LABELS: tuple[str, ...]
 
     def read_claims(self, path: Path, *, labelled: bool) -> list[Claim]:
         """Return the claims of a file in their order.
 
-        Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of the task's.
+        Raises SourceError at the first claim that is empty or, with ``labelled``, has no label of the task.
         """
 
     def write_verdicts(
         self, verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
     ) -> None:
-        """Write claim, label and sentences (document and number) of each verdict as a submission.
+        """Write a submission: the claim, label and sentences (document and number) of each verdict.
 
-        Raises QueryError if a label is none of the task's, or an id cannot stand in the file.
+        Raises QueryError if a label is not one of the task's, or an id cannot be written to the file.
         """
 
 
 def is_description(name: str) -> bool:
-    """Return whether a task is named by the path of a file that describes it."""
+    """Return whether a task's name is the path of a file that describes it."""
     return name.endswith((".yaml", ".yml"))
 
 
 def identity(name: str) -> str:
-    """Return the name of a task, with the checksum of its description if that is a file of the user's."""
+    """Return the name of a task, with the checksum of its description if this is a file of the user's."""
     return f"{name} {sha256(Path(name))}" if is_description(name) else name
 
 
@@ -146,7 +146,7 @@ _DESCRIBED: dict[tuple[Path, float], Task] = {}
 
 
 def _descriptions() -> dict[str, Path]:
-    """Return the descriptions of this folder by their names."""
+    """Return the descriptions in this folder by their names."""
     return {path.stem.replace("_", "-"): path for folder in __path__ for path in Path(folder).glob("*.yaml")}
 
 
@@ -156,9 +156,9 @@ def names() -> list[str]:
 
 
 def task(name: str) -> Task:
-    """Return the task of a name, or the one that the file of this path describes.
+    """Return the task of this name, or the task that the file at this path describes.
 
-    Raises QueryError, with the list of names, if there is none; ConfigError if the file describes none.
+    Raises QueryError, with the list of names, if there is no such task; ConfigError if the file describes no task.
     """
     path = Path(name) if is_description(name) else _descriptions().get(name)
     if path is None:
@@ -178,7 +178,7 @@ Chosen = TypeVar("Chosen", bound=Task)
 
 
 class TasksThatSubmit(Generic[Chosen]):
-    """The tasks whose submissions hold one kind of thing; ``noun`` is what such a task is called."""
+    """The tasks whose submissions hold one kind of record; ``noun`` is the name for such a task."""
 
     def __init__(self, submits: Submits, noun: str) -> None:
         self._submits = submits
@@ -189,13 +189,13 @@ class TasksThatSubmit(Generic[Chosen]):
         return [name for name in names() if self._submits == task(name).SUBMITS]
 
     def default(self) -> str:
-        """Return the name of the task that is meant where none is named."""
+        """Return the name of the default task."""
         return next(name for name in self.names() if task(name).DEFAULT)
 
     def load(self, name: str) -> Chosen:
-        """Return the task of a name.
+        """Return the task of this name.
 
-        Raises QueryError, with the list of these tasks' names, if it is not among them.
+        Raises QueryError, with the list of these tasks' names, if it is not one of them.
         """
         there = self.names()
         if name not in there and not (is_description(name) and self._submits == task(name).SUBMITS):

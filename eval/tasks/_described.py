@@ -1,7 +1,7 @@
 """A ranking task that a YAML file describes: its columns, ids, cutoff and measures, and the languages of its texts.
 
-Queries and judgements are tables with a header and CSV quoting, by tabs or commas; a submission has a row a query with
-the list of its docids, best first.
+Queries and judgements are tables with a header and CSV quoting, separated by tabs or commas. A submission has one row
+for each query, with the list of its docids, best first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 class QueryColumns(Settings, frozen=True, kw_only=True):
-    """The columns of the input; a ``topic`` or a ``date`` is read where its column is named."""
+    """The columns of the input; ``topic`` and ``date`` are read only if their columns are named."""
 
     id: Column
     text: Column
@@ -56,7 +56,7 @@ class QueryColumns(Settings, frozen=True, kw_only=True):
 
 
 class GoldColumns(Settings, frozen=True, kw_only=True):
-    """The columns of the judgements: one document a query or ``several``; ``relevance`` is 1 if it has none."""
+    """The columns of the judgements: one document for each query, or ``several``. Without ``relevance``, it is 1."""
 
     id: Column
     docid: Column
@@ -65,7 +65,7 @@ class GoldColumns(Settings, frozen=True, kw_only=True):
 
 
 class SubmissionColumns(Settings, frozen=True, kw_only=True):
-    """The columns of a submission, and how many docids of each query count."""
+    """The columns of a submission, and the number of docids of each query that count."""
 
     id: Column
     docids: Column
@@ -73,14 +73,14 @@ class SubmissionColumns(Settings, frozen=True, kw_only=True):
 
 
 class DocidForm(Settings, frozen=True, kw_only=True):
-    """The form of a docid: a regular expression, and what a check calls it."""
+    """The form of a docid: a regular expression, and its name in the messages of a check."""
 
     pattern: str
     name: str
 
 
 class TaskDescription(Settings, frozen=True, kw_only=True):
-    """The description of a task; ``unit`` is what a query is called, ``also`` are figures beside the official one."""
+    """The description of a task; ``unit`` is its word for a query, ``also`` are further measures."""
 
     summary: Annotated[str, msgspec.Meta(min_length=1, pattern=r"^[^\n]*(?!\n)$")]
     queries: QueryColumns
@@ -95,7 +95,7 @@ class TaskDescription(Settings, frozen=True, kw_only=True):
 
 
 class Predictions(NamedTuple):
-    """The docids named for a query, best first, and their line."""
+    """The docids predicted for a query, best first, and their line."""
 
     line: int
     docids: list[str]
@@ -104,7 +104,7 @@ class Predictions(NamedTuple):
 def described_task(path: Path) -> DescribedTask:
     """Return the task that a file describes.
 
-    Raises ConfigError, naming file and key, if it cannot be read or describes none.
+    Raises ConfigError, naming file and key, if the file cannot be read or does not describe a task.
     """
     try:
         return DescribedTask(msgspec.convert(read_yaml(path), TaskDescription))
@@ -119,14 +119,14 @@ def described_task(path: Path) -> DescribedTask:
 
 
 class DescribedTask:
-    """A task as its description says; see :class:`factseek.eval.tasks.RankingTask`."""
+    """A task defined by its description; see :class:`factseek.eval.tasks.RankingTask`."""
 
     SUBMITS: Literal["documents", "statements", "verdicts"] = "documents"
     DEFAULT = False
     OPTIONS: tuple[str, ...] = ("measures",)
 
     def __init__(self, description: TaskDescription) -> None:
-        """Raise QueryError if there is no measure of a name, re.error if the form of docids is none."""
+        """Raise QueryError if a measure is unknown, re.error if the form of docids is not a regular expression."""
         self._description = description
         self._measures = [name for text in (description.measure, *description.also) for name in named(text)]
         self._docid = re.compile(description.docid.pattern) if description.docid else None
@@ -147,7 +147,7 @@ class DescribedTask:
         ]
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
-        """Return the judgements of one table: ids are unique only inside a split."""
+        """Return the judgements of one table: it accepts only one, because ids are unique only inside a split."""
         names, path = self._description.gold, only(paths, "--gold")
         needed = [name for name in (names.id, names.docid, names.relevance) if name]
         qrels: Qrels = {}
@@ -160,11 +160,11 @@ class DescribedTask:
         return qrels
 
     def read_submission(self, path: Path) -> Run:
-        """Return a submission as a run; scores only say the order, and a docid named again keeps its slot as a copy."""
+        """Return a submission as a run; scores express only the order. A repeated docid keeps its slot as a copy."""
         return {qid: slots(row.docids) for qid, row in self._read(path, Strict(path)).items()}
 
     def read_scores(self, path: Path) -> RunScores:
-        """Return a submission as a run of scores that only say the order."""
+        """Return a submission as a run whose scores express only the order."""
         report = CheckReport(path)
         predictions = self._read(path, report)
         report.refuse()
@@ -173,14 +173,14 @@ class DescribedTask:
     def write(self, records: Run, path: Path, run_id: str) -> None:
         """Write the best docids of each query; the format has no place for a run id.
 
-        Raises QueryError if an id cannot stand in the file.
+        Raises QueryError if an id cannot be written to the file.
         """
         write_text(path, [self.HEADER, *self.lines(answers_of(records), run_id)])
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
         """Return the lines of a submission.
 
-        Raises QueryError if an id cannot stand in the file.
+        Raises QueryError if an id cannot be written to the file.
         """
         return [prediction_line(qid, documents.docids[: self._description.submission.k]) for qid, documents in answers]
 
@@ -194,7 +194,7 @@ class DescribedTask:
         return report
 
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-        """Return the official figure, then the others; with ``measures`` those instead. A missing query counts 0."""
+        """Return the official figure, then the others; or only ``measures``, if given. A missing query counts 0."""
         right = self.read_gold(gold)
         report = CheckReport(only(runs, "--run"))
         predictions = self._read(report.path, report)
@@ -211,7 +211,7 @@ class DescribedTask:
         )
 
     def _notes(self, right: Qrels, predictions: dict[str, Predictions], *, deep: bool) -> list[str]:
-        """Return what a reader of the figures should know; ``deep``: also of measures that look past all docids."""
+        """Return the notes on the figures; ``deep`` adds a note on a cutoff beyond the longest list of docids."""
         unit = self._description.unit
         missing = sum(qid not in predictions for qid in right)
         notes = [f"{missing:,} of {len(right):,} {unit}s are missing and count 0"] * bool(missing)
@@ -263,7 +263,7 @@ class DescribedTask:
                 faults.warning(row.line, f"{shown(odd)} does not look like a {self._description.docid.name}")
 
     def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[dict[str, str]]:
-        """Return the cells of an input or a gold file, none of those ``needed`` empty; ``once`` is a column of ids."""
+        """Return the rows of an input or a gold file; no ``needed`` cell is empty, and column ``once`` repeats none."""
         faults = Strict(path)
         first: dict[str, int] = {}
         rows = []
@@ -283,5 +283,5 @@ class DescribedTask:
 
 
 def _slot_scores(predictions: Mapping[str, Predictions]) -> dict[str, dict[str, float]]:
-    """Return scores that say the order of the docids named for each query."""
+    """Return scores that express the order of the docids predicted for each query."""
     return {qid: {hit.docid: hit.score for hit in slots(row.docids)} for qid, row in predictions.items()}

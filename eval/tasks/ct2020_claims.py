@@ -1,7 +1,7 @@
 """CheckThat! 2020 task 2: rank the claims that fact-checkers have verified for a tweet (English).
 
-A submission is a run of TREC between tabs. The official checker wants rank 1 on every line and a score without an
-exponent; order and figures follow from the scores, by trec_eval's rules. A tweet without results counts 0.
+A submission is a TREC run between tabs. The official checker requires rank 1 on every line and scores without an
+exponent. Order and figures follow from the scores, by trec_eval's rules. A tweet without results counts 0.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DEFAULT = False
 LANGUAGES = ("en",)
 OPTIONS = ("measures",)
 DEPTH = 1_000
-"""Claims that a run may name for a tweet."""
+"""The most claims that a run may list for a tweet."""
 
 DEFAULTS = TaskDefaults(100, most=DEPTH, profile="tweet", unit="tweet")
 HEADER = ""
@@ -51,17 +51,17 @@ MEASURES = (
     *("RR@1", "RR@3", "RR@5", "RR@10", "RR@20", "RR", "Rprec"),
 )
 _LAYOUT = ("tweet_id", "Q0", "vclaim_id", "rank", "score", "tag")
-# What the official checker takes for a score.
+# The scores that the official checker accepts.
 _SCORE = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the tweets of a TSV file with CSV quoting, whose first column may have no name, or of another form."""
+    """Return the tweets of a TSV file with CSV quoting, whose first column may have no name, or of another format."""
     return read_topics(path, quoting=True)
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of a file; ``note`` is called for lines that repeat one, as in the official test file."""
+    """Return the judgements of a file; ``note`` receives lines that repeat one, as in the official test file."""
     return read_qrels(only(paths, "--gold"), note)
 
 
@@ -81,10 +81,10 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Return the best 1,000 claims of each tweet as they stand in a run, scores without an exponent.
+    """Return the best 1,000 claims of each tweet as lines of a run, scores without an exponent.
 
-    A score has the fewest digits that read back to it as float32. Raises QueryError if an id cannot stand in a column,
-    or a score is not finite.
+    A score has the fewest digits that represent it exactly as float32. Raises QueryError if an id cannot be written in
+    a column, or a score is not finite.
     """
     texts = []
     for qid, documents in answers:
@@ -99,9 +99,9 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a run, each that the official checker refuses among them.
+    """Report every fault of a run, including each that the official checker refuses.
 
-    With the input, tweets that are missing are a warning, unknown ones an error.
+    With the input, missing tweets are a warning and unknown ones an error.
     """
     report = CheckReport(path)
     table = _read(path, report, submitted=True)
@@ -118,7 +118,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
 
 
 def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
-    """Return the scores of a run; with ``submitted``, also report all that the official checker would refuse."""
+    """Return the scores of a run; with ``submitted``, also report everything that the official checker would refuse."""
     table: ScoreTable = {}
     lines_of: dict[tuple[str, str], int] = {}
     for line, (tweet, q0, claim, rank, score_, _) in rows(path, faults, _LAYOUT, one_run=submitted):

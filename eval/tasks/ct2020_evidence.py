@@ -1,7 +1,7 @@
-"""CheckThat! 2020 task 3: rank the snippets of a claim's topic by how far they are evidence (Arabic).
+"""CheckThat! 2020 task 3: rank the snippets of a claim's topic by their use as evidence (Arabic).
 
-Scored by trec_eval's rules on topic and tweet together; a claim without results counts 0. A run keeps its claims by
-``topic/tweet``.
+Scores follow trec_eval's rules for topic and tweet together; a claim without results counts 0. The qid of a claim in a
+run is ``topic/tweet``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEFAULT = False
 LANGUAGES = ("ar",)
 OPTIONS = ("measures",)
 DEPTH = 100
-"""Snippets that a run may name for a claim."""
+"""The most snippets that a run may list for a claim."""
 
 DEFAULTS = TaskDefaults(DEPTH, most=DEPTH, profile="tweet", own_topic=True, unit="claim")
 HEADER = ""
@@ -46,7 +46,7 @@ read_queries = read_claim_queries
 
 @dataclass(slots=True)
 class _Claim:
-    """The results of one claim that have been read so far; rank, score and snippet are those of the last."""
+    """The results of one claim read so far; ``rank``, ``score`` and ``snippet`` belong to the last result."""
 
     rank: int = 0
     score: float = LARGEST
@@ -56,10 +56,10 @@ class _Claim:
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of TSV files ``topicID tweetID snippetID label``, or of qrels on ``topicID/tweetID``.
+    """Return the judgements of TSV files ``topicID tweetID snippetID label``, or of qrels by ``topicID/tweetID``.
 
-    A line that repeats a judgement counts once; ``note`` is called for it. Raises SourceError at the first line that is
-    neither, or contradicts one.
+    A line that repeats a judgement counts once, and ``note`` receives it. Raises SourceError at the first line that is
+    not a judgement, or contradicts one.
     """
     qrels: Qrels = {}
     for path in paths:
@@ -114,14 +114,14 @@ def read_scores(path: Path) -> RunScores:
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
-    """Write a run whose qids are ``topic/tweet``: the best 100 snippets of each, ranks from 1."""
+    """Write a run whose qids are ``topic/tweet``: the best 100 snippets of each, with ranks from 1."""
     write_text(path, lines(answers_of(records), run_id))
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Return the lines of the best 100 hits of each claim, ``topic/tweet``, as they stand in a run.
+    """Return the best 100 hits of each claim, ``topic/tweet``, as lines of a run.
 
-    Raises QueryError if an id cannot stand in a column.
+    Raises QueryError if an id cannot be written in a column.
     """
     texts = []
     for qid, documents in answers:
@@ -138,7 +138,7 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a run; with the input, also claims that are missing or unknown."""
+    """Report every fault of a run; with the input, also missing or unknown claims."""
     report = CheckReport(path)
     _, first = _read(path, report)
     if input_path is not None:
@@ -148,7 +148,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return the figures over claims, P@10 first, and their means over topics: of the means over each one's claims."""
+    """Return the means over claims, P@10 first, and the means over topics of each topic's mean over its claims."""
     measures = options.measures or MEASURES
     scores = ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="claim", official=OFFICIAL)
     topics: dict[str, list[str]] = {}
@@ -206,7 +206,7 @@ def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
 
 
 def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Faults) -> bool:
-    """Add a score; return whether it ties with the score before it and the ids put the two in the other order."""
+    """Add a score; return whether it ties with the score before it although the snippet ids ascend."""
     value = finite(text)
     if value is None or abs(value) > LARGEST:
         faults.error(line, f"score {shown(text)} is not a finite number")

@@ -1,4 +1,4 @@
-"""CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic); every claim of the input exactly once, or no score."""
+"""CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic). Only a submission with every claim once gets a score."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ read_queries = read_claim_queries
 
 
 class LabelledClaim(NamedTuple):
-    """The label of a claim, and the line it is on."""
+    """The label of a claim, and its line."""
 
     label: str
     line: int
 
 
 def read_gold(paths: Sequence[Path]) -> dict[str, LabelledClaim]:
-    """Return the right label of each claim, by ``topic/tweet``."""
+    """Return the gold label of each claim, by ``topic/tweet``."""
     path = only(paths, "--gold")
     return _read(path, Strict(path), _GOLD)
 
@@ -50,9 +50,9 @@ def read_submission(path: Path) -> dict[str, LabelledClaim]:
 
 
 def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> None:
-    """Write topic, tweet and label of each claim, in the order given.
+    """Write topic, tweet and label of each claim, in the order of ``records``.
 
-    Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot stand in a column.
+    Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot be written in a column.
     """
     column(run_id)
     lines = []
@@ -64,9 +64,9 @@ def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> N
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
-    """Return the claims of a file in their order; a label may be in small letters.
+    """Return the claims of a file in their order; a label may be in lower case.
 
-    Raises SourceError at the first that is empty or, if they are to be ``labelled``, is neither TRUE nor FALSE.
+    Raises SourceError at the first claim that is empty or, with ``labelled``, is neither TRUE nor FALSE.
     """
     tweets = read_tweets(path)
     if labelled and not any(tweet.verdict for tweet in tweets):
@@ -87,14 +87,14 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
 def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
     """Write the label of each claim; the format has no place for its sentences.
 
-    Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot stand in a column.
+    Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot be written in a column.
     """
     records = ((claim.topic, claim.qid.removeprefix(claim_key(claim.topic, "")), label) for claim, label, _ in verdicts)
     write(records, path, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a submission; with the input, also claims that are missing or unknown."""
+    """Report every fault of a submission; with the input, also missing or unknown claims."""
     report = CheckReport(path)
     verdicts = _read(path, report, _LAYOUT)
     if input_path is not None:

@@ -1,7 +1,7 @@
-"""CheckThat! 2021 task 1A: rank tweets by how far they are worth checking (ar, bg, en, es, tr).
+"""CheckThat! 2021 task 1A: rank tweets by check-worthiness (ar, bg, en, es, tr).
 
-The official scorer pools all topics of a file. Where the input repeats an id, a submission may too: then the last gold
-label of the id wins, and every row counts.
+The official scorer pools all topics of a file. If the input repeats an id, a submission may repeat it too. The last
+gold label of the id then counts, and so does every row.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ class ScoredTweet(NamedTuple):
 
 
 class Gold(NamedTuple):
-    """The tweets of an input with the label of each id: where an id is repeated, the last wins."""
+    """The tweets of an input with the label of each id; if an id is repeated, its last label counts."""
 
     tweets: list[Tweet]
     labels: dict[str, int]
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the tweets of a TSV file with a header, or of JSON lines; ids may be repeated, as in the Turkish files."""
+    """Return the tweets of a TSV file with a header, or of JSON lines; ids may repeat, as in the Turkish files."""
     return [TaskQuery(tweet.tweet_id, tweet.text, tweet.topic, tweet.date) for tweet in read_tweets(path)]
 
 
 def read_gold(paths: Sequence[Path]) -> Gold:
-    """Return the tweets and labels of a TSV file, whatever the label's column is called.
+    """Return the tweets and labels of a TSV file, with any known name of the label column.
 
     Raises SourceError if a tweet has no label of 0 or 1.
     """
@@ -84,7 +84,7 @@ def read_gold(paths: Sequence[Path]) -> Gold:
 def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
     """Return the tweets of a file in their order.
 
-    Raises SourceError at the first without text or, if they are to be ``labelled``, without a label of 0 or 1.
+    Raises SourceError at the first tweet without text or, with ``labelled``, without a label of 0 or 1.
     """
     tweets = read_tweets(path)
     statements = [statement_of(path, tweet) for tweet in tweets]
@@ -96,9 +96,9 @@ def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
 
 
 def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement]:
-    """Yield tweets as their lines come: JSON objects, or rows below a TSV header, read without quoting.
+    """Yield tweets as their lines arrive: JSON objects, or rows below a TSV header, read without quoting.
 
-    Raises SourceError, naming ``source`` and the line, at the first that is none.
+    Raises SourceError, naming ``source`` and the line, at the first line that is not a tweet.
     """
     path = Path(source)
     header: list[str] = []
@@ -124,7 +124,7 @@ def read_submission(path: Path) -> list[ScoredTweet]:
 
 
 def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
-    """Write topic, tweet and score, in the order given, so that the official checker takes every line.
+    """Write topic, tweet and score in the order of ``records``, in the form that the official checker accepts.
 
     An unknown topic is written ``-``. Raises QueryError if an id is not a tweet's or a score is not finite.
     """
@@ -138,7 +138,7 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a submission; with the input, also ids that are missing, unknown or too often there."""
+    """Report every fault of a submission; with the input, also ids that are missing, unknown or repeated too often."""
     report = CheckReport(path)
     submitted = _read(path, report)
     if input_path is not None:
@@ -191,7 +191,7 @@ def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
 
 
 def _check_tweets(report: CheckReport, submitted: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str) -> None:
-    """Report ids that are missing, unknown, or come more or less often than in the input, and topics of others."""
+    """Report ids that are missing, unknown, or repeated more or less often than in the input, and wrong topics."""
     allowed = Counter(tweet.tweet_id for tweet in tweets)
     lines: dict[str, list[int]] = {}
     for row in submitted:

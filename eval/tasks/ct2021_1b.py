@@ -1,6 +1,6 @@
-"""CheckThat! 2021 task 1B: rank the sentences of debates and speeches by how far they are worth checking (English).
+"""CheckThat! 2021 task 1B: rank the sentences of debates and speeches by check-worthiness (English).
 
-One file a debate. Gold and runs are paired by position; figures are means over the debates.
+Each debate has a file. Gold and runs are paired by position, and figures are means over the debates.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _LAYOUT = ("line_number", "score")
 _GOLD = ("line_number", "speaker", "text", "label")
 _COLUMNS = f"of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)})"
 _LAST = 9_999
-"""The last line number that the official checker takes."""
+"""The last line number that the official checker accepts."""
 
 
 class DebateLine(NamedTuple):
-    """A sentence of a debate; ``label`` is ``""`` where the file has none."""
+    """A sentence of a debate; ``label`` is ``""`` if the file has none."""
 
     line: int
     speaker: str
@@ -45,7 +45,7 @@ class DebateLine(NamedTuple):
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the sentences of a debate, named by their line numbers; the topic is the debate: the file's name."""
+    """Return the sentences of a debate; a qid is the line number, and the topic is the file's name."""
     return [TaskQuery(str(sentence.line), sentence.text, path.stem) for sentence in read_sentences(path)]
 
 
@@ -62,7 +62,7 @@ def read_gold(paths: Sequence[Path]) -> list[list[int]]:
 def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
     """Return the sentences of a debate in their order.
 
-    Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of 0 or 1.
+    Raises SourceError at the first sentence that is empty or, with ``labelled``, has no label of 0 or 1.
     """
     sentences = read_sentences(path)
     statements = [_statement(path, line, str(line), speaker, text) for line, speaker, text, _ in sentences]
@@ -74,9 +74,9 @@ def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
 
 
 def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement]:
-    """Yield sentences as their lines come: JSON objects, or the lines of a debate, numbered from 1 without a gap.
+    """Yield sentences as their lines arrive: JSON objects, or the lines of a debate, numbered from 1 without a gap.
 
-    Raises SourceError, naming ``source`` and the line, at the first that is none.
+    Raises SourceError, naming ``source`` and the line, at the first line that is not a sentence.
     """
     path, due = Path(source), 1
 
@@ -108,7 +108,7 @@ def read_submission(path: Path) -> list[float]:
 def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
     """Write the scores of one debate by line number, from 1 without a gap; the format has no place for a run id.
 
-    A record is debate, line number and score. Raises QueryError if a line is missing or repeated.
+    A record is debate, line number and score. Raises QueryError if a line is missing or there are too many lines.
     """
     scores = {line: score_ for _, line, score_ in records}
     numbers = [str(number) for number in range(1, len(scores) + 1)]
@@ -120,7 +120,7 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of one debate's submission; with the input, also whether every line is there."""
+    """Report every fault of one debate's submission; with the input, also whether every line has a score."""
     report = CheckReport(path)
     scores = _read(path, report)
     if input_path is not None:
@@ -129,7 +129,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return the official figures, the mean AP over debates first; a folder stands for its files."""
+    """Return the official figures, the mean AP over debates first; a folder means its files."""
     pairs = paired(gold, runs)
     notes: list[str] = []
     debates, answers = [path.stem for path, _ in pairs], [run.stem for _, run in pairs]
@@ -186,7 +186,7 @@ def _check_length(report: CheckReport, lines: int, expected: int, source: str) -
 def read_sentences(path: Path) -> list[DebateLine]:
     """Return the sentences of a debate, whose lines are numbered 1, 2, 3 ….
 
-    Raises SourceError at the first line that is no sentence, or where the numbers jump.
+    Raises SourceError at the first line that is not a sentence or has the wrong number.
     """
     faults = Strict(path)
     sentences = []

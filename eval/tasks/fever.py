@@ -1,7 +1,7 @@
 """FEVER: verify claims with sentences of Wikipedia, scored as by the organisers' ``fever_score``.
 
-Labels are compared without case. Strict: the right label and, where there is evidence to find, one complete group of
-it among the first predicted sentences. Evidence figures do not depend on the label; duplicates count.
+Labels are compared without case. The strict score requires the right label and, if the claim has gold evidence, one
+complete group of it among the first predicted sentences. Evidence figures do not depend on the label; duplicates count.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ LANGUAGES = ("en",)
 OPTIONS = ("max_evidence",)
 
 NUMBERED = "line "
-"""The beginning of the name of a claim without an id; its line number follows."""
+"""The prefix of the name of a claim without an id; its line number follows."""
 
 NEI = "NOT ENOUGH INFO"
 LABELS = ("SUPPORTS", "REFUTES", NEI)
 
 Sentence = tuple[str | None, int | None]
-"""Page and line; a claim without evidence to find has groups of ``(None, None)``."""
+"""A page and a line; a claim without gold evidence has groups of ``(None, None)``."""
 
 
 class Prediction(NamedTuple):
@@ -51,7 +51,7 @@ class Prediction(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """The gold of a claim: label in capitals, and the groups of sentences, each of which suffices."""
+    """The gold of a claim: the label in capitals, and groups of sentences, each of which is enough evidence."""
 
     line: int
     claim: str
@@ -74,7 +74,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
 def read_gold(paths: Sequence[Path]) -> list[Truth]:
     """Return labels and evidence of JSON lines ``{"id", "label", "evidence"}``.
 
-    Raises SourceError at the first line that is none.
+    Raises SourceError at the first line without them.
     """
     path = only(paths, "--gold")
     faults = Strict(path)
@@ -104,9 +104,9 @@ def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: P
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
-    """Return the claims of a file in their order, with label and groups of evidence if they are to be ``labelled``.
+    """Return the claims of a file in their order; with ``labelled``, also their labels and groups of evidence.
 
-    Raises SourceError at the first that is empty or has no label of FEVER's.
+    Raises SourceError at the first claim that is empty or, with ``labelled``, has no label of FEVER's.
     """
     lines = [number for number, _ in json_objects(path, Strict(path))]
     queries = read_queries(path)
@@ -118,7 +118,7 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
         raise no_labels(path, keys, ["label"])
     labelled_claims = []
     for claim, truth in zip(claims, read_gold([path]), strict=True):
-        # The group of a claim without evidence names no sentence and is left out.
+        # A claim without evidence has a group that names no sentence; it is left out.
         named = (
             tuple((page, at) for page, at in group if page is not None and at is not None) for group in truth.groups
         )
@@ -156,7 +156,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return FEVER's five figures, the strict score first; the first ``max_evidence`` sentences count."""
+    """Return FEVER's five figures, the strict score first; only the first ``max_evidence`` sentences count."""
     if options.max_evidence < 0:
         raise QueryError(f"--max-evidence {options.max_evidence}: give a number of sentences, 0 or more")
     right = read_gold(gold)
@@ -168,7 +168,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     per_claim: dict[str, dict[str, float]] = {}
     for (prediction, truth), row in zip(pairs, figures, strict=True):
         per_claim[truth.claim if truth.claim not in per_claim else f"{NUMBERED}{prediction.line}"] = row
-    # Those of evidence are means over the claims that have evidence to find.
+    # The evidence figures are means over the claims that have gold evidence.
     values = {name: mean([row[name] for row in figures]) for name in (OFFICIAL, "label_accuracy")}
     verifiable = [row for row in figures if "precision" in row]
     precision = mean([row["precision"] for row in verifiable]) if verifiable else 1.0
@@ -193,7 +193,7 @@ def _figures(prediction: Prediction, truth: Truth, max_evidence: int) -> dict[st
 def _paired(
     path: Path, predictions: Sequence[Prediction], right: Sequence[Truth]
 ) -> tuple[list[tuple[Prediction, Truth]], tuple[str, ...]]:
-    """Return pairs of prediction and gold, by id where ids are unique and the same on both sides, else by position."""
+    """Return pairs of prediction and gold: by id if ids are unique and equal on both sides, else by position."""
     by_id = {row.claim: row for row in predictions}
     ids = [truth.claim for truth in right]
     known = set(ids)
@@ -250,7 +250,7 @@ def _truth(line: int, row: Mapping[str, Any], faults: Strict) -> Truth:
 
 
 def _id(line: int, row: Mapping[str, Any], faults: Faults) -> str:
-    """Return a claim's id; a claim without one is named by its line number."""
+    """Return a claim's id; for a claim without one, a name with its line number."""
     value = row.get("id", f"{NUMBERED}{line}")
     if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
         faults.error(line, f"id {shown(str(value))} is neither a number nor a text")

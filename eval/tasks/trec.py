@@ -1,11 +1,11 @@
 """Any retrieval task in TREC's files: runs, judgements (also BEIR's) and topics.
 
-trec_eval ignores the ranks and the order of lines, refuses a docid that is repeated, and divides P@k by k. Judged
-queries that a run lacks count 0, as under its ``-c``.
+trec_eval ignores the ranks and the order of lines, refuses a repeated docid, and divides P@k by k. Judged queries that
+a run lacks count 0, as under its ``-c``.
 
-A check is stricter than a score. A run to be handed in has to say one order and be one run, so ranks with gaps, scores
-that rise and a second run id are errors there. A run of others is scored as trec_eval scores it, and its oddities are
-noted.
+A check is stricter than a score. A submitted run must express one order and be one run, so ranks with gaps, rising
+scores and a second run id are errors there. A run by others is scored as trec_eval scores it, with notes on its
+oddities.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ COMMENTS = True
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the queries of a file, whatever common form it has."""
+    """Return the queries of a file of any common format."""
     return read_topics(path)
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of TREC or BEIR files; those of several files are merged.
+    """Return the judgements of TREC or BEIR files; the judgements of several files are merged.
 
-    ``note`` is called for lines that repeat a judgement.
+    ``note`` receives lines that repeat a judgement.
 
     Raises SourceError if two files judge a docid differently.
     """
@@ -66,7 +66,7 @@ def read_submission(path: Path) -> Run:
 
 
 def read_scores(path: Path) -> RunScores:
-    """Return the scores of a run as trec_eval reads them, with notes on what is odd about the file."""
+    """Return the scores of a run as trec_eval reads them, with notes on oddities of the file."""
     return scores_of(path, read_run_scores)
 
 
@@ -76,12 +76,12 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Return the lines of a run, those of each query together."""
+    """Return the lines of a run, grouped by query."""
     return runs_lines(answers, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a run to be handed in; queries of the input that it lacks are a warning."""
+    """Report every fault of a run to be submitted; queries of the input that the run lacks are a warning."""
     report = CheckReport(path)
     table = read_run_scores(path, report, submitted=True)
     if input_path is not None:

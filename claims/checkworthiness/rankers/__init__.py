@@ -1,11 +1,11 @@
-"""One file a ranker, found by its name: ``--model ngram`` is ``ngram.py``.
+"""The rankers, one file each, found by name: ``--model ngram`` is ``ngram.py``.
 
 A ranker module has::
 
     SUMMARY: str        one line for ``--help``
     LEARNS: bool        whether it needs labelled statements
     def train(statements, config, progress) -> Trained   learn from labelled statements
-    def restore(state, config) -> Ranker                 what was saved, ready to score
+    def restore(state, config) -> Ranker                 return a saved ranker, ready to score
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ...settings import Config
 
 
 class Ranker(Protocol):
-    """Score statements: the more worth checking, the higher."""
+    """Score statements; a higher score means more worth checking."""
 
     explains: bool
-    """Whether the score follows from the words, so that a word can be weighed by leaving it out."""
+    """Whether the score follows from the words, so that leaving out a word shows its weight."""
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
         """Return a finite score for each statement, in their order."""
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return the probability of being worth checking that goes with each score; ``None`` if it is not known."""
+        """Return the probability of being worth checking for each score; ``None`` if it is unknown."""
 
     def state(self) -> State:
         """Return the state from which :func:`restore` makes the same ranker."""

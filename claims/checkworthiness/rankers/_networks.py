@@ -1,11 +1,11 @@
 """Train the networks of the ranker ``multilingual`` with torch, or a whole sentence encoder with their two heads on it.
 
-Two losses on what the heads share, of which the language's is the lesser. The design is UPV's of CheckThat! 2021
+There are two losses on the shared layer; the loss of the language counts less. The design is UPV's of CheckThat! 2021
 ("Mitigating Cultural Differences for Identifying Multi-lingual Check-worthy Claims"): the language head adds to the
-loss, its gradient is not reversed.
+loss, and its gradient is not reversed.
 
-A tuned encoder is a model like the one that was read: ``claims.multilingual.encoder`` or ``encoder.model`` may name it.
-The heads are not kept; ``rank --model multilingual`` trains new ones on what the encoder gives now.
+A tuned encoder is a model like its base: ``claims.multilingual.encoder`` or ``encoder.model`` may name it. The heads
+are not kept; ``rank --model multilingual`` trains new ones on the tuned encoder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DRAWN = 0.1
 
 
 class Examples(NamedTuple):
-    """Rows, or texts, with their labels, 0 and 1, and the number of their languages."""
+    """Rows, or texts, with their labels, 0 and 1, and the numbers of their languages."""
 
     rows: Any
     labels: NDArray[np.int64]
@@ -50,7 +50,7 @@ def train(examples: Examples, settings: MultilingualSettings, languages: int, se
 
     threads = torch.get_num_threads()
     torch.manual_seed(seed)
-    # One thread sums in one order; a network this small gains little from more.
+    # One thread adds in one order; a network this small gains little from more threads.
     torch.set_num_threads(1)
     try:
         if isinstance(examples.rows, np.ndarray):
@@ -64,7 +64,7 @@ def train(examples: Examples, settings: MultilingualSettings, languages: int, se
 
 
 def learn(network: Any, examples: Examples, settings: MultilingualSettings, seed: int) -> None:
-    """Let a network learn, on an NVIDIA GPU where there is one; rows that are texts it reads as they are."""
+    """Train a network, on an NVIDIA GPU if there is one; the network reads rows that are texts itself."""
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -75,7 +75,7 @@ def learn(network: Any, examples: Examples, settings: MultilingualSettings, seed
     rise = steps * settings.warmup
 
     def slope(step: int) -> float:
-        """Return the learning rate's share at a step: up over the warm-up, then down to nothing, in straight lines."""
+        """Return the share of the learning rate at a step: a linear rise in the warm-up, then a linear fall to 0."""
         return (step + 1) / (rise + 1) if step < rise else max(0.0, (steps - step) / max(1.0, steps - rise))
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, slope)
@@ -91,7 +91,7 @@ def learn(network: Any, examples: Examples, settings: MultilingualSettings, seed
 
 
 def _loss(network: Any, batch: Examples, settings: MultilingualSettings, device: str) -> Any:
-    """Return the weighed sum of both heads' losses."""
+    """Return the weighted sum of both heads' losses."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -117,20 +117,20 @@ def _tensors(rows: Any, device: str) -> tuple[Any, ...]:
 
 
 def heads(width: int, settings: MultilingualSettings, languages: int, *, table: bool = False) -> Any:
-    """Return the two heads and the layer that they share, for vectors of ``width`` or, with ``table``, for buckets."""
+    """Return the two heads and their shared layer, for vectors of ``width`` or, with ``table``, for buckets."""
     from torch import nn
 
     def head(inputs: int, classes: int) -> Any:
         return nn.Sequential(nn.Linear(inputs, settings.hidden), nn.Tanh(), nn.Linear(settings.hidden, classes))
 
     class Heads(nn.Module):
-        """Vectors in, the logits of claim and language out."""
+        """A network from vectors to the logits of claim and language."""
 
         def __init__(self) -> None:
             super().__init__()
             if table:
                 self.grams = nn.EmbeddingBag(settings.buckets, width, mode="sum")
-                # Near nothing: what a run of characters means is learned, not drawn.
+                # Start near 0: the meaning of character n-grams should come from training, not from chance.
                 nn.init.normal_(self.grams.weight, std=_DRAWN)
             if settings.shared:
                 self.shared = nn.Linear(width, settings.shared)
@@ -149,14 +149,14 @@ def heads(width: int, settings: MultilingualSettings, languages: int, *, table: 
 
 
 def numbered(languages: Sequence[str], known: Sequence[str]) -> NDArray[np.int64]:
-    """Return the number of each language among those known."""
+    """Return the index of each language in ``known``."""
     return np.array([known.index(language) for language in languages], dtype=np.int64)
 
 
 def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     """Train the configured encoder on labelled statements, and write it to the new folder ``target``.
 
-    Raises QueryError if the folder is there or the encoder is none that can be tuned, MachineError if it is not here.
+    Raises QueryError if the folder exists or the encoder cannot be tuned, MachineError if it is not on this machine.
     """
     settings = config.claims.multilingual
     if settings.encoder == CHARACTERS:
@@ -178,7 +178,7 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
 
 
 def _loaded(name: str, max_tokens: int) -> Any:
-    # Its own bars are shown on files too; this has to be said before it is imported.
+    # Its progress bars would also appear in files; set this before the import.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
 
@@ -194,7 +194,7 @@ def _trained(encoder: Any, statements: Sequence[Statement], config: Config) -> A
     import torch
 
     settings = config.claims.multilingual
-    # The encoder is what the heads share: they need no layer of their own.
+    # The heads share the encoder, so they need no shared layer of their own.
     tuning = msgspec.structs.replace(
         settings,
         shared=0,
@@ -205,12 +205,12 @@ def _trained(encoder: Any, statements: Sequence[Statement], config: Config) -> A
     languages = [statement.language for statement in statements]
     known = sorted(set(languages))
     torch.manual_seed(config.claims.seed)
-    # The names are those of sentence-transformers 5; later ones have others.
+    # The second names are those of sentence-transformers 5; later versions have the first ones.
     width = getattr(encoder, "get_embedding_dimension", None) or encoder.get_sentence_embedding_dimension
     read = getattr(encoder, "preprocess", None) or encoder.tokenize
 
     class Whole(torch.nn.Module):
-        """Texts in, the logits of both heads out."""
+        """A network from texts to the logits of both heads."""
 
         def __init__(self) -> None:
             super().__init__()

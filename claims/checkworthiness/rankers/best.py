@@ -1,7 +1,7 @@
-"""The strongest ranker that needs no download: several readings of a statement, weighed by cross-validation.
+"""The strongest ranker that needs no download: several members read a statement, weighted by cross-validation.
 
-For each language, members learn from its statements alone, and some from those of all languages together. Which of them
-count, and how much, is decided on scores that each gave to statements it had not learned from.
+For each language, some members learn from its statements alone, others from the statements of all languages. Each
+member scores statements that it did not learn from; these scores decide which members count, and how much.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class BestRanker:
         return scores
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probability of each of the log-odds."""
+        """Return the probabilities of log-odds."""
         return np.asarray(1 / (1 + np.exp(-scores)))
 
     def state(self) -> State:
@@ -84,7 +84,7 @@ class BestRanker:
 
 
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
-    """Try every member on each language, keep those that help, and let them learn again from everything.
+    """Try every member on each language, keep those that help, and train these again on all statements.
 
     Raises SourceError if a language has fewer than two statements of a class.
     """
@@ -112,7 +112,7 @@ def restore(state: State, config: Config) -> BestRanker:
     """Return the ranker of a saved state, with its readers and stacks.
 
     Raises ValueError, KeyError, TypeError or AttributeError if the state is not that of a ranker, MachineError if it
-    reads the vectors of an encoder that is not the configured one.
+    needs the vectors of another encoder than the configured one.
     """
     readers, stacks = {}, {}
     for key, parts in state.settings["readers"].items():
@@ -133,9 +133,9 @@ def restore(state: State, config: Config) -> BestRanker:
 
 
 class _Population(NamedTuple):
-    """Statements that a member learns from: those of one language, or of all.
+    """The statements that a member learns from: those of one language, or of all.
 
-    ``folds`` numbers the fold of each, ``blocks`` its place in time, ``weights`` says how much it counts.
+    ``folds`` is the fold of each statement, ``blocks`` its place in time, and ``weights`` says how much it counts.
     """
 
     statements: list[Statement]
@@ -146,7 +146,7 @@ class _Population(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """A member, its rows, the strength that served best, and its scores of held-out statements."""
+    """A member, its rows, its best strength, and its scores of held-out statements."""
 
     member: Member
     rows: Any
@@ -155,7 +155,7 @@ class _Trial(NamedTuple):
 
 
 def _population(statements: Sequence[Statement], of_folds: NDArray[np.int64]) -> _Population:
-    """Return the statements with weights by which every language, and in it either class, counts alike."""
+    """Return the statements with weights that balance the two classes within each language."""
     labels = np.array([statement.label for statement in statements], dtype=np.int64)
     languages = np.array([statement.language for statement in statements])
     weights = np.ones(len(statements))
@@ -167,7 +167,7 @@ def _population(statements: Sequence[Statement], of_folds: NDArray[np.int64]) ->
 
 
 def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, _Population], dict[str, float]]:
-    """Return the statements of each language, and of all if there are several, with what sampling did to the odds."""
+    """Return the statements of each language, and of all if there are several, with sampling's change of the odds."""
     settings, seed = config.claims, config.claims.seed
     among: dict[str, _Population] = {}
     shifts: dict[str, float] = {}
@@ -183,7 +183,7 @@ def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[
 
 
 def _tried(among: Mapping[str, _Population], config: Config, progress: Progress) -> dict[str, dict[str, _Trial]]:
-    """Try the members on each population; the joint ones stand with each language too, with its part of the scores."""
+    """Try the members on each population; each language also gets the joint members, with its part of their scores."""
     names = config.claims.best.members
     asked = {where: [name for name in names if applies(name, own.statements, config)] for where, own in among.items()}
     tried: dict[str, dict[str, _Trial]] = {where: {} for where in among}
@@ -204,8 +204,8 @@ def _tried(among: Mapping[str, _Population], config: Config, progress: Progress)
 def _trial(name: str, among: _Population, config: Config) -> _Trial:
     """Return the trial of a member with the first of its strengths whose held-out scores rank best.
 
-    Each model learns on one thread, from what is not of the fold or, of a member whose knowledge ages, from what is
-    earlier than the block. What is in no such part has the log-odds of all.
+    Each model learns on one thread. It learns from the other folds or, if the member's knowledge ages, from statements
+    earlier than the block. A statement outside all parts gets the log-odds of all statements.
     """
     member, labels = member_kind(name).make(among.statements, config), among.labels
     rows = member.features(among.statements)

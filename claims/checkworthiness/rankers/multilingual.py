@@ -1,7 +1,7 @@
 """A network for many languages: a sentence encoder, or one of characters, with a claim head and a language head.
 
-One network is trained for each fold of the training statements, on the others, and their scores are averaged: an
-ensemble that is cross-validated as it is made.
+For each fold of the training statements, a network is trained on the other folds. The ranker averages the scores of all
+networks, so the ensemble is cross-validated by its own training.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Tensors = Mapping[str, NDArray[np.float32]]
 """Weights by name, as torch names them: a layer's ``weight`` has shape (out, in)."""
 
 Rows = NDArray[np.float32] | Sequence[Grams]
-"""The input of a network: the vectors of a sentence encoder, or buckets of characters."""
+"""The input of a network: the vectors of a sentence encoder, or buckets of character n-grams."""
 
 
 class Network:
-    """A network that scores rows by its claim head: the probability of being worth checking less that of not."""
+    """A network that scores rows by its claim head: the probability of check-worthiness minus its complement."""
 
     def __init__(self, tensors: Tensors) -> None:
         self.tensors = tensors
@@ -76,13 +76,13 @@ class Network:
         return np.asarray(np.tanh((layer[:, 1] - layer[:, 0]) / 2), dtype=np.float64)
 
     def _layer(self, name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        # A row times a matrix is summed alike whatever rows stand beside it, which a matrix product does not promise.
+        # A sum by einsum does not depend on the other rows; a matrix product does not promise this.
         weight = self.tensors[f"{name}.weight"].astype(np.float64)
         return np.asarray(np.einsum("ni,oi->no", rows, weight) + self.tensors[f"{name}.bias"])
 
 
 class TextReading:
-    """The input of the networks: vectors of a sentence encoder, or runs of characters."""
+    """The reader of the networks' input: vectors of a sentence encoder, or character n-grams."""
 
     def __init__(self, read: OnnxEncoder | Hashing) -> None:
         self._read = read
@@ -99,14 +99,14 @@ class TextReading:
         return len(self._read.rarity) if isinstance(self._read, Hashing) else self._read.dimension
 
     def state(self) -> State:
-        """Return the name of the encoder, or how rare each bucket is."""
+        """Return the name of the encoder, or the rarity of each bucket."""
         if isinstance(self._read, Hashing):
             return State({"encoder": CHARACTERS, "revision": ""}, {_RARITY: self._read.rarity})
         return State({"encoder": self._read.name, "revision": self._read.revision}, {})
 
 
 class MultilingualRanker:
-    """The mean score of an ensemble."""
+    """An ensemble of networks, whose score is their mean."""
 
     explains = True
 
@@ -122,11 +122,11 @@ class MultilingualRanker:
         return np.asarray(np.mean([network.score(rows) for network in self._networks], axis=0))
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probabilities that held-out scores were found to mean."""
+        """Return the probabilities, from the calibration on held-out scores."""
         return np.asarray(1 / (1 + np.exp(-(self._slope * scores + self._bias))))
 
     def state(self) -> State:
-        """Return every network, and what they read."""
+        """Return every network, and their input reader."""
         reading = self._reading.state()
         tensors = {
             f"{place}/{name}": tensor
@@ -163,7 +163,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
             networks.append(Network(train_network(rest, settings, len(known), config.claims.seed + fold)))
             scores[held] = networks[-1].score(examples.taken(held).rows)
             bar.update(1)
-    # What turns held-out scores into log-odds.
+    # The calibration from held-out scores to log-odds.
     machine: Any = LogisticRegression(C=1e3, max_iter=1000).fit(scores[:, None], labels)
     slope, bias = float(machine.coef_[0, 0]), float(machine.intercept_[0])
     figures = {
@@ -177,8 +177,8 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 def restore(state: State, config: Config) -> MultilingualRanker:
     """Return the ensemble of a saved state.
 
-    Raises ValueError, KeyError or TypeError if the state is not that of an ensemble, MachineError if it reads the
-    vectors of an encoder that is not the one it was trained with.
+    Raises ValueError, KeyError or TypeError if the state is not that of an ensemble, MachineError if the encoder on
+    this machine is not the one of the training.
     """
     settings = state.settings
     if settings["encoder"] == CHARACTERS:
@@ -214,7 +214,7 @@ def _reading(settings: MultilingualSettings, config: Config, statements: Sequenc
 
 
 def _same_reading(name: str, config: Config) -> TextReading:
-    """Return the reading by the encoder of this name; for one in a folder the configuration says where."""
+    """Return the reader with the encoder of this name; the configuration says where an encoder in a folder is."""
     settings = config.claims.multilingual
     if Path(settings.encoder).name != Path(name).name:
         settings = msgspec.structs.replace(settings, encoder=name)
@@ -227,7 +227,7 @@ def _same_reading(name: str, config: Config) -> TextReading:
 
 
 def _folds(statements: Sequence[Statement], known: Sequence[str], config: Config) -> NDArray[np.int64]:
-    """Return the fold of each statement; each language is split by itself, so that every fold has its share."""
+    """Return the fold of each statement; each language is split separately, so that every fold has its share."""
     numbers = np.zeros(len(statements), dtype=np.int64)
     for language in known:
         rows = np.flatnonzero([statement.language == language for statement in statements])

@@ -1,7 +1,7 @@
-"""The organisers' n-gram baseline: TF-IDF of single words into a support vector classifier with an RBF kernel.
+"""The organisers' n-gram baseline: TF-IDF of single words and a support vector classifier with an RBF kernel.
 
 Words are runs of two or more word characters in lower case; C = 1, gamma = 0.75. The score is the distance from the
-deciding surface. Scores are those of scikit-learn, which is needed for training alone.
+decision surface. Scores equal those of scikit-learn, which only training needs.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ LEARNS = True
 _GAMMA = 0.75
 _C = 1.0
 _CACHE_MB = 1_000
-"""For the kernel while it is fitted: with scikit-learn's 200 the debates take three times as long, to the same end."""
+"""The kernel cache of the fit in MB; with scikit-learn's 200 the debates take three times as long."""
 
 _WORD = re.compile(r"\b\w\w+\b")
 _AT_ONCE = 256
-"""Statements whose kernel values are held at once: each has one for every support vector."""
+"""The number of statements whose kernel values are held at once; each has a value for every support vector."""
 
 
 class NgramRanker:
-    """The kernel against the support vectors, weighed and summed."""
+    """The kernel against the support vectors, weighted and summed."""
 
     explains = True
 
@@ -47,18 +47,18 @@ class NgramRanker:
         self._norms = np.asarray(supports.multiply(supports).sum(axis=1)).ravel()
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
-        """Return the distance from the deciding surface."""
+        """Return the distance from the decision surface."""
         parts = [np.empty(0)]
         for start in range(0, len(statements), _AT_ONCE):
             vectors = self._vocabulary.vectors([statement.text for statement in statements[start : start + _AT_ONCE]])
             norms = np.asarray(vectors.multiply(vectors).sum(axis=1))
             distances = norms + self._norms - 2 * (vectors @ self._supports.T).toarray()
-            # Summed row by row, a score does not depend on its neighbours, as it may in a matrix product.
+            # Sums are made row by row, so that a score does not depend on other rows, as it may in a matrix product.
             parts.append((np.exp(-_GAMMA * distances) * self._weights).sum(axis=1) + self._bias)
         return np.concatenate(parts)
 
     def probability(self, scores: NDArray[np.float64]) -> None:
-        """Return nothing: the baseline is not calibrated."""
+        """Return None: the baseline is not calibrated."""
 
     def state(self) -> State:
         """Return vocabulary, support vectors and their weights."""
@@ -89,7 +89,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 def restore(state: State, config: Config) -> NgramRanker:
     """Return the classifier of a saved state.
 
-    Raises ValueError, KeyError or TypeError if the state is not that of one.
+    Raises ValueError, KeyError or TypeError if the state is not that of a classifier.
     """
     vocabulary = restore_vocabulary(state, state.settings["terms"], "idf", _words, sublinear=False)
     supports = restore_rows(state, "supports.", len(vocabulary.terms))

@@ -1,4 +1,4 @@
-"""The organisers' random baseline: what a ranking is worth that knows nothing."""
+"""The organisers' random baseline: the value of a ranking without any knowledge."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RandomRanker:
         return np.array([self._source.random() for _ in statements])
 
     def probability(self, scores: NDArray[np.float64]) -> None:
-        """Return nothing: chance knows no probability."""
+        """Return None: random scores have no probability."""
 
     def state(self) -> State:
         """Return the seed."""

@@ -1,9 +1,9 @@
-"""One file a model of verdicts, found by its name: ``--model evidence`` is ``evidence.py``.
+"""The models of verdicts, one file each, found by name: ``--model evidence`` is ``evidence.py``.
 
 A module has::
 
     SUMMARY: str         one line for ``--help``
-    READS_EVIDENCE: bool whether it decides by evidence, and so abstains where that is thin
+    READS_EVIDENCE: bool whether it decides by evidence, and so abstains if the evidence is weak
     def fit(cases, classes, labels, settings) -> Model
     def restore(state) -> Model
 """
@@ -37,7 +37,7 @@ class VerdictModel(Protocol):
     """A model that gives the probability of each class."""
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
-        """Return probabilities, shape (len(cases.texts), number of classes), rows that add up to 1."""
+        """Return probabilities, shape (len(cases.texts), number of classes); each row adds up to 1."""
 
     def state(self) -> State:
         """Return the state from which ``restore`` makes the same model."""
@@ -52,7 +52,7 @@ class VerdictModelKind(Protocol):
     def fit(
         self, cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings
     ) -> VerdictModel:
-        """Return a model that learned from cases with their classes, counted among ``labels``; each of these occurs."""
+        """Return a model trained on cases; ``classes`` are their positions in ``labels``, each of which occurs."""
 
     def restore(self, state: State) -> VerdictModel:
         """Return the model of a saved state."""

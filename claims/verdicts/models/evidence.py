@@ -1,7 +1,7 @@
 """The model that reads claim and evidence: two logistic regressions on the features of both.
 
-One says whether the evidence bears on the claim at all, the other what it says if it does. Labels that all decide, such
-as those of CheckThat! 2020, and two labels of whatever kind need one regression alone.
+One decides whether the evidence is relevant to the claim, the other what relevant evidence says. If every label
+decides, as in CheckThat! 2020, or if there are only two labels, one regression is enough.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ SUMMARY = "claim and evidence: likeness, words covered, quantities, negation, di
 READS_EVIDENCE = True
 
 _KNOWN = [[*NAMES, *contrast, *entailment] for contrast in ((), CONTRASTED) for entailment in ((), ENTAILED)]
-"""The features that a model may have been learned on: with an encoder's contrast, an entailment model, or without."""
+"""The possible features of a model: with or without an encoder's contrast, and an entailment model."""
 _NOT_BEARING = frozenset({*CLAIM, *(f"{name}, {which}" for which in OF for name in NEGATION)})
-"""Features that whether evidence bears on a claim is not learned from: how the claim is put, and who negates."""
+"""Features left out of the first regression: the wording of the claim, and which text negates."""
 _BEARING = "bearing "
-"""What the names of the tensors of the first regression begin with."""
+"""The prefix of the tensors of the first regression."""
 
 
 class Bearing(NamedTuple):
-    """The regression that says whether evidence bears on a claim, and the class of what has none that does."""
+    """The regression that decides whether evidence is relevant to a claim, and the class of claims without any."""
 
     logistic: Logistic
     undecided: int
 
 
 class EvidenceModel:
-    """Logistic regressions on standardised features; ``names`` are theirs, ``says`` judges what the evidence says."""
+    """Logistic regressions on standardised features called ``names``; ``says`` judges what the evidence says."""
 
     def __init__(self, says: Logistic, names: list[str], bearing: Bearing | None = None) -> None:
         self._says = says
@@ -52,13 +52,13 @@ class EvidenceModel:
         if self._bearing is None:
             return says
         bears = self._bearing.logistic.probabilities(cases.features[:, _bearing_columns(self._names)])
-        # Both answers were learned as equally likely; times the number of labels behind it, every label is.
+        # Training made both answers equally likely; this weight makes every label equally likely instead.
         weighed = bears * [1.0, says.shape[1]]
         weighed /= weighed.sum(axis=1, keepdims=True)
         return np.insert(says * weighed[:, 1:], self._bearing.undecided, weighed[:, 0], axis=1)
 
     def state(self) -> State:
-        """Return the weights, the names of the features that they belong to, and the class that decides nothing."""
+        """Return the weights, the names of their features, and the class that decides nothing."""
         tensors = dict(self._says.tensors)
         if self._bearing is not None:
             tensors |= {_BEARING + name: tensor for name, tensor in self._bearing.logistic.tensors.items()}
@@ -66,7 +66,7 @@ class EvidenceModel:
 
 
 def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> EvidenceModel:
-    """Learn the weights, in two regressions where one of at least three labels decides nothing."""
+    """Learn the weights; use two regressions if exactly one of at least three labels decides nothing."""
     (names,) = (names for names in _KNOWN if len(names) == cases.features.shape[1])
     open_labels = [number for number, label in enumerate(labels) if stance_of(label) == "neither"]
     if len(open_labels) != 1 or len(labels) < 3:
@@ -91,7 +91,7 @@ def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], setting
 def restore(state: State) -> EvidenceModel:
     """Return the model of a saved state.
 
-    Raises ValueError or KeyError if it was learned on other features than there are now, or is cut.
+    Raises ValueError or KeyError if it was trained on other features than today's, or is incomplete.
     """
     names, undecided = state.settings["features"], state.settings["undecided"]
     if names not in _KNOWN:

@@ -1,6 +1,6 @@
 """The hypothesis-only baseline: it reads the claim and no evidence.
 
-What it gets right, the wording of the claims gives away; only what a model adds to that, it has from the evidence.
+Its correct answers follow from the wording of the claims. Only a model's gain over it comes from the evidence.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STRENGTH = 1.0
 
 
 class HypothesisModel:
-    """Logistic regression on TF-IDF of single words and pairs."""
+    """Logistic regression on TF-IDF of words and word pairs."""
 
     def __init__(self, vocabulary: NgramVocabulary, logistic: Logistic) -> None:
         self._vocabulary = vocabulary

@@ -1,4 +1,4 @@
-"""The majority baseline: every claim gets the label that most claims of the training files have."""
+"""The majority baseline: every claim gets the most common label of the training files."""
 
 from __future__ import annotations
 
