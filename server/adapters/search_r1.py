@@ -1,9 +1,9 @@
 """Search-R1's ``POST /retrieve`` and ``POST /rerank``, which supply evidence to a reasoning language model.
 
 Fields follow its ``retrieval_server.py`` and ``rerank_server.py``; the first line of ``contents`` is the title in
-quotes. A query without words has no hits, and one that is too long is cut: the client, a trainer, sends whatever a
-model wrote, for all of its runs at once. ``/rerank`` ranks each query's own documents with the model of the stage
-``rerank``, and returns them unchanged with their scores.
+quotes. A query without words has no hits, and a query that is too long is cut. Neither is an error, because the client,
+a trainer, sends the queries of all its runs at once, as a model wrote them. ``/rerank`` ranks each query's own
+documents with the model of the stage ``rerank``, and returns them unchanged with their scores.
 """
 
 from __future__ import annotations
