@@ -1,7 +1,7 @@
-"""How many of the package's own functions one search calls, and in how many files they are.
+"""Count the calls of the package's own functions in one search, and the files of these functions.
 
-``python -m benchmarks.calls`` opens the example (``make example``), searches it once hybrid and asks for the same over
-HTTP, both warm, and counts in the thread that answers.
+``python -m benchmarks.calls`` opens the example (``make example``). It searches the example once with ``hybrid``, and
+sends the same search over HTTP, both after a warm-up. It counts the calls in the thread that answers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure rankers of check-worthiness: ``python -m benchmarks.checkworthiness``.
 
-Needs ``FACTSEEK_DATA``, the folder that holds CheckThat! 2021 task 1. Every ranker learns from train alone and is
-judged on dev. Prints the tables and writes them into ``docs/figures.md``.
+``FACTSEEK_DATA`` must name the folder with CheckThat! 2021 task 1. Every ranker learns from the train part only, and is
+evaluated on the dev part. The program prints the tables and writes them into ``docs/figures.md``.
 """
 
 from __future__ import annotations

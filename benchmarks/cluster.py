@@ -1,9 +1,9 @@
-"""Shards: whether they answer what one index answers, byte for byte, and what a Ray cluster adds to a request.
+"""Check that shards answer exactly what one index answers, and measure what a Ray cluster adds to a request.
 
-``FACTSEEK_DATA=DATA python -m benchmarks.cluster`` searches SciFact, NFCorpus and the Arabic part of XQuAD-R in one
-index, in 1, 2, 4 and 7 shards, and in 4 on a Ray cluster of three nodes of this machine: as it was divided, after
-documents were added, replaced and deleted in all. Dates and topics are assigned to the
-documents by a seed. Then it asks SciFact in three shards on the cluster, in turns with one index, and writes both
+``FACTSEEK_DATA=DATA python -m benchmarks.cluster`` searches SciFact, NFCorpus and the Arabic part of XQuAD-R. It
+searches one index, 1, 2, 4 and 7 shards, and 4 shards on a Ray cluster of three nodes on this machine. It searches
+twice: after the division, and after documents were added, replaced and deleted. A seed determines the dates and topics
+of the documents. Then it searches SciFact in three shards on the cluster, in turns with one index. It writes both
 tables into ``docs/figures.md``.
 """
 

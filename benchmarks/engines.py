@@ -1,9 +1,9 @@
-"""Measure BM25 beside other engines for words, in turns in one run: ``make bench-peers``.
+"""Compare BM25 with other lexical engines, in turns in one run: ``make bench-peers``.
 
-Every engine answers the same queries of SciFact one at a time, on one thread of Python, docids and scores read; its
-rate is the median over the rounds, with the quartiles, in seconds of processor time: of all threads of the process, so
-that an engine that uses many is not taken for a fast one, and other work on the machine for a slow one. The table goes
-into docs/figures.md.
+Every engine answers the same queries of SciFact, one at a time, on one Python thread; docids and scores are read. The
+rate of an engine is the median over the rounds, with quartiles, per second of processor time. Processor time counts all
+threads of the process, so an engine with many threads does not look faster. Other work on the machine does not make an
+engine look slower. The table goes into docs/figures.md.
 """
 
 from __future__ import annotations

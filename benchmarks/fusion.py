@@ -1,8 +1,8 @@
 """Compare ways of fusing rankings over every collection: ``python -m benchmarks.fusion``.
 
-The rankings of BM25 and the encoders are made once and kept; every way of fusing them is then evaluated in memory, with
-``factseek tune``'s own evaluator. One family of collections is left out at a time, a way is chosen on the others, and
-what it loses on those left out, against the best way for them, is its regret. Writes its tables into
+The rankings of BM25 and the encoders are computed once and kept. The evaluator of ``factseek tune`` then evaluates
+every way of fusing them in memory. For each family of collections, a way is chosen on the other families. Its regret is
+its loss on the family left out, compared with the best way there. The program writes its tables into
 ``docs/figures.md``.
 """
 

@@ -1,7 +1,7 @@
 """Feed every reader, every parser and every route with broken inputs: ``make fuzz``.
 
-An input is known by its target and its number, so a find is repeated with ``--target NAME --input NUMBER``. What was
-done stands in ``bench/fuzz.json``, from where an interrupted run goes on.
+Target and number determine an input, so ``--target NAME --input NUMBER`` repeats a failure. ``bench/fuzz.json`` records
+the progress, and an interrupted run continues from there.
 """
 
 from __future__ import annotations

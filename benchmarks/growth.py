@@ -1,6 +1,6 @@
-"""The growth of an index: build time, disk, opening, memory and latency at 10,000, 100,000 and 1,000,000 passages.
+"""Measure the growth of an index from 10,000 to 1,000,000 passages: build time, disk, opening, memory and latency.
 
-``python -m benchmarks.growth`` rewrites its table in docs/figures.md and its plot. It needs ``FACTSEEK_DATA``.
+``python -m benchmarks.growth`` writes its table in docs/figures.md and its plot again. It needs ``FACTSEEK_DATA``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Measure factseek beside Pyserini and sentence-transformers, in one run: ``make bench``.
+"""Compare factseek with Pyserini and sentence-transformers, in one run: ``make bench``.
 
-On SciFact where ``FACTSEEK_DATA`` names the folder that holds it, else on the bundled example. Rounds take turns with
-the peer's after a warm-up. A target that is missed is marked in the table.
+The collection is SciFact if ``FACTSEEK_DATA`` names its folder, else the bundled example. After a warm-up, rounds of
+factseek and of the peer alternate. The table marks missed targets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Measure sparse, dense and hybrid retrieval, quality beside speed: ``python -m benchmarks.quality``.
+"""Measure the quality and speed of sparse, dense and hybrid retrieval: ``python -m benchmarks.quality``.
 
-On the bundled example and, where ``FACTSEEK_DATA`` names the folder that holds them, on SciFact, NFCorpus and
-CheckThat! 2020 task 2. Prints the table, and writes it with its plot into ``docs/figures.md``.
+The collections are the bundled example and, if ``FACTSEEK_DATA`` names their folder, SciFact, NFCorpus and CheckThat!
+2020 task 2. The program prints the table, and writes it with its plot into ``docs/figures.md``.
 """
 
 from __future__ import annotations

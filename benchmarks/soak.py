@@ -1,8 +1,8 @@
-"""Mixed load for a long time: ``make soak``, 30 minutes.
+"""Send mixed load to a server for a long time: ``make soak``, 30 minutes.
 
-Every answer has to be 200 and to hold, byte for byte, the hits that ``factseek search --json`` finds for its query.
-From the end of the first tenth on, the memory of the workers may not grow by more than a twentieth, nor the number of
-files that they have open by more than a few. ``--changes`` has a copy of the index changed meanwhile.
+Every answer must have status 200 and exactly the hits that ``factseek search --json`` finds for its query. After the
+first tenth of the time, the memory of the workers must not grow by more than a twentieth. Their open files must not
+grow by more than a few. With ``--changes``, a copy of the index changes meanwhile.
 """
 
 from __future__ import annotations

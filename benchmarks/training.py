@@ -1,10 +1,10 @@
 """Measure trained models: ``python -m benchmarks.training``, or ``make bench-train``.
 
-Where ``FACTSEEK_DATA`` names the folder of the public collections: trains an encoder and a re-ranker on SciFact's
-training claims, as ``factseek train`` does, and compares a search of all abstracts with them and without, on the claims
-that the training neither learned from nor stopped by. Writes the tables into ``docs/figures.md``. It takes hours on
-two cores; interrupted, a training goes on from its last checkpoint, and a model or an index that is there is not made
-again.
+``FACTSEEK_DATA`` must name the folder of the public collections. The program trains an encoder and a re-ranker on
+SciFact's training claims, as ``factseek train`` does. It compares searches of all abstracts with and without these
+models, on claims that were not used to train or to stop the training. It writes the tables into ``docs/figures.md``. It
+takes hours on two cores. An interrupted training continues from its last checkpoint. Existing models and indexes are
+not built again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Measure verdicts: ``python -m benchmarks.verification``.
 
-Where ``FACTSEEK_DATA`` names the folder that holds them: SciFact and COVID-Fact in FEVER's form (page = document, line
-= sentence), cross-validated, with evidence given and with evidence retrieved, beside the baselines; and the pairs of
-``examples/verdict-pairs.tsv``, judged by what SciFact teaches. Prints the tables and writes them into
-``docs/figures.md``.
+``FACTSEEK_DATA`` must name the folder with SciFact and COVID-Fact in FEVER's format: a page is a document, and a line
+is a sentence. Verdicts are cross-validated with given and with retrieved evidence, and compared with baselines. A model
+trained on SciFact also judges the pairs of ``examples/verdict-pairs.tsv``. The program prints the tables and writes
+them into ``docs/figures.md``.
 """
 
 from __future__ import annotations

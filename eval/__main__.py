@@ -1,4 +1,4 @@
-"""``python -m factseek.eval``: run, check, score, compare, tune and bench."""
+"""Evaluate retrieval with ``python -m factseek.eval``: run, check, score, compare, tune and bench."""
 
 import sys
 

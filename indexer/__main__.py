@@ -1,4 +1,4 @@
-"""``python -m factseek.indexer``: make and describe indexes."""
+"""Build, change and describe indexes with ``python -m factseek.indexer``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""``python -m factseek.server``: serve indexes over HTTP."""
+"""Serve indexes over HTTP with ``python -m factseek.server``."""
 
 import sys
 

@@ -110,7 +110,7 @@ class UnknownJobError(NotFoundError):
 
 
 class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An error as its client is told of it (RFC 9457)."""
+    """An error in the format of a problem document (RFC 9457)."""
 
     error: str
     title: str

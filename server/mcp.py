@@ -77,15 +77,15 @@ def _said_of(option: str) -> str:
 
 
 Query = Annotated[str, Field(min_length=1, description=_said_of("query"))]
-IndexName = Annotated[str, Field(description="an index of list_indexes; left out: the first")]
-Hits = Annotated[int, Field(ge=1, le=_MOST, description="how many hits")]
+IndexName = Annotated[str, Field(description="the name of an index from list_indexes (default: the first)")]
+Hits = Annotated[int, Field(ge=1, le=_MOST, description="the number of hits")]
 AsOf = Annotated[str, Field(description=_said_of("as_of"))]
-Retriever = Annotated[str | None, Field(description="a ranking of list_indexes; left out: the index's first")]
+Retriever = Annotated[str | None, Field(description="a retriever from list_indexes (default: the first of the index)")]
 Texts = Annotated[list[str], Field(min_length=1, description="tweets or sentences")]
 
 
 class EvidenceHit(BaseModel):
-    """A document that bears on the query: its best passage, and how to cite it."""
+    """A document that matches the query, with its best passage and its citation."""
 
     citation: str
     docid: str
@@ -99,7 +99,7 @@ class EvidenceHit(BaseModel):
 
 
 class SearchResult(BaseModel):
-    """The hits of a query, best first; ``note`` says what a reader of them should know."""
+    """The hits of a query, best first. Read ``note`` before you use them."""
 
     index: str
     hits: list[EvidenceHit]
@@ -107,7 +107,7 @@ class SearchResult(BaseModel):
 
 
 class WholeDocument(BaseModel):
-    """A document as it was indexed."""
+    """An indexed document with its whole text."""
 
     index: str
     docid: str
@@ -120,7 +120,7 @@ class WholeDocument(BaseModel):
 
 
 class IndexDescription(BaseModel):
-    """An index: how much it holds, its language, its rankings, the default first."""
+    """An index: its number of documents, its language, and its retrievers, the default first."""
 
     name: str
     documents: int
@@ -135,7 +135,7 @@ class IndexDescriptions(BaseModel):
 
 
 class CheckedClaim(BaseModel):
-    """The evidence on a claim and, where a model is served, what it makes of it."""
+    """The evidence on a claim and, if a model is served, the verdict of the model."""
 
     claim: str
     evidence: SearchResult
@@ -146,7 +146,7 @@ class CheckedClaim(BaseModel):
 
 
 class RankedText(BaseModel):
-    """A text with its place among others."""
+    """A text with its rank and its score."""
 
     rank: int
     text: str
@@ -155,7 +155,7 @@ class RankedText(BaseModel):
 
 
 class RankedTexts(BaseModel):
-    """Texts, those worth checking first."""
+    """Texts by check-worthiness, highest first."""
 
     ranker: str
     claims: list[RankedText]
@@ -163,7 +163,7 @@ class RankedTexts(BaseModel):
 
 
 class RefusedQuestionError(Exception):
-    """The API refused a request. The message is the API's, ``status`` the status of its answer."""
+    """The API refused a request. The message is the API's; ``status`` is the HTTP status of its answer."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -188,23 +188,23 @@ class AgentTools:
     async def search(
         self, query: Query, index: IndexName = "", k: Hits = 5, retriever: Retriever = None, as_of: AsOf = ""
     ) -> SearchResult:
-        """Find documents that bear on a claim, a tweet or a question, best first."""
+        """Find documents with evidence on a claim, a tweet or a question, best first."""
         return await self._run(lambda: self._search(query, self._named(index), k, retriever, as_of))
 
     async def get_document(self, docid: str, index: IndexName = "") -> WholeDocument:
-        """Return the whole of a document by its docid."""
+        """Return a document with its whole text, by its docid."""
         return await self._run(lambda: self._document(self._named(index), docid))
 
     async def list_indexes(self) -> IndexDescriptions:
-        """Return the indexes that can be searched."""
+        """List the indexes that can be searched."""
         return IndexDescriptions(**await self._run(lambda: self._answer("GET", "indexes")))
 
     async def check_claim(self, claim: Query, index: IndexName = "", k: Hits = 5, as_of: AsOf = "") -> CheckedClaim:
-        """Find the evidence on a claim and, where a model is served, say what it makes of it, with a warning."""
+        """Find the evidence on a claim. If a model is served, also return its verdict, with a warning."""
         return await self._run(lambda: self._checked(claim, self._named(index), k, as_of))
 
     async def rank_claims(self, texts: Texts) -> RankedTexts:
-        """Rank texts by how far they hold a claim that is worth checking."""
+        """Rank texts by check-worthiness, those with the claims most worth checking first."""
         body = {"claims": [{"id": str(number), "text": text} for number, text in enumerate(texts, 1)], "words": 0}
         return RankedTexts(**await self._run(lambda: self._answer("POST", "claims", "rank", body=body)))
 

@@ -105,7 +105,7 @@ def register(app: Flask) -> None:
     metrics = app.extensions[_KEY] = Metrics()
 
     def answer() -> Response:
-        """Answer the metrics in the text format of Prometheus."""
+        """Return the metrics in the text format of Prometheus."""
         return Response(metrics.text(registry()), content_type=_TEXT)
 
     app.after_request(partial(_count, metrics))

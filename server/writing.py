@@ -259,10 +259,10 @@ def _error_text(error: Exception) -> str:
 
 @blueprint.put("/v1/<name>/documents/<docid:docid>")
 def put_document(name: str, docid: str) -> Response:
-    """Put a document in place of the one of its docid, or add it.
+    """Add a document, or replace the document with its docid.
 
-    It answers when the change is published and the next search finds it. ``If-Match`` with an ETag asks that the
-    document be in that state, ``If-None-Match: *`` that there be none.
+    The answer comes after the change is published, so the next search finds it. ``If-Match`` with an ETag requires that
+    the document is in that state. ``If-None-Match: *`` requires that no document has this docid.
     """
     served = writable(name)
     document = document_at(docid, from_body(request, DocumentRequest), served.index.info.published)
@@ -291,8 +291,8 @@ def put_document(name: str, docid: str) -> Response:
 def delete_document(name: str, docid: str) -> Response:
     """Delete a document.
 
-    It answers when the deletion is published and no search finds the document. ``If-Match`` with an ETag asks that the
-    document be in that state.
+    The answer comes after the deletion is published, so no search finds the document. ``If-Match`` with an ETag
+    requires that the document is in that state.
     """
     perform(writable(name), deletion_of(docid))
     return Response(status=204)
@@ -300,9 +300,10 @@ def delete_document(name: str, docid: str) -> Response:
 
 @blueprint.post("/v1/<name>/documents")
 def post_documents(name: str) -> Response:
-    """Add many documents: answers at once with a job, which says what becomes of them.
+    """Submit many documents, and return at once a job that reports on them.
 
-    A document that makes no sense, or contradicts one before it, is refused alone, and the job says why.
+    Each document is checked separately. An invalid document is refused, and so is one with the docid of an earlier
+    document but other content. The job gives the reasons.
     """
     served = writable(name)
     mode = from_query(request.args, BulkParameters).mode
@@ -314,7 +315,7 @@ def post_documents(name: str) -> Response:
 
 @blueprint.get("/v1/jobs/<job>")
 def job_state(job: str) -> Response:
-    """Answer how far a job is, and what became of its documents."""
+    """Return the progress of a job, and the results of its documents."""
     serving = registry()
     if serving.config.server.keys:
         check_key()
@@ -342,8 +343,8 @@ def _job(name: str, job: Job) -> JobAnswer:
 def point_alias(name: str) -> Response:
     """Point an alias to another served index, in one step.
 
-    It answers when this worker serves the other index; the others see it within a second. Requests that began before
-    keep the index that they began with.
+    The answer comes after this worker serves the other index; other workers follow within a second. Requests that began
+    earlier continue with the previous index.
     """
     alias = writable(name).name
     asked = from_body(request, AliasRequest)

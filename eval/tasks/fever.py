@@ -94,7 +94,7 @@ def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: P
     lines = []
     for claim, label, evidence in records:
         if label.upper() not in LABELS:
-            raise QueryError(f"claim {shown(claim)}: label {shown(label)} is none of {', '.join(LABELS)}")
+            raise QueryError(f"claim {shown(claim)}: label {shown(label)} is not one of {', '.join(LABELS)}")
         number = whole(claim)
         own = claim if number is None or str(number) != claim else number
         pairs = [[page, line] for page, line in evidence]
@@ -261,6 +261,6 @@ def _label(line: int, row: Mapping[str, Any], name: str, faults: Faults) -> str:
     value = row.get(name)
     label = value.upper() if isinstance(value, str) else ""
     if label not in LABELS:
-        message = f"{name} {shown(str(value))} is none of {', '.join(LABELS)}"
+        message = f"{name} {shown(str(value))} is not one of {', '.join(LABELS)}"
         faults.error(line, message if name in row else f"{name} is missing")
     return label

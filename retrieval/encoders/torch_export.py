@@ -31,7 +31,7 @@ class TorchModel:
             from sentence_transformers import CrossEncoder, SentenceTransformer
         except ImportError as error:
             remedy = "install it with: python -m pip install sentence-transformers torch onnxscript"
-            raise MachineError(f"is no BERT model, which takes {error.name}", place=folder, remedy=remedy) from None
+            raise MachineError(f"is not a BERT model: it needs {error.name}", place=folder, remedy=remedy) from None
         from tokenizers import Tokenizer, normalizers
 
         load = SentenceTransformer if kind == ENCODER else CrossEncoder

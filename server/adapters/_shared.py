@@ -74,13 +74,13 @@ class RerankedText(NamedTuple):
 
 
 class RerankedDocument(Answer):
-    """A document as it was sent."""
+    """A document as the client sent it."""
 
     text: str
 
 
 class RerankResult(Answer):
-    """A document by its place in the request."""
+    """A document's position in the request, from 0, with its score."""
 
     index: int
     relevance_score: float
@@ -142,7 +142,7 @@ FASTAPI_STATUSES = MappingProxyType({400: 422, 415: 422})
 
 
 class FastAPIFault(Answer):
-    """What is wrong with a field of a request; ``loc`` says where it stands."""
+    """What is wrong with a field of a request; ``loc`` is the place of the field."""
 
     type: str
     loc: list[str]
@@ -150,7 +150,7 @@ class FastAPIFault(Answer):
 
 
 class FastAPIFailure(Answer):
-    """An error as FastAPI answers it: a sentence, or a list of what is wrong with the request."""
+    """An error in FastAPI's format: a sentence, or a list of the request's faults."""
 
     detail: str | list[FastAPIFault]
 

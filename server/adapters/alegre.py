@@ -67,15 +67,15 @@ _NOT_OFFERED = MappingProxyType(
     }
 )
 """Addresses of the original that are not available, and what to use instead."""
-Language = Annotated[str | None, Meta(description="ISO 639-1 code; auto, or left out: that of the index")]
-Model = Annotated[str | None, Meta(description=f"{WORDS}, or the encoder of the index")]
-Models = Annotated[list[str] | None, Meta(description="several, each searched by in turn")]
-Docid = Annotated[str | None, Meta(description="left out: a new one")]
-Created = Annotated[str | None, Meta(description="a time; left out: now")]
+Language = Annotated[str | None, Meta(description="ISO 639-1 code (auto or default: the language of the index)")]
+Model = Annotated[str | None, Meta(description=f"{WORDS}, or the name of an encoder of the index")]
+Models = Annotated[list[str] | None, Meta(description="several models, each searched in turn")]
+Docid = Annotated[str | None, Meta(description="the id of the text (default: a new id)")]
+Created = Annotated[str | None, Meta(description="the time of creation (default: now)")]
 
 
 class AlegreFailure(Answer, kw_only=True):
-    """An error as Alegre answers it; ``errors`` says of a field what is wrong with it."""
+    """An error in Alegre's format; ``errors`` gives the reason for each invalid field."""
 
     message: str
     errors: dict[str, str] | UnsetType = UNSET
@@ -101,7 +101,7 @@ adapter = Adapter(
 
 
 class AlegreStore(ForeignFields, kw_only=True):
-    """A text to be stored; by whatever model, it is found by all that the index has."""
+    """A text to store. Every model of the index finds it, whichever model the request names."""
 
     text: Annotated[str, Meta(min_length=1)]
     doc_id: Docid = None
@@ -113,11 +113,11 @@ class AlegreStore(ForeignFields, kw_only=True):
 
 
 class AlegreDelete(ForeignFields, kw_only=True):
-    """A text to be deleted; of one that is stored under several contexts, the context that is named."""
+    """A text to delete. If ``context`` is one of its several contexts, only that context is deleted."""
 
     doc_id: str
     context: Context | None = None
-    quiet: Annotated[bool, Meta(description="no error if there is no such text")] = False
+    quiet: Annotated[bool, Meta(description="true: no error if the text does not exist")] = False
 
 
 class AlegreThreshold(ForeignFields):
@@ -128,29 +128,31 @@ class AlegreThreshold(ForeignFields):
 
 
 class AlegreSearch(ForeignFields, kw_only=True):
-    """A text to which similar ones are looked for."""
+    """A text to find similar texts for."""
 
     text: str = ""
     model: Model = None
     models: Models = None
-    threshold: Annotated[float | None, Meta(description="share of the words, or cosine; left out: 0.9")] = None
-    per_model_threshold: Annotated[
-        dict[str, float] | list[AlegreThreshold] | None, Meta(description="thresholds by the name of their model")
+    threshold: Annotated[
+        float | None, Meta(description="the minimum share of the words, or the minimum cosine (default: 0.9)")
     ] = None
-    min_es_score: Annotated[float | None, Meta(description=f"what scores of {WORDS} must be above")] = None
+    per_model_threshold: Annotated[
+        dict[str, float] | list[AlegreThreshold] | None, Meta(description="the threshold of each model, by its name")
+    ] = None
+    min_es_score: Annotated[float | None, Meta(description=f"scores of {WORDS} must be higher than this")] = None
     context: Annotated[
-        Context | None, Meta(description="what a context of a text must hold; one value, or one of a list")
+        Context | None, Meta(description="values that one context of a text must contain; of a list, any one value")
     ] = None
     language: Language = None
-    fuzzy: Annotated[bool | None, Meta(description="whether misspelled words are corrected")] = None
-    limit: Annotated[Count | None, Meta(description="texts by each model, at most; 0: 200")] = None
+    fuzzy: Annotated[bool | None, Meta(description="true: correct misspelled words")] = None
+    limit: Annotated[Count | None, Meta(description="the most texts of each model (default or 0: 200)")] = None
     vector: Annotated[
-        list[float] | None, Meta(description="that of the text, by the encoder of the index; left out: it is made")
+        list[float] | None, Meta(description="the vector of the text by the index's encoder (default: computed here)")
     ] = None
 
 
 class AlegreSimilarity(AlegreSearch, kw_only=True):
-    """A text to be stored, and to which similar ones are looked for."""
+    """A text to store, and to find similar texts for."""
 
     text: Annotated[str, Meta(min_length=1)]
     doc_id: Docid = None
@@ -164,7 +166,7 @@ class AlegreStored(Answer):
 
 
 class AlegreDeleted(Answer, kw_only=True, rename={"index": "_index", "doc_id": "_id"}):
-    """What was done: the text deleted, or one of its contexts; ``failed`` says why nothing was, quietly."""
+    """What was deleted: the text, or one of its contexts. ``failed`` says why a quiet request deleted nothing."""
 
     index: str | UnsetType = UNSET
     doc_id: str | UnsetType = UNSET
@@ -173,7 +175,7 @@ class AlegreDeleted(Answer, kw_only=True, rename={"index": "_index", "doc_id": "
 
 
 class AlegreText(Answer, kw_only=True):
-    """A similar text, with the model by which it is, and its score by that model."""
+    """A similar text, with the model that found it and its score by that model."""
 
     content: str
     context: Context
@@ -191,7 +193,7 @@ class AlegreText(Answer, kw_only=True):
 
 
 class AlegreTexts(Answer):
-    """The similar texts by each model in turn, best first."""
+    """The similar texts of each model in turn, best first."""
 
     result: list[AlegreText]
 
@@ -209,7 +211,7 @@ _CLAIM = {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1"}
 
 @adapter.route("POST", "/text/similarity/", {**_CLAIM, "context": {"team_id": 7}}, changes=True)
 def alegre_store(asked: AlegreStore) -> AlegreStored:
-    """Store a text as Alegre does: it answers when the next search finds it."""
+    """Store a text as Alegre does; the answer comes after the next search can find it."""
     served = configured_index()
     _models(asked, served.index)
     _store(served.name, asked)
@@ -218,7 +220,7 @@ def alegre_store(asked: AlegreStore) -> AlegreStored:
 
 @adapter.route("POST", "/similarity/sync/text", {**_CLAIM, "limit": 3}, changes=True)
 def alegre_similarity_sync(asked: AlegreSimilarity) -> AlegreTexts:
-    """Store a text as Alegre does, and answer what is similar to it, itself included."""
+    """Store a text as Alegre does, and return similar texts, including the text itself."""
     served = configured_index()
     check_most("limit", asked.limit, served.index.settings.search.max_k)
     for model in _models(asked, served.index):
@@ -229,7 +231,7 @@ def alegre_similarity_sync(asked: AlegreSimilarity) -> AlegreTexts:
 
 @adapter.route("DELETE", "/text/similarity/", {"doc_id": "claim-1", "quiet": True}, problems=(404,), changes=True)
 def alegre_delete(asked: AlegreDelete) -> AlegreDeleted:
-    """Delete a text as Alegre does: it answers when no search finds it."""
+    """Delete a text as Alegre does; the answer comes after no search finds it."""
     name, context = configured_index().name, asked.context or {}
     result: Literal["deleted", "updated"] = "deleted"
     registry().refresh(name)  # another worker may just have stored it

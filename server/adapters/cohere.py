@@ -22,7 +22,7 @@ from ._shared import EXAMPLE, TEXTS, RerankResult, check_count, re_ranker, resul
 
 
 class CohereFailure(Answer):
-    """An error as Cohere answers it."""
+    """An error in Cohere's format."""
 
     id: str
     message: str
@@ -39,10 +39,10 @@ adapter = Adapter(__name__, "Cohere's re-ranking: POST /v2/rerank", CohereFailur
 class CohereRerank(ForeignFields):
     """The body of Cohere's re-ranking."""
 
-    model: Annotated[str, Meta(description="any: the configured model answers")]
+    model: Annotated[str, Meta(description="any name: the configured model answers")]
     query: str
     documents: list[str]
-    top_n: Annotated[Positive | None, Meta(description="how many results; left out: all")] = None
+    top_n: Annotated[Positive | None, Meta(description="the number of results (default: all)")] = None
     return_documents: bool = False
 
 
@@ -53,7 +53,7 @@ class CohereVersion(Answer):
 
 
 class CohereMeta(Answer):
-    """What Cohere says of an answer."""
+    """Cohere's metadata of an answer."""
 
     api_version: CohereVersion
 

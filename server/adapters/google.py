@@ -45,7 +45,7 @@ Reviews = list[tuple[str, Evidence | Document]]
 
 
 class GoogleStatus(Answer):
-    """An error of Google's."""
+    """The code, the message and the status word of an error."""
 
     code: int
     message: str
@@ -53,7 +53,7 @@ class GoogleStatus(Answer):
 
 
 class GoogleFailure(Answer):
-    """An error as Google's APIs answer it."""
+    """An error in the format of Google's APIs."""
 
     error: GoogleStatus
 
@@ -74,25 +74,26 @@ adapter = Adapter(
 
 
 class GoogleSearch(RequestFields, kw_only=True):
-    """The parameters of Google's search for claims; those of any of Google's methods are passed over.
+    """The parameters of Google's search for claims.
 
-    ``callback`` and ``$.xgafv``, which would change the form of the answer, are refused.
+    Parameters that all of Google's methods have are ignored, except ``key``. ``callback`` and ``$.xgafv`` are refused,
+    because they would change the format of the answer.
     """
 
-    query: Annotated[str, Meta(description="a claim; needed unless reviewPublisherSiteFilter is given")] = ""
-    languageCode: Annotated[str, Meta(description="BCP-47; the region is not considered")] = ""  # noqa: N815  theirs
+    query: Annotated[str, Meta(description="a claim; required without reviewPublisherSiteFilter")] = ""
+    languageCode: Annotated[str, Meta(description="BCP-47 code; the region is ignored")] = ""  # noqa: N815  theirs
     reviewPublisherSiteFilter: Annotated[str, Meta(description="a site, such as nytimes.com")] = ""  # noqa: N815
     maxAgeDays: Annotated[  # noqa: N815
-        Count, Meta(description="days since the review or the claim, whichever is newer, at most; 0: any")
+        Count, Meta(description="the most days since the review or the claim, whichever is later (0: any age)")
     ] = 0
-    pageSize: Annotated[Count, Meta(description="how many claims; 0: 10")] = 0  # noqa: N815
-    pageToken: Annotated[str, Meta(description="nextPageToken of the page before")] = ""  # noqa: N815
-    offset: Annotated[Count, Meta(description="how many claims are left out before the first")] = 0
+    pageSize: Annotated[Count, Meta(description="the number of claims (0: 10)")] = 0  # noqa: N815
+    pageToken: Annotated[str, Meta(description="nextPageToken of the previous page")] = ""  # noqa: N815
+    offset: Annotated[Count, Meta(description="how many of the first claims to skip")] = 0
     key: Annotated[str, Meta(description="an API key")] = ""
     alt: Literal["json"] = "json"
     prettyPrint: bool = True  # noqa: N815
     quotaUser: str = ""  # noqa: N815
-    fields: Annotated[str, Meta(description="passed over: the whole answer comes")] = ""
+    fields: Annotated[str, Meta(description="ignored: the answer is always complete")] = ""
     access_token: str = ""
     oauth_token: str = ""
     uploadType: str = ""  # noqa: N815
@@ -118,7 +119,7 @@ class GoogleReview(Answer, rename="camel"):
 
 
 class GoogleClaim(Answer, rename="camel"):
-    """A claim with its reviews; what is not known is left out."""
+    """A claim with its reviews; unknown fields are left out."""
 
     text: str
     claim_review: list[GoogleReview]
@@ -127,7 +128,7 @@ class GoogleClaim(Answer, rename="camel"):
 
 
 class GoogleClaims(Answer, rename="camel"):
-    """Claims that were reviewed, best first, and the token of the next page; left out where there are none."""
+    """Reviewed claims, best first, and the token of the next page; each is left out if there is none."""
 
     claims: list[GoogleClaim] | UnsetType = UNSET
     next_page_token: str | UnsetType = UNSET
@@ -135,7 +136,7 @@ class GoogleClaims(Answer, rename="camel"):
 
 @adapter.route("GET", "/v1alpha1/claims:search", {"query": "Nobody ever walked on the moon.", "pageSize": 1})
 def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
-    """Search for claims that were reviewed, as Google's Fact Check Tools do."""
+    """Search for reviewed claims as Google's Fact Check Tools do."""
     site = asked.reviewPublisherSiteFilter.strip().lower().removeprefix("www.")
     language = asked.languageCode.partition("-")[0].lower()
     if not (asked.query or asked.reviewPublisherSiteFilter):

@@ -30,13 +30,13 @@ class JinaRerank(ForeignFields):
 
     query: str
     documents: Annotated[list[str | JinaText], Meta(description="texts, or objects with a text")]
-    model: Annotated[str, Meta(description="any: the configured model answers")] = ""
-    top_n: Annotated[Positive | None, Meta(description="how many results; left out: all")] = None
+    model: Annotated[str, Meta(description="any name: the configured model answers")] = ""
+    top_n: Annotated[Positive | None, Meta(description="the number of results (default: all)")] = None
     return_documents: bool = True
 
 
 class JinaUsage(Answer):
-    """How many tokens were read."""
+    """The number of tokens that the model read."""
 
     total_tokens: int
 

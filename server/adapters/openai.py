@@ -40,7 +40,7 @@ class OpenAIFault(Answer):
 
 
 class OpenAIFailure(Answer):
-    """An error as OpenAI answers it."""
+    """An error in OpenAI's format."""
 
     error: OpenAIFault
 
@@ -62,10 +62,10 @@ adapter = Adapter(__name__, "OpenAI's embeddings: POST /v1/embeddings", OpenAIFa
 class OpenAIEmbedding(ForeignFields):
     """The body of OpenAI's embeddings."""
 
-    input: Annotated[str | list[str], Meta(description="a text, or several")]
-    model: Annotated[str, Meta(description="as GET /v1/models names them; left out: that of documents")] = ""
+    input: Annotated[str | list[str], Meta(description="a text, or a list of texts")]
+    model: Annotated[str, Meta(description="a name from GET /v1/models (default: the model for documents)")] = ""
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[Positive | None, Meta(description="only the encoder's own can be had")] = None
+    dimensions: Annotated[Positive | None, Meta(description="the encoder's own number; no other is available")] = None
 
 
 class OpenAIVector(Answer, kw_only=True):
@@ -77,14 +77,14 @@ class OpenAIVector(Answer, kw_only=True):
 
 
 class OpenAIUsage(Answer):
-    """How many tokens were read."""
+    """The number of tokens that the encoder read."""
 
     prompt_tokens: int
     total_tokens: int
 
 
 class OpenAIVectors(Answer, kw_only=True):
-    """The vectors of all texts, in order, of unit length."""
+    """The vectors of all texts, of unit length, in the order of the request."""
 
     object: Literal["list"] = "list"
     data: list[OpenAIVector]
@@ -102,7 +102,7 @@ class OpenAIModel(Answer):
 
 
 class OpenAIModels(Answer, kw_only=True):
-    """The models that can be asked for."""
+    """The available models."""
 
     object: Literal["list"] = "list"
     data: list[OpenAIModel]
@@ -155,7 +155,7 @@ def openai_embeddings(asked: OpenAIEmbedding) -> OpenAIVectors:
 
 @adapter.route("GET", "/v1/models")
 def openai_models() -> OpenAIModels:
-    """Name the models as OpenAI does."""
+    """List the models as OpenAI does."""
     name = _encoder().name
     return OpenAIModels(data=[OpenAIModel(id=name), OpenAIModel(id=name + _QUERY)])
 

@@ -30,18 +30,18 @@ class PyseriniQuery(ForeignFields):
     """The body of Pyserini 1's search: a query as text, or as an object with ``query_txt`` and ``qid``."""
 
     query: str | dict[str, Any]
-    hits: Annotated[Positive, Meta(description="how many hits")] = 10
-    qid: Annotated[str, Meta(description="comes back as it is")] = ""
+    hits: Annotated[Positive, Meta(description="the number of hits")] = 10
+    qid: Annotated[str, Meta(description="an id that the answer repeats")] = ""
 
 
 class PyseriniIndexType(ForeignFields):
     """The parameters of Pyserini 1's list of indexes."""
 
-    index_type: Annotated[str, Meta(description="tf: those with BM25; faiss: those with vectors; others name none")]
+    index_type: Annotated[str, Meta(description="tf: indexes with BM25; faiss: indexes with vectors; others: no index")]
 
 
 class PyseriniQueryInfo(Answer):
-    """A query as Pyserini 1 answers it."""
+    """A query in Pyserini 1's format."""
 
     qid: str
     query_txt: str
@@ -51,7 +51,7 @@ class PyseriniQueryInfo(Answer):
 
 
 class PyseriniCandidate(Answer):
-    """A hit as Pyserini 1 answers it; its text begins with its title."""
+    """A hit in Pyserini 1's format; its text begins with its title."""
 
     docid: str
     score: float
@@ -61,21 +61,21 @@ class PyseriniCandidate(Answer):
 
 
 class PyseriniHits(Answer):
-    """The hits of one query as Pyserini 1 answers them."""
+    """The hits of one query in Pyserini 1's format."""
 
     query: PyseriniQueryInfo
     candidates: list[PyseriniCandidate]
 
 
 class PyseriniStatus(Answer):
-    """The state of an index as Pyserini 1 answers it."""
+    """The state of an index in Pyserini 1's format."""
 
     downloaded: bool
     size_bytes: str
 
 
 class PyseriniDocument(Answer):
-    """A document as Pyserini 1 answers it: texts alone."""
+    """A document in Pyserini 1's format: every field is a text."""
 
     id: str
     contents: str
@@ -101,7 +101,7 @@ def pyserini_1_search(asked: PyseriniQuery, name: str) -> PyseriniHits:
 
 @adapter.route("GET", "/v1/indexes/<name>/documents/<docid:docid>", problems=(404,))
 def pyserini_1_document(name: str, docid: str) -> PyseriniDocument:
-    """Answer a document as Pyserini 1 does."""
+    """Return a document as Pyserini 1 does."""
     document = charged_document(index_named(name).index, docid)
     return PyseriniDocument(
         id=docid, contents=text_of(document), title=document.title, url=document.url, date=document.date
@@ -110,7 +110,7 @@ def pyserini_1_document(name: str, docid: str) -> PyseriniDocument:
 
 @adapter.route("GET", "/v1/indexes/<name>/status", problems=(404,))
 def pyserini_1_status(name: str) -> PyseriniStatus:
-    """Answer that an index is there, and its size."""
+    """Report that an index is available, with its size."""
     served = index_named(name)
     return PyseriniStatus(downloaded=True, size_bytes=str(served.index.footprint(served.retrievers[0]).bytes))
 

@@ -21,11 +21,11 @@ from ._shared import EXAMPLE
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-MaxLength = Annotated[Positive | None, Meta(description="characters of a text that are answered; needs parse=true")]
+MaxLength = Annotated[Positive | None, Meta(description="the most characters of a text to return; requires parse=true")]
 
 
 class Pyserini2Failure(Answer):
-    """An error as Pyserini 2 answers it."""
+    """An error in Pyserini 2's format."""
 
     error: str
 
@@ -45,29 +45,29 @@ class NoSuchIndexError(RefusedError):
 
 
 class Pyserini2DocParameters(ForeignFields, kw_only=True):
-    """The parameters of Pyserini 2's document."""
+    """The parameters of Pyserini 2's route for a document."""
 
     parse: Parse = True
     max_doc_length: MaxLength = None
 
 
 class Pyserini2Search(Pyserini2DocParameters, kw_only=True):
-    """The parameters of Pyserini 2's search; with ``k1`` and ``b`` it ranks by BM25 alone."""
+    """The parameters of Pyserini 2's search; ``k1`` and ``b`` select BM25."""
 
     query: Annotated[str, Meta(description="a claim, a tweet or a question")]
-    hits: Annotated[Positive, Meta(description="how many hits")] = 10
-    k1: Annotated[Weight | None, Meta(description="BM25's; goes with b")] = None
-    b: Annotated[Unit | None, Meta(description="BM25's; goes with k1")] = None
+    hits: Annotated[Positive, Meta(description="the number of hits")] = 10
+    k1: Annotated[Weight | None, Meta(description="a parameter of BM25; requires b")] = None
+    b: Annotated[Unit | None, Meta(description="a parameter of BM25; requires k1")] = None
 
 
 class Pyserini2Query(Answer):
-    """A query as Pyserini 2 answers it."""
+    """A query in Pyserini 2's format."""
 
     text: str
 
 
 class Pyserini2Candidate(Answer):
-    """A hit as Pyserini 2 answers it: its document's fields but for the id, or its text if there is nothing else."""
+    """A hit in Pyserini 2's format: its document's fields without the id, or its text if no other field is filled."""
 
     docid: str
     score: float
@@ -76,7 +76,7 @@ class Pyserini2Candidate(Answer):
 
 
 class Pyserini2Answer(Answer, kw_only=True):
-    """The hits of one query as Pyserini 2 answers them."""
+    """The hits of one query in Pyserini 2's format."""
 
     api: Literal["v1"] = "v1"
     index: str
@@ -85,7 +85,7 @@ class Pyserini2Answer(Answer, kw_only=True):
 
 
 class Pyserini2Document(Answer, kw_only=True):
-    """A document as Pyserini 2 answers it."""
+    """A document in Pyserini 2's format."""
 
     api: Literal["v1"] = "v1"
     index: str
@@ -111,7 +111,7 @@ def pyserini_2_search(asked: Pyserini2Search, name: str) -> Pyserini2Answer:
 
 @adapter.route("GET", "/v1/<name>/doc/<docid:docid>", problems=(404,))
 def pyserini_2_document(asked: Pyserini2DocParameters, name: str, docid: str) -> Pyserini2Document:
-    """Answer a document as Pyserini 2 does."""
+    """Return a document as Pyserini 2 does."""
     return Pyserini2Document(index=name, docid=docid, doc=_doc(_index(name, asked), docid, asked))
 
 

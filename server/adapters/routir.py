@@ -27,7 +27,7 @@ _SCORES = "rerank"
 
 
 class RoutirFailure(Answer):
-    """An error as RoutIR answers it."""
+    """An error in RoutIR's format."""
 
     error: str
 
@@ -50,7 +50,7 @@ class RoutirSearch(ForeignFields):
 
     service: Annotated[str, Meta(description="an index, or an index and a ranking: INDEX/bm25")]
     query: str
-    limit: Annotated[Positive, Meta(description="how many hits")] = 10
+    limit: Annotated[Positive, Meta(description="the number of hits")] = 10
 
 
 class RoutirScore(ForeignFields):
@@ -69,7 +69,7 @@ class RoutirContent(ForeignFields):
 
 
 class RoutirScores(Answer):
-    """The hits of a query as RoutIR answers them, best first."""
+    """The hits of a query in RoutIR's format, best first."""
 
     query: str
     scores: dict[str, float]
@@ -80,7 +80,7 @@ class RoutirScores(Answer):
 
 
 class RoutirPassageScores(Answer):
-    """The scores of passages as RoutIR answers them, in the order of the request."""
+    """The scores of passages in RoutIR's format, in the order of the request."""
 
     query: str
     scores: list[float]
@@ -91,7 +91,7 @@ class RoutirPassageScores(Answer):
 
 
 class RoutirDocument(Answer):
-    """A document as RoutIR answers it: its title and its text."""
+    """A document in RoutIR's format: its title and its text."""
 
     collection: str
     id: str
@@ -110,7 +110,7 @@ class RoutirServices(Answer):
 
 
 class RoutirPong(Answer):
-    """A sign of life."""
+    """The answer of a live server."""
 
     status: Literal["pong"] = "pong"
 
@@ -135,7 +135,7 @@ def routir_search(asked: RoutirSearch) -> RoutirScores:
 
 @adapter.route("POST", "/score", {"service": "rerank", "query": "measles", "passages": ["A virus."]})
 def routir_score(asked: RoutirScore) -> RoutirPassageScores:
-    """Score passages as RoutIR does: the higher, the better, in the order of the request."""
+    """Score passages as RoutIR does, in the order of the request; a higher score is better."""
     if asked.service != _SCORES:
         raise BadInput("service", f"{asked.service[:80]!r} does not score passages; {_SCORES!r} does")
     check_count("passages", asked.passages)
@@ -152,14 +152,14 @@ def routir_score(asked: RoutirScore) -> RoutirPassageScores:
 
 @adapter.route("POST", "/content", {"collection": "example-en", "id": "en-vaccines-measles"}, problems=(404,))
 def routir_content(asked: RoutirContent) -> RoutirDocument:
-    """Answer a document as RoutIR does."""
+    """Return a document as RoutIR does."""
     document = charged_document(index_named(asked.collection).index, asked.id)
     return RoutirDocument(collection=asked.collection, id=asked.id, text=text_of(document))
 
 
 @adapter.route("GET", "/avail")
 def routir_avail() -> RoutirServices:
-    """Name the services as RoutIR does."""
+    """List the services as RoutIR does."""
     indexes = registry().indexes
     rankings = [f"{name}/{retriever}" for name, served in indexes.items() for retriever in served.retrievers]
     return RoutirServices(
@@ -174,5 +174,5 @@ def routir_avail() -> RoutirServices:
 
 @adapter.route("GET", "/ping")
 def routir_ping() -> RoutirPong:
-    """Answer a sign of life."""
+    """Report that the server is alive."""
     return RoutirPong()

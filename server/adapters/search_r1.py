@@ -1,9 +1,9 @@
 """Search-R1's ``POST /retrieve`` and ``POST /rerank``, which supply evidence to a reasoning language model.
 
 Fields follow its ``retrieval_server.py`` and ``rerank_server.py``; the first line of ``contents`` is the title in
-quotes. A query without words has no hits, and one that is too long is cut: the client, a trainer, sends whatever a
-model wrote, for all of its runs at once. ``/rerank`` ranks each query's own documents with the model of the stage
-``rerank``, and returns them unchanged with their scores.
+quotes. A query without words has no hits, and a query that is too long is cut. Neither is an error, because the client,
+a trainer, sends the queries of all its runs at once, as a model wrote them. ``/rerank`` ranks each query's own
+documents with the model of the stage ``rerank``, and returns them unchanged with their scores.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SearchR1Queries(ForeignFields):
     """The body of Search-R1's retrieval."""
 
     queries: list[str]
-    topk: Annotated[Positive | None, Meta(description="how many hits a query; left out: as configured")] = None
+    topk: Annotated[Positive | None, Meta(description="the number of hits per query (default: as configured)")] = None
     return_scores: bool = False
 
 
@@ -52,7 +52,7 @@ class SearchR1Hit(Answer):
 
 
 class SearchR1Answer(Answer):
-    """The hits of each query, in order: with ``return_scores`` each as SearchR1Hit, else each as SearchR1Document."""
+    """The hits of each query, in order: SearchR1Hit if ``return_scores`` is true, else SearchR1Document."""
 
     result: list[list[Any]]
 
@@ -84,14 +84,14 @@ class SearchR1Rerank(ForeignFields):
     queries: list[str]
     documents: Annotated[
         list[list[dict[str, Any]]],
-        Meta(description="of each query those of /retrieve, with or without scores"),
+        Meta(description="for each query, documents as /retrieve returns them, with or without scores"),
     ]
-    rerank_topk: Annotated[Positive | None, Meta(description="how many documents a query; left out: 3")] = None
+    rerank_topk: Annotated[Positive | None, Meta(description="the number of documents per query (default: 3)")] = None
     return_scores: bool = False
 
 
 class SearchR1Scored(Answer):
-    """A document as it was sent, with its new score."""
+    """A document as the client sent it, with its new score."""
 
     document: dict[str, Any]
     score: float

@@ -26,7 +26,7 @@ _SNIPPET = 300
 
 
 class SerperFailure(Answer, rename="camel"):
-    """An error as Serper answers it."""
+    """An error in Serper's format."""
 
     message: str
     status_code: int
@@ -43,18 +43,18 @@ adapter = Adapter(__name__, "Serper's web search: POST /search", SerperFailure, 
 class SerperSearch(ForeignFields):
     """The body of Serper's search."""
 
-    q: Annotated[str, Meta(description="what to search for")]
+    q: Annotated[str, Meta(description="the query")]
     gl: str | None = None
     hl: str | None = None
     location: str | None = None
-    tbs: Annotated[str | None, Meta(description="a span of time, such as qdr:y")] = None
+    tbs: Annotated[str | None, Meta(description="a time span, such as qdr:y; it has no effect")] = None
     autocorrect: bool | None = None
-    num: Annotated[Positive, Meta(description="hits a page")] = 10
-    page: Annotated[Positive, Meta(description="from 1")] = 1
+    num: Annotated[Positive, Meta(description="the number of hits per page")] = 10
+    page: Annotated[Positive, Meta(description="the number of the page, from 1")] = 1
 
 
 class SerperParameters(Answer, kw_only=True):
-    """What was asked, as Serper repeats it."""
+    """The parameters of the request, as Serper repeats them."""
 
     q: str
     type: Literal["search"] = "search"
@@ -68,7 +68,7 @@ class SerperParameters(Answer, kw_only=True):
 
 
 class SerperHit(Answer):
-    """A hit as Serper answers it; its position counts from the first of its page."""
+    """A hit in Serper's format; ``position`` is its rank on its page, from 1."""
 
     title: str
     link: str
@@ -78,7 +78,7 @@ class SerperHit(Answer):
 
 
 class SerperAnswer(Answer, rename="camel"):
-    """The hits of a page as Serper answers them."""
+    """The hits of a page in Serper's format."""
 
     search_parameters: SerperParameters
     organic: list[SerperHit]

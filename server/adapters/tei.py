@@ -25,7 +25,7 @@ _TYPES: MappingProxyType[int, ErrorType] = MappingProxyType(
 
 
 class TeiFailure(Answer):
-    """An error as TEI answers it."""
+    """An error in TEI's format."""
 
     error: str
     error_type: ErrorType
@@ -63,14 +63,14 @@ class TeiRerank(ForeignFields):
 
     query: str
     texts: list[str]
-    raw_scores: Annotated[bool, Meta(description="scores without bounds instead of those between 0 and 1")] = False
+    raw_scores: Annotated[bool, Meta(description="true: scores without bounds; false: scores between 0 and 1")] = False
     return_text: bool = False
-    truncate: Annotated[bool | None, Meta(description="false: a pair that is too long is refused")] = None
+    truncate: Annotated[bool | None, Meta(description="false: refuse a pair that is too long")] = None
     truncation_direction: Literal["Right", "right"] = "Right"
 
 
 class TeiRank(Answer):
-    """A text by its place in the request."""
+    """A text's position in the request, from 0, with its score."""
 
     index: int
     score: float

@@ -20,7 +20,7 @@ blueprint = Blueprint("many", __name__)
 
 @blueprint.post("/v1/search")
 def search_many() -> Response:
-    """Search several indexes: one ranking, fused by rank; each hit says its index."""
+    """Search several indexes and fuse their hits by rank into one ranking; each hit names its index."""
     body = from_body(request, SearchManyRequest)
     weights = _weights(body)
     pages = resume(weights, body.with_one_k())

@@ -154,10 +154,10 @@ class ClaimRanking(NamedTuple):
 
 @blueprint.post("/v1/claims/rank")
 def rank_claims() -> Response:
-    """Rank claims by how far they are worth checking.
+    """Rank claims by check-worthiness, highest first.
 
-    A word weighs by how much the score falls when it is left out. Claims are explained from the first on for as long as
-    the request may take; `note` says if some were not.
+    The weight of a word is the drop in the score if the word is left out. Claims are explained in ranked order until
+    the time limit of the request. `note` says if some claims were not explained.
     """
     return json_answer(ranked_claims(from_body(request, RankRequest)))
 

@@ -73,7 +73,7 @@ def describe_index(name: str) -> Response:
 
 @blueprint.get("/v1/<name>/search")
 def search_simply(name: str) -> Response:
-    """Search by a query string; answers Anserini's ``candidates`` beside ``hits``."""
+    """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
     index_named(name)
     parameters = from_query(request.args, SimpleSearch)
     page = resume({name: 1.0}, cast(SearchRequest, parameters.with_one_query()))
@@ -90,7 +90,7 @@ def search_simply(name: str) -> Response:
 
 @blueprint.post("/v1/<name>/search")
 def search(name: str) -> Response:
-    """Search by a JSON body."""
+    """Search with a JSON body."""
     index_named(name)
     body = from_body(request_ctx.request, SearchRequest)
     page = resume({name: 1.0}, body.with_one_query())
@@ -130,7 +130,7 @@ def _fields(page: Page[SearchRequest], name: str, result: Answer) -> dict[str, A
 
 @blueprint.post("/v1/<name>/search/batch")
 def search_batch(name: str) -> Response:
-    """Search for many queries; ``Accept`` chooses JSON, NDJSON or a TREC run."""
+    """Search for many queries; ``Accept`` selects JSON, NDJSON or a TREC run."""
     served = index_named(name)
     index = served.index
     asked = from_body(request, BatchRequest)
@@ -152,7 +152,7 @@ def search_batch(name: str) -> Response:
 
 @blueprint.get("/v1/<name>/documents/<docid:docid>")
 def document(name: str, docid: str) -> Response:
-    """Answer a document with its passages."""
+    """Return a document with its passages."""
     served = index_named(name)
     index = served.index
     body = document_answer(charged_document(index, docid))
@@ -169,7 +169,7 @@ def document(name: str, docid: str) -> Response:
 
 @blueprint.get("/v1/<name>/doc/<docid:docid>")
 def document_simply(name: str, docid: str) -> Response:
-    """Answer a document in the shape of Anserini's and Pyserini's own route."""
+    """Return a document in the format of Anserini's and Pyserini's own route."""
     index = index_named(name).index
     parse = from_query(request.args, DocParameters).parse
     doc = _doc(index, docid, parse)
@@ -188,13 +188,16 @@ def document_state(index: Index, docid: str) -> str:
 
 @blueprint.get("/livez")
 def live() -> Response:
-    """Answer that the server is alive."""
+    """Report that the server is alive."""
     return json_answer(Health(status="ok"))
 
 
 @blueprint.get("/readyz")
 def ready() -> Response:
-    """Answer whether each index has answered a search: 200, else 503; of shards on a cluster, whether they answer."""
+    """Report whether each index has answered a search.
+
+    The status is 200 if every index has, else 503. For shards on a cluster, the answer lists the state of each replica.
+    """
     states = registry().states()
     good = all(state == READY for state in states.values())
     health = Health(status="ok" if good else "unavailable", indexes=states, shards=_shards() or msgspec.UNSET)

@@ -100,7 +100,7 @@ def restore(state: State) -> EvidenceModel:
     if undecided is None:
         return EvidenceModel(says, names)
     if type(undecided) is not int or not 0 <= undecided <= len(says.tensors["bias"]):
-        raise ValueError("the label that decides nothing is none of the labels")
+        raise ValueError("the undecided label is not one of the labels")
     of_bearing = {
         name.removeprefix(_BEARING): part for name, part in state.tensors.items() if name.startswith(_BEARING)
     }

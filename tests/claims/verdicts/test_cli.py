@@ -82,7 +82,7 @@ GOOD = '{"id": 1, "claim": "Aspirin helps.", "label": "SUPPORTS", "evidence": [[
 TRAINING = {
     "no labels": ('{"id": 1, "claim": "Aspirin helps."}\n', "{path}:1: has no labels: its columns are id, claim; looked for label"),
     "one class": (GOOD, "{path}: every label is SUPPORTS; a model learns from at least two of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
-    "odd label": (GOOD + GOOD.replace("SUPPORTS", "MAYBE"), "{path}:2: label 'MAYBE' is none of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
+    "odd label": (GOOD + GOOD.replace("SUPPORTS", "MAYBE"), "{path}:2: label 'MAYBE' is not one of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
     "empty text": (GOOD.replace("Aspirin helps.", " "), "{path}:1: has no claim"),
     "no JSON": ("id\tclaim\n", "{path}:1: is not JSON (column 1: expecting value)"),
     "nothing": ("", "{path}: is empty"),

@@ -74,8 +74,8 @@ def without(name):
 
 BAD = {
     "no label": (lines([without("predicted_label")]), "{run}:1: error: predicted_label is missing"),
-    "label": (lines([row(predicted_label="TRUE")]), "{run}:1: error: predicted_label 'TRUE' is none of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
-    "label type": (lines([row(predicted_label=1)]), "{run}:1: error: predicted_label '1' is none of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
+    "label": (lines([row(predicted_label="TRUE")]), "{run}:1: error: predicted_label 'TRUE' is not one of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
+    "label type": (lines([row(predicted_label=1)]), "{run}:1: error: predicted_label '1' is not one of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
     "no evidence": (lines([without("predicted_evidence")]), "{run}:1: error: predicted_evidence is missing"),
     "evidence type": (lines([row(predicted_evidence="Page")]), "{run}:1: error: predicted_evidence is not a list"),
     "evidence": (lines([row(predicted_evidence=[["Page", "3"]])]), "{run}:1: error: predicted_evidence holds \"['Page', '3']\", not a [page, line] pair"),
