@@ -103,7 +103,7 @@ def public(data: Path) -> list[BenchCollection]:
 
 
 def summary(benches: Sequence[Bench]) -> str:
-    """Return the one table of all collections."""
+    """Return one table with the figures of all collections."""
     header = ("collection", "retriever", *MEASURES, "p50 ms", "p99 ms", "queries/s", "queries/s, 8 callers")
     return markdown_table(header, _rows(benches), left=2)
 

@@ -167,7 +167,7 @@ def requests(folder: Path) -> list[Asked]:
         docid = index.search(topics[:1])[0][0].docid
         asked.append(Asked("GET", f"/v1/bench/documents/{docid}"))
         for retriever in ("bm25", "dense", "hybrid"):
-            # As ``factseek search --json`` writes them, before it indents them.
+            # These are the bytes of ``factseek search --json``, but not indented.
             search = Search(retriever=retriever)
             found = zip(topics, index.search(topics, search), strict=True)
             hits = [msgspec.json.encode(index.evidence(text, of_text, search)) for text, of_text in found]

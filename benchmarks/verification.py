@@ -303,7 +303,7 @@ def main() -> None:
     # Build the indexes again: kept ones might come from an older version.
     with part("all of verification"), tempfile.TemporaryDirectory() as work:
         measured, text = _measured(data_folder(), Path(work))
-    text += "\n![How many of the verdicts given are wrong, by how many are given](verification-risk.png)\n"
+    text += "\n![Share of verdicts that are wrong, by share of claims that get a verdict](verification-risk.png)\n"
     sys.stdout.write(text)
     each = [(judged.name, judged.classes, probabilities("evidence", judged, 0)) for judged in measured]
     picture = plot([(name, bins(classes, probability)) for name, classes, probability in each])

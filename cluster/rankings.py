@@ -169,8 +169,8 @@ class ShardedRankings:
     ) -> tuple[list[str], list[CollectionQuery]]:
         """Return the rankings that there is time for, and the queries with the statistics of the collection.
 
-        With a limit, the queries are encoded in parallel. Raises CutOffError if encoding is late and no ranking is
-        left.
+        With a limit, the queries are encoded in parallel. Raises CutOffError if encoding exceeds the limit and no
+        ranking works without vectors.
         """
         encode = partial(self._encoded, queries)
         if limit is None or not self._vector_views:

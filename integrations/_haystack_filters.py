@@ -34,7 +34,7 @@ def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
                 )
             bounds[name] = str(comparison.value)
         elif comparison.field in values:
-            raise FilterError(f"meta.{comparison.field} is compared twice; use 'in' with all values that are admitted")
+            raise FilterError(f"meta.{comparison.field} is compared twice; use 'in' with all allowed values")
         else:
             values[comparison.field] = _values(comparison)
     return SearchChoices(filter=values, as_of=bounds.get("as_of", ""), since=bounds.get("since", ""))

@@ -47,7 +47,7 @@ def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
     names = [name for name in SearchChoices._fields if name != "k"]
     unknown = sorted(named.keys() - set(names))
     if unknown:
-        raise QueryError(f"there is no choice {unknown[0]!r}", remedy=f"there are {', '.join(names)}")
+        raise QueryError(f"there is no argument {unknown[0]!r}", remedy=f"use one of {', '.join(names)}")
     if not isinstance(named.get("filter", {}), Mapping) or isinstance(named.get("stages"), str):
         raise QueryError("filter and stages are no texts", remedy='write filter={"kind": "cord19"}, stages=["rerank"]')
     if k < 1:

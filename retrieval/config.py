@@ -271,7 +271,7 @@ def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
     Raises ConfigError, naming file and dotted key.
     """
 
-    from .config_file import read_yaml  # importing YAML takes longer than most of a command
+    from .config_file import read_yaml  # importing YAML is slow: import it only to read a file
 
     raw = read_yaml(path)
     config = convert(raw if raw is not None else {}, str(path), kind)

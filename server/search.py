@@ -158,7 +158,7 @@ def register(app: Flask, settings: ServerSettings) -> None:
 
 
 def limit_of(queries: int = 1) -> Deadline:
-    """Return the deadline of a search for this many queries, from now on."""
+    """Return the deadline of a search for this many queries that starts now."""
     searching = _searching()
     return Deadline(searching.settings.search_seconds * queries, searching.beside, answer_memory())
 

@@ -56,7 +56,7 @@ def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
         stop_requested = True
 
     signal.signal(signal.SIGTERM, hear)
-    # Ctrl-C reaches every process of a terminal; the server ends, which closes the lifeline.
+    # Ctrl-C reaches every process of a terminal. Ignore it: the server ends and so closes the lifeline.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def stopped(seconds: float) -> bool:

@@ -194,7 +194,7 @@ BAD_SOURCES = {
         "cord19",
         "a.pkl",
         malicious_pickle(),
-        "{}: asks for posix.mkdir, which no table of papers needs; it was not loaded",
+        "{}: asks for posix.mkdir, which no table of papers needs; factseek refused it",
         b"",
     ),
 }

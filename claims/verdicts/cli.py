@@ -188,7 +188,7 @@ def _refuse(args: argparse.Namespace) -> None:
     if args.load and args.save:
         raise QueryError("--load and --save exclude each other: copy the file instead")
     if bool(args.input) != bool(args.output):
-        raise QueryError("--input and --output go together: the claims to judge, and the submission")
+        raise QueryError("give --input (the claims to judge) and --output (the submission) together")
     if not (args.input or args.save):
         raise QueryError("there is nothing to do: give --input and --output to judge claims, or --save")
     if args.model and not kind(args.model).READS_EVIDENCE and args.entailment:

@@ -31,15 +31,15 @@ The model is one file: set combine.model to it, and the stage combine runs it. T
 query is scored by a model that was trained without it."""
 _MODEL_EPILOG = """\
 One tenth of the judged queries decides when to stop, and two tenths measure the result. Queries that share a relevant
-document stay together. README.md in the folder describes the training data and the results."""
+document are in the same part. README.md in the folder describes the training data and the results."""
 INTERRUPTED = "interrupted; unless the model is complete, the same command continues the training"
 _LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1, "seed": 0, "sample": 10}
 _MODELS = {
-    "encoder": "a sentence encoder: what encoder.model takes",
-    "reranker": "a re-ranker that reads query and passage together: what rerank.model takes",
+    "encoder": "a sentence encoder, for encoder.model",
+    "reranker": "a re-ranker that reads query and passage together, for rerank.model",
 }
 _MODEL_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
-    ("epochs", int, "N", "the most passes over the training data"),
+    ("epochs", int, "N", "the maximum number of passes over the training data"),
     ("batch", int, "N", "training examples per step"),
     ("rate", float, "X", "the highest learning rate"),
     ("negatives", int, "N", "non-relevant hits for each relevant passage"),

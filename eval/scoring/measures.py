@@ -194,7 +194,7 @@ def _of_trec_eval(name: str) -> Any:
 
 
 def _sensible(measure: Any) -> bool:
-    # trec_eval 9, which computes here, and trec_eval 10 round the recall levels of IPrec differently: refuse it.
+    # Refuse IPrec: trec_eval 9, which factseek uses, and trec_eval 10 round its recall levels differently.
     if measure.NAME == "IPrec":
         return False
     gains = measure.params.get("gains") or {}

@@ -185,7 +185,7 @@ class DescribedTask:
         return [prediction_line(qid, documents.docids[: self._description.submission.k]) for qid, documents in answers]
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
-        """Report every fault of a submission; a missing query is a warning, an unknown one an error."""
+        """Report every problem in a submission: a missing query is a warning, and an unknown query is an error."""
         report = CheckReport(path)
         predictions = self._read(path, report)
         if input_path is not None:

@@ -1,6 +1,6 @@
 """CheckThat! 2021 task 1B: rank the sentences of debates and speeches by check-worthiness (English).
 
-Each debate has a file. Gold and runs are paired by position, and figures are means over the debates.
+Each debate is one file. Gold and runs are paired by position, and figures are means over the debates.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
 
         def find_class(self, module: str, name: str) -> Any:
             if (module, name) not in ADMITTED:
-                raise RefusedError(f"asks for {module}.{name}, which no table of papers needs; it was not loaded")
+                raise RefusedError(f"asks for {module}.{name}, which no table of papers needs; factseek refused it")
             return super().find_class(module, name)
 
         def persistent_load(self, _: object) -> NoReturn:

@@ -523,7 +523,7 @@ def _guessed(content: bytes) -> list[str]:
     if sum(byte > 0x7F for byte in content[:100_000]) < 8:
         return ["cp1252"]
     guesses = (name.replace("_", "-") for name in detect_encoding(content))
-    return [name for name in guesses if not name.startswith(_SEVEN_BIT)]  # without a mark they would have NUL bytes
+    return [name for name in guesses if not name.startswith(_SEVEN_BIT)]  # UTF-16 without a mark would contain NULs
 
 
 def _strict(content: bytes, encoding: str) -> str | None:

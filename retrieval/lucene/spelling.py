@@ -287,7 +287,7 @@ def is_kept(word: str) -> bool:
     """Return whether a collection keeps a word: it contains only letters and is neither short nor very long."""
     if not SHORTEST <= len(word) <= LONGEST:
         return False
-    if word.isascii() and word.isalpha():  # true of nearly all English words
+    if word.isascii() and word.isalpha():  # a fast path for nearly all English words
         return True
     return not any(map(str.isdigit, word)) and not UNSPACED.search(word)
 

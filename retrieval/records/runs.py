@@ -295,7 +295,7 @@ def columns(values: Sequence[str]) -> None:
 
     Raises QueryError for the first that is empty, contains white space or cannot be encoded as UTF-8.
     """
-    # One check of all is fast for the many ids of a run.
+    # A run has many ids: check all at once, and each alone only if that fails.
     if not (all(values) and _visible("".join(values))):
         for value in values:
             column(value)

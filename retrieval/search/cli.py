@@ -370,7 +370,7 @@ def _names(args: argparse.Namespace) -> list[str]:
     Raises UsageError if an index appears twice, or if an option works with one index only.
     """
     if args.explain or args.like:
-        raise UsageError("--explain and --like are answered by one index; give one --index")
+        raise UsageError("--explain and --like work with one index only; give one --index")
     names = [str(folder) for folder in args.index]
     if len(set(map(_real, args.index))) < len(names):
         raise UsageError("argument --index: is given twice; give it once", remedy="see factseek search --help")

@@ -68,7 +68,7 @@ def search_r1_retrieve(asked: SearchR1Queries) -> SearchR1Answer:
     resolved, longest = index.resolve(search), index.settings.search.max_query_chars
     texts = {query: query[:longest] for query in asked.queries if resolved.has_words(query[:longest])}
     found: dict[str, list[Any]] = {}
-    for query, text in texts.items():  # many runs ask the same query
+    for query, text in texts.items():  # a request often repeats a query; search only once
         hits = whole_answer(index, Question(text, search, highlight=False), "queries").hits
         documents = [
             SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}') for hit in hits

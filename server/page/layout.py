@@ -142,7 +142,7 @@ def file_of(name: str) -> FileStorage | None:
 def _around() -> dict[str, Any]:
     asked, spoken = asked_values(), speech()
     named = {name: asked.getlist(name) for name in _SHARED}
-    # The links on an error page must not be longer than those of any other page.
+    # An error page may have received very long values. Its links leave them out.
     shared = {name: values for name, values in named.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
     typed = (asked.get(name, "").strip() for name in ("query", "claim", "text"))
     claim = next((text for text in typed if text and "\n" not in text and len(text) <= _LONGEST_CLAIM), "")

@@ -46,8 +46,8 @@ def test_it_searches_asynchronously_as_it_does_otherwise(index: str) -> None:
     ("choices", "message"),
     [
         ({"similarity_top_k": 0}, "k 0 is out of range; give a number, 1 or more"),
-        ({"colour": "red"}, "there is no choice 'colour'; there are retriever, filter, as_of"),
-        ({"top_k": 3}, "there is no choice 'top_k'"),
+        ({"colour": "red"}, "there is no argument 'colour'; use one of retriever, filter, as_of"),
+        ({"top_k": 3}, "there is no argument 'top_k'"),
         ({"filter": "kind=cord19"}, "filter and stages are no texts; write filter="),
         ({"stages": "rerank"}, "filter and stages are no texts"),
         ({"filter": {"topic": [3]}}, "filter topic: 3 is not text"),

@@ -79,8 +79,8 @@ def test_what_makes_no_sense_raises_what_pyterrier_raises(index: str) -> None:
         FactseekTransformer(index)(pd.DataFrame([("1", "x")], columns=["qid", "text"]))
     for options, message in [
         ({"metadata": ["colour"]}, "metadata 'colour': there is no such field; there are text"),
-        ({"colour": "red"}, "there is no choice 'colour'; there are retriever"),
-        ({"num_result": 3}, "there is no choice 'num_result'"),
+        ({"colour": "red"}, "there is no argument 'colour'; use one of retriever"),
+        ({"num_result": 3}, "there is no argument 'num_result'"),
         ({"num_results": 0}, "k 0 is out of range"),
         ({"retriever": "dense"}, "dense"),
         ({"filter": {"colour": "red"}}, "there is no field 'colour'"),

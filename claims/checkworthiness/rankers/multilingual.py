@@ -222,7 +222,7 @@ def _same_reading(name: str, config: Config) -> TextReading:
         return _reading(settings, config)
     except MachineError as error:
         raise MachineError(
-            f"{error}", remedy="if it was trained in a folder, name that in claims.multilingual.encoder"
+            f"{error}", remedy="if you trained the encoder yourself, set claims.multilingual.encoder to its folder"
         ) from None
 
 

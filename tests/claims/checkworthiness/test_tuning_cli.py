@@ -63,6 +63,6 @@ def test_a_tuned_encoder_is_used_by_the_ranker(tmp_path: Path, train: list[State
     assert len(set(scores.tolist())) == len(dev)
     assert (kind("multilingual").restore(ranker.state(), config).score(dev) == scores).all()
     with pytest.raises(
-        MachineError, match=r"; if it was trained in a folder, name that in claims\.multilingual\.encoder$"
+        MachineError, match=r"; if you trained the encoder yourself, set claims\.multilingual\.encoder to its folder$"
     ):
         kind("multilingual").restore(ranker.state(), Config())

@@ -124,7 +124,7 @@ def test_training_files_that_are_refused(
         ("--train {t} --load {m}", "give --train with labelled files to learn from, or --load with a saved model, one of them"),
         ("--load {m} --save {n}", "--load and --save exclude each other: copy the file instead"),
         ("--train {t}", "there is nothing to do: give --input and --output to judge claims, or --save"),
-        ("--train {t} --input {t}", "--input and --output go together: the claims to judge, and the submission"),
+        ("--train {t} --input {t}", "give --input (the claims to judge) and --output (the submission) together"),
         ("--train {t} --save {t}", "{t}: is an input of this command and would be overwritten; name another file"),
         ("--train {t} --input {t} --output {t}", "{t}: is an input of this command and would be overwritten; name another file"),
         ("--train {t} --input {t} --output {n} --save {n}", "--save {n}: is where the verdicts go; name another file"),

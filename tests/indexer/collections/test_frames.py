@@ -211,7 +211,7 @@ def asking_for(module: str, name: str) -> bytes:
     ],
 )
 def test_a_name_that_is_not_admitted_is_refused(module: str, name: str) -> None:
-    message = f"asks for {module}.{name}, which no table of papers needs; it was not loaded"
+    message = f"asks for {module}.{name}, which no table of papers needs; factseek refused it"
     stacked = b"\x80\x04" + b"".join(b"\x8c" + bytes([len(part)]) + part.encode() for part in (module, name)) + b"\x93."
     instance = f"(i{module}\n{name}\n.".encode()
     for content in (asking_for(module, name), stacked, instance):

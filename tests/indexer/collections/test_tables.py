@@ -116,8 +116,8 @@ def test_a_value_that_has_no_text_is_an_error(value: object) -> None:
          "skip bad lines with --skip-bad-lines N"),
         ("t.parquet", b"PAR1 no", "{}: is not a sound Parquet file ("),
         ("t.pkl", b"no", "{}: is damaged, or is not a pickle"),
-        ("t.pkl", b"cos\nsystem\n(S'true'\ntR.", "{}: asks for os.system, which no table of papers needs; it was not "
-         "loaded"),
+        ("t.pkl", b"cos\nsystem\n(S'true'\ntR.", "{}: asks for os.system, which no table of papers needs; factseek "
+         "refused it"),
     ],
 )  # fmt: skip
 def test_a_broken_table_is_an_error_in_one_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:
