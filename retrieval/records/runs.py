@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
-"""The largest score that still rounds to a float32, trec_eval's type for scores."""
+"""The largest score that can be written: it still rounds to a float32."""
 
 ScoreTable = dict[str, dict[str, float]]
 """The score of each docid for each qid, in the order of the file; measures are computed from this."""
@@ -72,8 +72,8 @@ class RunReader:
         try:
             value = float(score)
         except ValueError:
-            value = LARGEST * 2
-        if not -LARGEST <= value <= LARGEST or b"_" in score:
+            value = math.inf
+        if not math.isfinite(value) or b"_" in score:
             self._bad_score(number, fields)
             return
         try:

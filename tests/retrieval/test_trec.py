@@ -75,13 +75,14 @@ def test_what_cannot_stand_in_a_column_is_not_written(qid, docid, tag, tmp_path)
 GOOD = "q Q0 a 1 2.5 t\n"
 RUNS = {
     "good": (GOOD + "q Q0 b 2 2.5 t\n", []),
+    "beyond float32": ("q Q0 b 1 3.5e38 t\n" + GOOD.replace(" 1 ", " 2 "), []),
     "tabs and blanks": ("q\tQ0   a 1\t2.5 t\n", []),
     "comment": ("# made by hand\n" + GOOD, []),
     "empty": ("", ["0: holds no results"]),
     "header": ("qid Q0 docid rank score tag\n" + GOOD, ["1: score 'score' is not a finite number; a run has no header"]),
     "nan": (GOOD + "q Q0 b 2 nan t\n", ["2: score 'nan' is not a finite number"]),
     "infinity": (GOOD + "q Q0 b 2 -Infinity t\n", ["2: score '-Infinity' is not a finite number"]),
-    "beyond float32": (GOOD + "q Q0 b 2 3.5e38 t\n", ["2: score '3.5e38' is not a finite number"]),
+    "beyond double": (GOOD + "q Q0 b 2 1e999 t\n", ["2: score '1e999' is not a finite number"]),
     "underscore": (GOOD + "q Q0 b 2 1_0 t\n", ["2: score '1_0' is not a finite number"]),
     "columns": (GOOD + "q Q0 b 2\n", ["2: has 4 columns, a run has six (qid Q0 docid rank score tag); four columns are judgements, not a run"]),
     "commas": ("q,Q0,a,1,2.5,t\n", ["1: has 1 columns, a run has six (qid Q0 docid rank score tag); the file is comma-separated", "0: holds no results"]),
