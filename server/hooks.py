@@ -77,7 +77,7 @@ def _begin() -> None:
         raise BadInput(parameter.partition("=")[0][:80], "is not UTF-8; percent-encode the bytes of UTF-8") from None
     encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip()
     if encoding.lower() not in ("", "identity"):
-        raise EncodedBodyError(f"a body with Content-Encoding: {encoding[:40]} is not read; send it as it is")
+        raise EncodedBodyError(f"a body with Content-Encoding: {encoding[:40]} is not read; send it unencoded")
 
 
 def _finish(log_queries: bool, response: Response) -> Response:

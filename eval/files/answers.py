@@ -49,8 +49,8 @@ class TaskDefaults(NamedTuple):
     unit: str = "query"
 
     def __str__(self) -> str:
-        most = ", which is the most it takes" if self.most == self.k else f", at most {self.most}" if self.most else ""
-        topic = f", of the {self.unit}'s own topic" if self.own_topic else ""
+        most = ", the task's maximum" if self.most == self.k else f", at most {self.most}" if self.most else ""
+        topic = f", only from the {self.unit}'s own topic" if self.own_topic else ""
         profile = f"; profile {self.profile}" if self.profile else ""
         return f"{self.k} hits a {self.unit}{most}{topic}{profile}"
 

@@ -197,7 +197,7 @@ def guarded(
 
 
 def java_text(text: str) -> str:
-    """Return ``text`` as a plain ``str`` without NUL and lone surrogates, because pyjnius and Java refuse others."""
+    """Return ``text`` as a plain ``str``, NUL and lone surrogates replaced, because pyjnius and Java refuse them."""
     if "\0" in text:
         text = text.replace("\0", " ")
     return str(text) if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

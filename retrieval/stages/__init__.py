@@ -89,7 +89,7 @@ class Stage(Protocol):
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return the hits of each query in their new order; each gets a part of the stage (:func:`with_part`)."""
+        """Return the hits of each query in their new order, each with its old rank and score (:func:`with_part`)."""
         ...
 
 

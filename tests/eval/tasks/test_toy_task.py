@@ -129,7 +129,7 @@ def help_of(factseek, capsys: pytest.CaptureFixture[str]):
 
 
 def test_the_task_is_listed(help_of) -> None:
-    assert "toy-2026 3 hits a line, which is the most it takes" in help_of("run")
+    assert "toy-2026 3 hits a line, the task's maximum" in help_of("run")
     assert "toy-2026 toy task: one query a line (official: RR)" in help_of("score")
     assert "toy-spoken toy task: one statement a line (official: AP)" in help_of("check")
     assert "toy-2026" in help_of("tune")
