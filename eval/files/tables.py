@@ -34,7 +34,7 @@ Numbered = Sequence[tuple[int, str]]
 Rows = list[tuple[int, list[str]]]
 """The cells of each row, with the number of its first line."""
 
-_CELL = re.compile(r'"(?:[^"]|"")*+"?')
+_CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?')
 _LOOKED_AT = 40
 
 

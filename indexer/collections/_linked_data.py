@@ -17,12 +17,12 @@ from ._markup import elements
 Node = dict[str, Any]
 # Find the end of the tag first; else the pattern would search for it again at each ``ld+json``.
 _SCRIPT = re.compile(r"<(script)(?=\s[^<>]*+>)[^<>]*?ld\+json[^<>]*+>", re.I)
-_STRING = r'("(?:[^"\\]|\\.?)*+(?:"|\Z))'
+_STRING = r'("[^"\\]*+(?:\\.?[^"\\]*+)*(?:"|\Z))'
 _SURROGATE_ESCAPE, _SURROGATE = re.compile(r"\\ud[89a-f]", re.I), re.compile("[\ud800-\udfff]")
-_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)", re.S)
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*[^*]*+(?:\*(?!/)[^*]*+)*(?:\*/|\Z)", re.S)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.S)
 _BAD_ESCAPE = re.compile(r"\\(u(?![0-9A-Fa-f]{4})|[^u])", re.S)
-_BETWEEN = re.compile(r"(?:[\s;,\ufeff]|<!\[CDATA\[|\]\](?:>|&gt;)|<!--|-->)*+", re.I)
+_BETWEEN = re.compile(r"(?:[\s;,\ufeff]|<!\[CDATA\[|\]\](?:>|&gt;)|<!--|-->)*", re.I)
 """Text between and around the values of a script that is not JSON."""
 _VOCABULARY = re.compile(r"^(?:schema:|https?://(?:www\.)?schema\.org/)")
 _ATTRIBUTES = {

@@ -43,7 +43,7 @@ _ENOUGH_LETTERS = 8
 """The fewest bytes beyond ASCII from which an encoding can be guessed."""
 _NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
 """Values that R and other programs leave unquoted although they quote texts."""
-_OPEN_CELL = re.compile(r'"(?:[^"]|"")*+"?\Z')
+_OPEN_CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?\Z')
 """A cell that continues beyond the part of the file that was read."""
 
 Row = dict[str, str]
@@ -131,7 +131,7 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
         text = text.replace("\r", "\n")
     is_whole = len(start) < LOOKED_AT
     mark = re.escape(delimiter)
-    cell = re.compile(rf'(?:"(?P<quoted>(?:[^"]|"")*+)"|(?P<plain>[^"{mark}\r\n]*+))(?P<end>{mark}|\r?\n|\Z)')
+    cell = re.compile(rf'(?:"(?P<quoted>[^"]*+(?:""[^"]*+)*)"|(?P<plain>[^"{mark}\r\n]*+))(?P<end>{mark}|\r?\n|\Z)')
     widths, width, position = set[int](), 0, 0
     quoted, plain, needed = 0, 0, False
     while position < len(text) and (match := cell.match(text, position)):
