@@ -35,6 +35,7 @@ _TABLES = ("snippets", "claims", "claimreview", "webpages")
 _SEVERAL = (".csv", ".tsv", *SHEETS, PDF)
 """Endings of files that become several documents, or one with pages."""
 _LOOK_EVERY = 0.1
+_UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
 _UNFIT = re.compile(r"[\W_]+")
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
@@ -120,7 +121,7 @@ def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tu
 
     Raises BadInput if the file cannot be read, has no documents, or has too many for a form.
     """
-    name = Path(file.filename or "").name
+    name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]  # a docid comes from it
     options = ReadOptions(
         language=served.index.info.language, columns={"text": asked.column} if asked.column.strip() else {}
     )

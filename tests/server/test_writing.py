@@ -161,6 +161,14 @@ def test_a_date_that_is_not_understood_is_said(client: FlaskClient, date: str) -
     assert (job["added"], job["unread_dates"], job["unread_date"]) == (4, 2, f"{date!r} (item 3)")
 
 
+@pytest.mark.parametrize(("written", "code"), [("French", "fr"), ("eng", "en"), ("en-US", "en"), ("Klingonese", "und")])
+def test_a_language_is_what_its_name_means(client: FlaskClient, written: str, code: str) -> None:
+    assert client.put(address("spoken"), json={"text": "A quokka.", "language": written}).status_code in (200, 201)
+    assert client.get(address("spoken")).json["document"]["language"] == code  # type: ignore[index]
+    search = {"query": "quokka", "filter": [f"language={written if code != 'und' else code}"]}
+    assert "spoken" in [hit["docid"] for hit in client.post("/v1/live/search", json=search).json["hits"]]  # type: ignore[index]
+
+
 def test_conditions(client: FlaskClient) -> None:
     absent, there = {"If-None-Match": "*"}, {"If-Match": "*"}
     conflict = (

@@ -85,6 +85,11 @@ def test_the_threshold_of_words_is_a_share_of_them(asked: FlaskClient) -> None:
     ]
 
 
+def test_a_text_is_similar_however_it_is_written(asked: FlaskClient) -> None:
+    written = "\uff4deasles vac\u00adcine refused\u200b yesterday"
+    assert ids(asked, written) == ids(asked, "measles vaccine refused yesterday") == ["measles-later"]
+
+
 @pytest.mark.parametrize("far", [1e306, 1e308])
 def test_a_threshold_out_of_all_reach_lets_in_nothing_or_all(asked: FlaskClient, far: float) -> None:
     assert ids(asked, "measles vaccine", threshold=far) == []

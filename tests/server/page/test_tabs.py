@@ -293,7 +293,7 @@ def test_a_table_is_looked_at_and_added(live: Path) -> None:
         refused = client.post("/add", data={**form, "file": file, "column": "Finding"}, headers=HERE)
         assert refused.status_code == 400
         assert "columns are Heading, Claim" in refused.text.replace("&#39;", "")
-        file = (io.BytesIO(content), "desk.csv")
+        file = (io.BytesIO(content), "مكتب" + "x" * 300 + "\0desk.csv")
         shown = client.post("/add", data={**form, "file": file}, headers=HERE)
         assert shown.status_code == 200
         assert "the column &#39;Claim&#39; is taken for &#39;text&#39;" in shown.text
