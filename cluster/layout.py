@@ -195,7 +195,7 @@ def _converted(path: Path, raw: Any) -> Shards:
     if not isinstance(raw, dict) or not isinstance(raw.get("shards"), list):
         raise IndexStateError("does not describe a sharded index", place=path)
     if raw.get("layout") != LAYOUT:
-        raise IndexStateError(f"has layout {raw.get('layout')!r}, this factseek reads layout {LAYOUT}", place=path)
+        raise IndexStateError(f"has layout {raw.get('layout')!r}, but this factseek reads layout {LAYOUT}", place=path)
     shards = [
         {**shard, "manifest": manifests.converted(f"{path}: shard {str(shard.get('path'))[:60]}", shard["manifest"])}
         if isinstance(shard, dict) and "manifest" in shard

@@ -53,7 +53,7 @@ def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: floa
         for name in add:
             if name not in kinds():
                 what = f"--add {name[:80]}: there is no such view"
-                raise UsageError(what, remedy=f"there are {', '.join(kinds())}")
+                raise UsageError(what, remedy=f"the views are {', '.join(kinds())}")
         lacking = [name for name in add if name not in base.views]
         most = config.index.segment_passages
         groups = _by_kind(base.segments) if lacking else worth_merging(base.segments, most)

@@ -37,7 +37,9 @@ def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -
             before = b",\n"
     if before == _HEAD:
         raise SourceError(
-            "holds no review of a claim", place=folder, remedy="a review has a text, a url and a rating in its metadata"
+            "contains no review of a claim",
+            place=folder,
+            remedy="a review has a text, a url and a rating in its metadata",
         )
     yield _FOOT
 

@@ -113,9 +113,9 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
     if target.resolve().is_relative_to(folder.resolve()):
         raise IndexStateError(f"lies in the index {folder}", place=target, remedy="put the snapshot somewhere else")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise IndexStateError("is there already", place=target, remedy="name a new folder for the snapshot")
+        raise IndexStateError("already exists", place=target, remedy="give a new folder for the snapshot")
     if not target.absolute().parent.is_dir():
-        raise IndexStateError(f"there is no folder {target.parent}", place=target, remedy="make it first")
+        raise IndexStateError(f"there is no folder {target.parent}", place=target, remedy="create it first")
     place = target.with_name(f".{target.name}.partial")
     with locked(place):
         for left in place.iterdir():
@@ -170,7 +170,7 @@ def _check_plain(source: Path, wanted: Manifest) -> None:
         with suppress(FileNotFoundError):
             kind = os.lstat(source / path).st_mode
             if not (stat.S_ISDIR(kind) if path in folders else stat.S_ISREG(kind)):
-                what = f"is no {'folder' if path in folders else 'regular file'} of the snapshot"
+                what = f"is not a {'folder' if path in folders else 'regular file'} of the snapshot"
                 raise IndexStateError(what, place=source / path, remedy="take a snapshot of the index again")
 
 

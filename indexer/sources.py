@@ -24,7 +24,7 @@ def _described(source: Path) -> SourceInfo:
         if source.is_dir():
             return _folder(source)
         if source.exists() and not source.is_file():  # reading a pipe would empty it
-            raise SourceError("is not a regular file; write it to one first", place=source)
+            raise SourceError("is not a regular file; save its content to a file first", place=source)
         return SourceInfo(name=storable(source.name), bytes=source.stat().st_size, sha256=sha256(source))
     except FileNotFoundError:
         raise SourceError("there is no such file or directory", place=source) from None

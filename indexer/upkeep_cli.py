@@ -245,7 +245,7 @@ def verify_index(
         write("".join(f"{fault}\n" for fault in faults))
         write(f"{args.index}: {whole}, {counted(len(faults), 'fault') if faults else 'no fault found'}\n")
     for name in done.segments:
-        say(f"segment {name} was made again from its documents")
+        say(f"segment {name} was rebuilt from its documents")
     if done.left:
         raise CheckFailed(f"{_remedy(len(done.left), repaired=args.repair)}", place=args.index)
     return DONE
@@ -296,7 +296,7 @@ def export_documents(args: argparse.Namespace) -> int:
         args.output = None
     if args.output is None and args.json:
         raise UsageError(
-            "--json tells of a file that was written: give --output", remedy="without, the documents are JSON"
+            "--json reports on a written file: give --output", remedy="or leave it out: the documents are JSON"
         )
     left_out: Counter[str] = Counter()
     if args.output is None:

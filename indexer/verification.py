@@ -205,7 +205,7 @@ def _fault(error: FactseekError, path: Path, segment: str) -> Fault:
 
 def _differs(what: str, there: int, expected: int) -> Iterator[str]:
     if there != expected:
-        yield f"holds {there} {what}, expected {expected}"
+        yield f"contains {there} {what}, expected {expected}"
 
 
 def _fits(stored: StoredDocument) -> bool:

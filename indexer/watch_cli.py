@@ -76,7 +76,7 @@ def _kind_of(index: Path) -> str:
 
     held = {segment.kind for segment in manifests.read(index).segments} if (index / manifests.NAME).exists() else set()
     if len(held) != 1:
-        reason = f"the index {index} holds {', '.join(sorted(held))}" if held else f"there is nothing in {index} yet"
+        reason = f"the index {index} contains {', '.join(sorted(held))}" if held else f"there is nothing in {index} yet"
         raise UsageError(
             f"name the kind of the files with --kind: {reason}", remedy=f"the kinds are {', '.join(kinds())}"
         )

@@ -59,7 +59,7 @@ class ServedSource:
         if not (address.isascii() and _ADDRESS.fullmatch(address)):
             raise QueryError("is not the address of a served index", place=address, remedy="http://HOST:PORT/v1/NAME")
         if not _KEY.fullmatch(api_key):
-            raise QueryError("the key holds a blank or a character that no header can carry", place=address)
+            raise QueryError("the key contains a blank or a character that no header can carry", place=address)
         self._address = address.rstrip("/")
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._timeout = timeout

@@ -51,7 +51,7 @@ class FactseekTransformer(pt.Transformer):
         """
         for name in metadata:
             if name not in _FIELDS:
-                raise ValueError(f"metadata {name!r}: there is no such field; there are {', '.join(_FIELDS)}")
+                raise ValueError(f"metadata {name!r}: there is no such field; the fields are {', '.join(_FIELDS)}")
         self.index = index
         self.metadata = tuple(metadata)
         try:

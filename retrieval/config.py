@@ -322,7 +322,7 @@ def _explained(wrong: Mismatch, kind: type[Settings]) -> str:
         near = get_close_matches(wrong.field, settings, n=1)
         return f"{wrong.field}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
     if wrong.no_choice:
-        reason += f"; there are {', '.join(map(str, get_args(_settings(kind)[key])))}"
+        reason += f"; the values are {', '.join(map(str, get_args(_settings(kind)[key])))}"
     return f"{key}: {reason}" if key else reason
 
 

@@ -96,7 +96,7 @@ def read_regular(path: Path) -> bytes:
         while max(size, len(content)) <= MOST_READ and (piece := file.read(_PIECE)):
             content += piece
     if max(size, len(content)) > MOST_READ:
-        raise OSError(errno.EFBIG, f"it holds more than {MOST_READ >> 20} MiB", str(path))
+        raise OSError(errno.EFBIG, f"it contains more than {MOST_READ >> 20} MiB", str(path))
     return bytes(content)
 
 
@@ -106,15 +106,15 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
     Raises QueryError if its folder does not exist, if it is not a regular file, or if it is one of ``inputs``.
     """
     if not path.parent.is_dir():
-        raise QueryError(f"there is no folder {path.parent}", place=path, remedy="make it first")
+        raise QueryError(f"there is no folder {path.parent}", place=path, remedy="create it first")
     if path.is_dir():
-        raise QueryError("is a folder", place=path, remedy="name a file")
+        raise QueryError("is a folder", place=path, remedy="give a file")
     if path.exists() and not path.is_file():
-        raise QueryError("is not a regular file", place=path, remedy="name one that is, or a new one")
+        raise QueryError("is not a regular file", place=path, remedy="give a regular file or a new file")
     for read in inputs:
         if path.exists() and read.exists() and path.samefile(read):
             raise QueryError(
-                "is an input of this command and would be overwritten", place=path, remedy="name another file"
+                "is an input of this command and would be overwritten", place=path, remedy="give another file"
             )
 
 
@@ -142,7 +142,7 @@ def rereadable(path: Path) -> None:
     Raises SourceError if it is a pipe or a device.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise SourceError("is not a regular file", place=path, remedy="save it to one first")
+        raise SourceError("is not a regular file", place=path, remedy="save its content to a file first")
 
 
 def sync_folder(folder: Path) -> None:
@@ -187,10 +187,10 @@ def os_errors_reported(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise disk_full(path) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise MachineError(f"may not be written: {error.strerror}", place=path) from error
+            raise MachineError(f"cannot be written: {error.strerror}", place=path) from error
         place = error.filename or path
         if error.errno in (errno.EEXIST, errno.ENOTDIR):
-            raise MachineError("is not a folder", place=place, remedy="name another place") from error
+            raise MachineError("is not a folder", place=place, remedy="give another path") from error
         raise MachineError(str(error.strerror or error), place=place) from error
 
 
@@ -202,7 +202,7 @@ def read_errors_reported(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise SourceError("there is no such file", place=path) from None
     except IsADirectoryError:
-        raise SourceError("is a folder", place=path, remedy="name a file") from None
+        raise SourceError("is a folder", place=path, remedy="give a file") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot be read: {getattr(error, 'strerror', None) or error}", place=path) from None
 

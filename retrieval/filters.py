@@ -40,10 +40,10 @@ def field_names(names: Iterable[str]) -> tuple[str, ...]:
         if not _NAME.fullmatch(name):
             raise QueryError(
                 f"{name[:80]!r} cannot name a field",
-                remedy="use up to 64 letters, digits, '_' and '-', and start with no digit",
+                remedy="use up to 64 letters, digits, '_' and '-', and do not start with a digit",
             )
         if name in RESERVED:
-            raise QueryError(f"the field {name!r} is there already", remedy="declare only metadata fields")
+            raise QueryError(f"the field {name!r} already exists", remedy="declare only metadata fields")
     return tuple(sorted(set(names)))
 
 

@@ -33,7 +33,7 @@ class NameOf(NamedTuple):
         own = name.removeprefix(self.begins)
         if (own.partition(self.ends)[0] if self.ends else own) in there:
             return ""
-        return f"unknown {self.noun} {name[:80]!r}; there are {', '.join(there)}"
+        return f"unknown {self.noun} {name[:80]!r}; the {self.noun}s are {', '.join(there)}"
 
 
 _ROOT = __name__.partition(".")[0]

@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
             super()._check_value(action, value)
             return
         near = get_close_matches(str(value), map(str, choices), n=1)
-        listed = f"did you mean {near[0]}?" if near else f"there are {', '.join(choices)}"
+        listed = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(choices)}"
         self.error(f"there is no command {value!r}; {listed}")
 
     def error(self, message: str) -> NoReturn:

@@ -29,7 +29,7 @@ _HTTP = {
     413: ("too-large", "the body of the request is larger than this server takes"),
     415: ("unsupported-media-type", "send the body as application/json"),
     500: ("internal", "an internal error occurred; see the server's log under this request id"),
-    503: ("unavailable", "this index cannot be searched at the moment; the server's log says why"),
+    503: ("unavailable", "this index cannot be searched at the moment; the server's log gives the reason"),
 }
 TITLES = {
     "bad-input": "The request is invalid",

@@ -152,7 +152,7 @@ def index_named(name: str) -> ServedIndex:
     if name in serving.config.server.indexes:
         raise IndexStateError(f"{name} is not open")
     names = ", ".join(serving.indexes) or "none"
-    raise UnknownIndexError(f"there is no index {name[:80]!r}; served are: {names}")
+    raise UnknownIndexError(f"there is no index {name[:80]!r}; the indexes are {names}")
 
 
 def suited_indexes(served: ServedIndex, query: str) -> list[str]:

@@ -766,12 +766,12 @@ class Health(Answer):
 
 
 def document_answer(document: Document) -> DocumentAnswer:
-    """Return a document as it is answered."""
+    """Return a document as the API returns it."""
     return DocumentAnswer(**{**document._asdict(), "metadata": dict(document.metadata)})
 
 
 def passage_place(passage: Passage, metadata: Mapping[str, Any]) -> PassagePlace:
-    """Return a passage, of a document with this metadata, as it is answered."""
+    """Return a passage as the API returns it; ``metadata`` is that of its document."""
     return PassagePlace(
         number=passage.number,
         page=page_at(metadata, passage.start),

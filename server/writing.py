@@ -80,7 +80,7 @@ def writable(name: str) -> ServedIndex:
     settings = registry().config.server
     # Without keys anybody could write. factseek serve refuses to start then, and other servers must not write either.
     if not settings.writes or not settings.keys:
-        raise WritesOffError("this server changes nothing; start it with --allow-writes, or server.writes: true")
+        raise WritesOffError("this server is read-only; start it with --allow-writes, or set server.writes: true")
     check_key()
     return index_named(name)
 
@@ -96,13 +96,13 @@ def document_at(docid: str, asked: DocumentRequest, manifest: Manifest) -> Docum
     Raises BadInput, with the field, if it is invalid.
     """
     if asked.docid not in ("", docid):
-        raise BadInput("docid", f"is {asked.docid[:80]!r}, the address says {docid[:80]!r}; leave it out")
+        raise BadInput("docid", f"is {asked.docid[:80]!r}, but the address has {docid[:80]!r}; leave out the field")
     row = {**msgspec.structs.asdict(asked), "docid": docid}
     document = read_line(msgspec.json.encode(row).decode(), manifest.language)
     if isinstance(document, Refused):
         raise BadInput(document.part, document.reason)
     if document.docid != docid:
-        raise BadInput("docid", f"docid {docid[:80]!r} holds white space")
+        raise BadInput("docid", f"docid {docid[:80]!r} contains white space")
     return document
 
 
@@ -147,11 +147,11 @@ def perform(served: ServedIndex, change: Change) -> Result:
     result = _published(folder_of(served), change)
     metrics_of(current_app).writes(served.name, result).inc()
     if result == "conflict":
-        raise ConditionError("the document is not in the state that the condition of the request names")
+        raise ConditionError("the document is not in the state that the request requires")
     if result == "absent":
         raise NotFoundError(f"there is no document {change.docid!r} in this index")
     if result == "unsure":
-        raise NotWrittenError("the change was interrupted and may have been made: look before asking again")
+        raise NotWrittenError("the change was interrupted and may have been made: check the document before you retry")
     registry().refresh(served.name)
     return result
 
@@ -163,7 +163,7 @@ def handover_errors_reported() -> Iterator[None]:
         yield
     except UserError as error:
         _log.error("%s", error.line)
-        raise NotWrittenError("the change cannot be kept; the server's log says why") from None
+        raise NotWrittenError("the server cannot store the change; its log gives the reason") from None
 
 
 def _published(folder: Path, change: Change) -> Result:
@@ -194,10 +194,10 @@ def ensure_writer(folder: Path) -> None:
 
 def _late(patience: float, *, withdrawn: bool) -> NotWrittenError:
     if withdrawn:
-        reason = f"the index could not be written within {patience:g} seconds: another process may be at it"
+        reason = f"the index could not be written within {patience:g} seconds: another process may be writing it"
         return NotWrittenError(f"{reason}; nothing was changed; try again")
     return NotWrittenError(
-        f"the change is being made, but was not published within {patience:g} seconds: look before asking again"
+        f"the change is running, but was not published within {patience:g} seconds: check the document before you retry"
     )
 
 
@@ -208,10 +208,10 @@ def _conditions() -> tuple[tuple[str, ...], bool]:
     """
     match, none_match = request.if_match, request.if_none_match
     if "If-None-Match" in request.headers and not none_match.star_tag:
-        raise BadInput("If-None-Match", "only * is understood here: the document must not be there")
+        raise BadInput("If-None-Match", "must be *, which requires that the document does not exist")
     states = ("*",) if match.star_tag else tuple(sorted(match.as_set(include_weak=True)))
     if "If-Match" in request.headers and not states:
-        raise BadInput("If-Match", "names no state; send the ETag of the document, or *")
+        raise BadInput("If-Match", "contains no ETag; send the ETag of the document, or *")
     return states, none_match.star_tag
 
 
@@ -233,7 +233,7 @@ def lines_of(request: Request, most: int) -> list[bytes]:
     items = [item for item in parts if item]
     if not 1 <= len(items) <= most:
         remedy = "; split it" if items else ""
-        raise BadInput("body", f"a bulk holds 1 to {most} documents, this one {len(items)}{remedy}")
+        raise BadInput("body", f"a bulk contains 1 to {most} documents, this one {len(items)}{remedy}")
     return [_line(number, item) for number, item in enumerate(items, 1)]
 
 
@@ -328,7 +328,7 @@ def job_state(job: str) -> Response:
             record = queue.job(job)
         if record is not None:
             return json_answer(_job(name, record))
-    raise UnknownJobError(f"there is no job {job[:80]!r}; one that ended is forgotten after a while")
+    raise UnknownJobError(f"there is no job {job[:80]!r}; the server forgets a job some time after its end")
 
 
 def _job(name: str, job: Job) -> JobAnswer:

@@ -129,7 +129,7 @@ def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
         factseek.compare({"a": {}}, {"1": {"d": 1}}, ["AP"])
     with pytest.raises(QueryError, match=r"^unknown measure 'BLEU'"):
         factseek.evaluate({}, {"1": {"d": 1}}, ["BLEU"])
-    with pytest.raises(QueryError, match=r"^no measure is named"):
+    with pytest.raises(QueryError, match=r"^no measure is given"):
         factseek.evaluate({}, {"1": {"d": 1}}, [])
 
 

@@ -119,7 +119,7 @@ def test_a_source_where_its_kind_should_be_is_told_with_its_kind(here: Path, com
 def test_an_index_that_is_being_built_is_not_called_half_built(here: Path, command: Run) -> None:
     (here / "new" / "build").mkdir(parents=True)
     (here / "new" / "lock").touch()
-    half = "factseek: new: the index is half-built; run the same factseek index command again to go on\n"
+    half = "factseek: new: the index is half-built; run the same factseek index command again to continue\n"
     assert command("search", "x", "--index", "new") == (2, "", half)
     with (here / "new" / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

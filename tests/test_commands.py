@@ -156,11 +156,11 @@ BAD_SOURCES = {
         "snippets",
         "a.tsv",
         b"a\tmeasles\nb\tmeasles\ttoo\tmany\n",
-        f"{{}}:2: has 4 columns, not 2; a tab inside a text is written as a space; {MEND}",
+        f"{{}}:2: has 4 columns, not 2; write a tab inside a text as a space; {MEND}",
         b"a\tmeasles\nb\tmeasles too many\n",
     ),
     "broken CSV line": Bad(
-        "cord19", "a.csv", PAPERS + b"u2,only two\n", f"{{}}:3: has 2 fields, and the header has 3; {MEND}", PAPERS
+        "cord19", "a.csv", PAPERS + b"u2,only two\n", f"{{}}:3: has 2 fields, but the header has 3; {MEND}", PAPERS
     ),
     "invalid UTF-8": Bad(
         "jsonl",
@@ -180,14 +180,14 @@ BAD_SOURCES = {
         "jsonl",
         "a.jsonl.gz",
         gzip.compress(GOOD)[:-12],
-        "{}: is a truncated gzip file: it ends before its data does; fetch it again",
+        "{}: is a truncated gzip file: the end of its data is missing; fetch it again",
         gzip.compress(GOOD),
     ),
     "truncated packed WARC": Bad(
         "webpages",
         "a.warc.gz",
         pages(3, packed=True)[:-100],
-        f"{{}}: is a truncated gzip file: it ends before its data does; {MEND}",
+        f"{{}}: is a truncated gzip file: the end of its data is missing; {MEND}",
         pages(3, packed=True),
     ),
     "malicious pickle": Bad(
@@ -225,7 +225,7 @@ def test_a_bad_source_is_named_and_once_mended_is_read(here: Path, run: Run, cas
 SKIPPED = {
     "jsonl": ("a.jsonl", GOOD + b'{"docid": oops\n[]\n', ["a.jsonl:4: is not JSON (column 11: expecting value)"]),
     "snippets": ("a.tsv", b"a\tmeasles\nb\nc\td\te\n", ["a.tsv:2: has 1 column, not 2; "]),
-    "cord19": ("a.csv", PAPERS + b"u2,t\nu3\n", ["a.csv:3: has 2 fields, and the header has 3"]),
+    "cord19": ("a.csv", PAPERS + b"u2,t\nu3\n", ["a.csv:3: has 2 fields, but the header has 3"]),
 }
 
 
@@ -329,7 +329,7 @@ def test_a_wrong_command_is_one_line_and_changes_nothing(here: Path, run: Run, c
 
 def test_a_pipe_is_not_used_up(here: Path, run: Run) -> None:
     os.mkfifo("pipe")
-    message = "pipe: is not a regular file; write it to one first"
+    message = "pipe: is not a regular file; save its content to a file first"
     assert refusal(run("index", "jsonl", "pipe", "--index", "new")) == message
 
 
@@ -343,14 +343,14 @@ def test_a_file_that_may_not_be_read(here: Path, run: Run) -> None:
 DATE = "is not a date of the form 2020-03-01, 2020-03 or 2020"
 FIELDS = "the fields are topic, source, language, kind"
 BAD_SEARCHES = {
-    "no words": (["!!! …"], "the query '!!! …' holds no words to search for"),
+    "no words": (["!!! …"], "the query '!!! …' contains no words to search for"),
     "too long": (
         ["x " * 5001],
-        "the query has 10002 characters, at most 10000 are searched (search.max_query_chars)",
+        "the query has 10002 characters, but at most 10000 are allowed (search.max_query_chars)",
     ),
     "only an address": (
         ["https://t.co/x @who", "--profile", "tweet"],
-        "the query 'https://t.co/x @who' holds no words to search for",
+        "the query 'https://t.co/x @who' contains no words to search for",
     ),
     "k 0": (["x", "-k", "0"], "-k 0: give a number of hits, 1 or more"),
     "k too large": (["x", "-k", "10001"], "k 10001 is out of range: ask for 1 to 10000 hits"),
@@ -392,7 +392,7 @@ BAD_SETTINGS = {
     "deep": ("search: {fusion: {rrf_k: 0}}", "c.yaml: search.fusion.rrf_k: expected int >= 1"),
     "a type of dense index that there was": (
         "dense: {type: hnsw}",
-        "c.yaml: dense.type: invalid enum value 'hnsw'; there are auto, flat",
+        "c.yaml: dense.type: invalid enum value 'hnsw'; the values are auto, flat",
     ),
     "a setting of one that there was": (
         "dense: {probes: 8}",
@@ -468,11 +468,11 @@ def cut(pattern: str) -> Callable[[Path], object]:
 DAMAGES = {
     "half-built": (
         lambda index: ((index / "manifest.json").unlink(), (index / "build").mkdir()),
-        "broken: the index is half-built; run the same factseek index command again to go on",
+        "broken: the index is half-built; run the same factseek index command again to continue",
     ),
     "another version": (
         changed(layout=1),
-        "broken/manifest.json: has layout 1, this factseek reads layout 3; "
+        "broken/manifest.json: has layout 1, but this factseek reads layout 3; "
         "rebuild it with: factseek index KIND SOURCE --overwrite",
     ),
     "cut manifest": (
@@ -489,7 +489,7 @@ DAMAGES = {
     ),
     "vectors cut": (
         cut("segments/000000/vectors.f32"),
-        f"{SEGMENT}/vectors.f32: holds 2304 bytes, 3 vectors of 384 dimensions take 4608; {RESTORE}",
+        f"{SEGMENT}/vectors.f32: has 2304 bytes, but 3 vectors of 384 dimensions take 4608; {RESTORE}",
     ),
 }
 
@@ -505,7 +505,7 @@ def test_a_damaged_index_is_refused_and_can_be_built_anew(here: Path, run: Run, 
     damage(here / "broken")
     if case in OF_ANOTHER_SIZE:
         sized = refusal(run("search", "measles", "--index", "broken"))
-        assert re.fullmatch(rf"{SEGMENT}/\S+: holds \d+ bytes, the manifest says \d+; {RESTORE}", sized)
+        assert re.fullmatch(rf"{SEGMENT}/\S+: has \d+ bytes, but the manifest says \d+; {RESTORE}", sized)
         name_files_as_found(here / "broken")
     assert refusal(run("search", "measles", "--index", "broken")) == message
     verb = [] if case == "half-built" else ["--overwrite"]

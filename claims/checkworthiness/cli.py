@@ -142,7 +142,7 @@ def _read(args: argparse.Namespace, formats: StatementFormats, name: str) -> _In
         return _Input(name, in_language(args, format_, format_.read_statements(Path(name), labelled=False)))
     statements = list(format_.stream_statements(sys.stdin.buffer, _PIPED))
     if not statements:
-        raise SourceError("holds nothing to rank", place=_PIPED)
+        raise SourceError("contains nothing to rank", place=_PIPED)
     return _Input(_PIPED, in_language(args, format_, statements))
 
 
@@ -195,7 +195,7 @@ def _coming(args: argparse.Namespace, formats: StatementFormats, learned: Traine
         for statement in statements:
             foreign = "" if args.language else unknown_language(statement.text, languages)
             if foreign:
-                say(f"note: {statement.place}: is in {foreign}, the model learned from {', '.join(languages)}")
+                say(f"note: {statement.place}: is in {foreign}, but the model learned from {', '.join(languages)}")
             yield statement._replace(language=args.language or language_of([statement.text], languages))
 
     for name in args.input or [STANDARD_INPUT]:
@@ -242,14 +242,14 @@ def _in_folder(folder: Path, inputs: Sequence[str]) -> list[Path]:
     Raises QueryError if two would have the same name, or the folder is a file.
     """
     if folder.exists() and not folder.is_dir():
-        raise QueryError("is a file", place=folder, remedy="several inputs need a folder, one submission each")
+        raise QueryError("is a file", place=folder, remedy="give a folder, which gets one submission per input")
     if not folder.parent.is_dir():
-        raise QueryError(f"there is no folder {folder.parent}", place=folder, remedy="make it first")
+        raise QueryError(f"there is no folder {folder.parent}", place=folder, remedy="create it first")
     stems = Counter("standard-input" if name == STANDARD_INPUT else Path(name).stem for name in inputs)
     twice = next((stem for stem, number in stems.items() if number > 1), "")
     if twice:
         raise QueryError(
-            f"{twice} is the name of two files", place="--input", remedy="their submissions would be one file"
+            f"{twice} is the name of two files", place="--input", remedy="their submissions would have the same name"
         )
     return [folder / f"{stem}.tsv" for stem in stems]
 
@@ -264,7 +264,7 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
     if args.words < 0 or args.top < 0:
         raise QueryError("--words and --top take a number that is not negative")
     if args.output and not args.input:
-        raise QueryError("there is nothing to rank", place="--output", remedy="name it with --input")
+        raise QueryError("there is nothing to rank", place="--output", remedy="give it with --input")
     if not (args.input or args.stream or args.save):
         raise QueryError("there is nothing to do: give --input to rank, --stream for standard input, or --save")
     try:

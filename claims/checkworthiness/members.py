@@ -96,7 +96,7 @@ def kind(name: str) -> MemberKind:
     """
     own = name.removeprefix(JOINT)
     if own not in KINDS:
-        raise ConfigError(f"unknown member {own[:80]!r}", remedy=f"there are {', '.join(MEMBERS)}")
+        raise ConfigError(f"unknown member {own[:80]!r}", remedy=f"the members are {', '.join(MEMBERS)}")
     return KINDS[own]
 
 

@@ -113,7 +113,7 @@ def _heading(
     from .steps import Heading
 
     figures = learned.manifest.figures
-    worth = "What they are worth was not measured."
+    worth = "Their quality was not measured."
     if figures:
         own, alone = figures[learned.manifest.model], figures["hypothesis"]
         worth = (
@@ -138,4 +138,4 @@ def _refuse(args: argparse.Namespace, html: Path) -> None:
     for path in (args.output, html):
         writable(path, [args.input, args.ranker, args.verdicts])
     if html.absolute() == args.output.absolute():
-        raise QueryError(f"--html {html}: is where the JSON lines go", remedy="name another file")
+        raise QueryError(f"--html {html}: is also the file of the JSON lines", remedy="give another file")

@@ -47,7 +47,7 @@ def check_languages(statements: Sequence[Statement], languages: Sequence[str], s
     if foreign:
         learned = ", ".join(languages)
         raise SourceError(
-            f"is in language {foreign!r}, the model learned from {learned}",
+            f"is in language {foreign!r}, but the model learned from {learned}",
             place=source,
             remedy="add a --train file in it, or name the language with --language",
         )

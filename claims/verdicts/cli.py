@@ -135,7 +135,7 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     each = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]
     measured = ", ".join(f"{name} {figures[name]['macro_f1']:.3f}" for name in each)
     folds = f"{figures['claims']:,} training claims, cross-validated over {figures['folds']} folds" if figures else ""
-    unknown = "note: too few claims of some label for a cross-validation: what the model is worth is not known"
+    unknown = "note: too few claims of some label for a cross-validation: the quality of the model is unknown"
     say(f"macro-F1 on {folds}: {measured}" if figures else unknown)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.model.state())
@@ -182,9 +182,9 @@ def _beside(output: Path) -> Path:
 def _refuse(args: argparse.Namespace) -> None:
     """Check, before any work, that the options are valid and that the outputs can be written."""
     if bool(args.train) == bool(args.load):
-        raise QueryError("give --train with labelled files to learn from, or --load with a saved model, one of them")
+        raise QueryError("give either --train with labelled files to learn from, or --load with a saved model")
     if args.load and args.entailment:
-        raise QueryError("--entailment goes with --train: a saved model names the entailment model it learned with")
+        raise QueryError("--entailment requires --train: a saved model already has its entailment model")
     if args.load and args.save:
         raise QueryError("--load and --save exclude each other: copy the file instead")
     if bool(args.input) != bool(args.output):
@@ -198,4 +198,4 @@ def _refuse(args: argparse.Namespace) -> None:
         if path:
             writable(path, read)
     if args.save and args.output and args.save.absolute() in (args.output.absolute(), _beside(args.output).absolute()):
-        raise QueryError(f"--save {args.save}: is where the verdicts go", remedy="name another file")
+        raise QueryError(f"--save {args.save}: is also a file of the verdicts", remedy="give another file")

@@ -106,7 +106,7 @@ class Verifier:
         if share >= self._settings.min_coverage:
             return ""
         words = len(set(terms(claim.text, analyzer)))
-        return f"the evidence holds {round(share * words)} of the {words} words of the claim that matter"
+        return f"the evidence contains {round(share * words)} of the {words} words of the claim that matter"
 
 
 def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
@@ -114,9 +114,7 @@ def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
     longest = finder.index.settings.search.max_query_chars
     for claim in claims:
         if len(claim.text) > longest:
-            problem = (
-                f"the claim has {len(claim.text)} characters, at most {longest} are searched (search.max_query_chars)"
-            )
+            problem = f"the claim has {len(claim.text)} characters, more than the {longest} of search.max_query_chars"
             raise QueryError(problem, place=claim.place)
 
 

@@ -150,7 +150,7 @@ def chosen(text: str | None, index: Index) -> tuple[str, ...]:
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:
         listed = ", ".join(retrievers.names())
-        raise QueryError("names no retriever", place="--retrievers", remedy=f"there are {listed}")
+        raise QueryError("contains no retriever", place="--retrievers", remedy=f"the retrievers are {listed}")
     for name in names:
         _check(index, name)
     return tuple(sorted(names))
@@ -180,7 +180,7 @@ def _load(index: Index, judged: Judged, retriever: str, request: BenchRequest) -
     wordy = (query for query in judged.asked if resolved.has_words(query.text))
     asked = tuple(islice(wordy, request.timed))
     if not asked:
-        raise QueryError("no judged query holds words to search for")
+        raise QueryError("no judged query contains words to search for")
     return Load(
         index=str(index.info.place),
         config=view(index.settings, Config),

@@ -99,7 +99,7 @@ def prediction_line(qid: str, docids: Sequence[str]) -> str:
     """
     for value in (qid, *docids):
         if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
-            raise QueryError(f"{shown(value)} is empty or holds a quote: it cannot be written to a submission")
+            raise QueryError(f"{shown(value)} is empty or contains a quote: it cannot be written to a submission")
     return f"{qid}\t[{', '.join(map(repr, docids))}]\n"
 
 

@@ -72,7 +72,7 @@ def rows(
         yield number, fields
         run_id = run_id or fields[-1]
         if one_run and fields[-1] != run_id:
-            message = f"run id {shown(fields[-1])} differs from {shown(run_id)} above: a file is one run"
+            message = f"run id {shown(fields[-1])} differs from {shown(run_id)} above: a file contains one run"
             faults.error(number, message)
     if not number:
         faults.error(0, "is empty")
@@ -85,7 +85,7 @@ def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
     if not line.strip():
         return "is blank"
     if len(fields) != len(layout):
-        spaced = "; they are separated by white space here" if len(line.split()) == len(layout) else ""
+        spaced = "; this line separates them by white space" if len(line.split()) == len(layout) else ""
         return f"has {len(fields)} of the {len(layout)} columns between tabs ({' '.join(layout)}){spaced}"
     for name, field in zip(layout, fields, strict=True):
         if not field:
@@ -96,7 +96,7 @@ def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
 
 
 def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield number and object of each JSON line. Blank lines at the end are ignored; other blank lines are errors."""
+    """Yield the number and object of each JSON line. Ignore blank lines at the end; other blank lines are errors."""
     blank = filled = 0
     for number, line in text_lines(path, faults):
         if not line.strip():
@@ -124,7 +124,7 @@ def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, An
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def rows_of(
@@ -158,11 +158,11 @@ def rows_of(
             absent = [name for name in needed if name not in header]
             if absent:
                 by_commas = len(header) == 1 and set(needed) <= {name.strip(' "') for name in header[0].split(",")}
-                hint = "; it is separated by commas here, use tabs" if by_commas else ""
+                hint = "; this file separates them by commas, use tabs" if by_commas else ""
                 faults.error(line, f"the header has no {' and no '.join(absent)}: {shown(' '.join(fields))}{hint}")
                 return
         elif len(fields) != len(header):
-            faults.error(line, f"has {len(fields)} columns, the header {len(header)}" if fields else "is blank")
+            faults.error(line, f"has {len(fields)} columns, but the header has {len(header)}" if fields else "is blank")
         else:
             yield line, dict(zip(header, fields, strict=True))
 
@@ -200,14 +200,14 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool 
         try:
             width = len(next(csv.reader([numbered[0][1]], delimiter=delimiter)))
         except csv.Error:
-            message = "the header is not a row of a table: a cell holds a line end"
+            message = "the header is not a row of a table: a cell contains a line end"
             raise SourceError(message, place=f"{path}:{numbered[0][0]}") from None
         plain = unquoted(numbered[1:], delimiter)
         if found := _quoted(numbered, delimiter, width):
             return found
     odd = next(((line, cells) for line, cells in plain if len(cells) != width), None)
     if odd is not None:
-        raise SourceError(f"has {len(odd[1])} columns, the header {width}", place=f"{path}:{odd[0]}")
+        raise SourceError(f"has {len(odd[1])} columns, but the header has {width}", place=f"{path}:{odd[0]}")
     if plain:
         raise SourceError("is a table whose quotes do not close", place=path)
     return []

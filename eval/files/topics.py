@@ -105,13 +105,13 @@ def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
         try:
             query = TaskQuery(column(qid.strip()), text.strip(), date=date.strip())
         except QueryError:
-            faults.error(line, f"qid {shown(qid)} is empty or holds white space")
+            faults.error(line, f"qid {shown(qid)} is empty or contains white space")
         if query.qid in first_lines:
-            faults.error(line, f"query {shown(query.qid)} is on line {first_lines[query.qid]} already")
+            faults.error(line, f"query {shown(query.qid)} is already on line {first_lines[query.qid]}")
         first_lines[query.qid] = line
         queries.append(query)
     if not queries:
-        faults.error(0, "holds no queries")
+        faults.error(0, "contains no queries")
     return queries
 
 
@@ -163,7 +163,7 @@ def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
         name = next((name for name in names if cells.get(name)), None)
         if name is None:
             there = next((repr(key) for key in row if column_name(key) in names), "")
-            advice = wrapper_advice(row) or f"; its keys are {', '.join(row) or 'none'}, looked for {_list(names)}"
+            advice = wrapper_advice(row) or f"; its keys are {', '.join(row) or 'none'}; expected {_list(names)}"
             faults.error(line, f"{item}has no {there or kind + advice}")
         values.append(cells[name])
     qid, text = values
@@ -183,8 +183,8 @@ def _of_table(
         table = numbered[numbered.index(filled[0]) :]
         for line, cells in rows_below(path, table, delimiter, quoting=quoting):
             if len(cells) != len(shape.names):
-                widths = f"has {len(cells)} columns, the header {len(shape.names)}"
-                faults.error(line, f"{widths}: does a cell hold a line end")
+                widths = f"has {len(cells)} columns, but the header has {len(shape.names)}"
+                faults.error(line, f"{widths}: does a cell contain a line end")
             row = dict(zip(shape.names, cells, strict=True))
             date = next((row[name] for name in DATES if row.get(name)), "")
             yield _Draft(line, cells[qid_at].strip(), cells[text_at], date)
@@ -193,11 +193,13 @@ def _of_table(
         names = f"its first row is {shown(filled[0][1])}"
         faults.error(filled[0][0], f"{shape.sentence} and {names}: a table needs a header; {_NAMED}")
     if all(text.count("\t") == 5 for _, text in filled):
-        faults.error(filled[0][0], "has 6 columns, a query has two (qid TAB text); six columns are a run, not queries")
+        faults.error(
+            filled[0][0], "has 6 columns, but a query has two (qid TAB text); six columns are a run, not queries"
+        )
     for line, written in filled:
         qid, tab, rest = written.partition("\t")
         if not tab:
-            faults.error(line, "has one column, a query has two (qid TAB text)")
+            faults.error(line, "has one column, but a query has two (qid TAB text)")
         yield _Draft(line, qid, " ".join(rest.split("\t")))
 
 
@@ -219,7 +221,7 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
     if words and texts and below and not _has_digit(cells[0]) and all(_has_digit(row[0]) for _, row in below):
         lacking = "ids" if qid_at is None else "queries"
         known = f"no column of {lacking} among {', '.join(map(shown, cells))}"
-        faults.error(line, f"is a header with {known}: looked for {_list(QIDS if qid_at is None else TEXTS)}; {_NAMED}")
+        faults.error(line, f"is a header with {known}: expected {_list(QIDS if qid_at is None else TEXTS)}; {_NAMED}")
     return None
 
 
@@ -311,7 +313,7 @@ def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
         if not value:
             there = ", ".join(name for name in fields if name != "text") or "none"
             query = f"query {shown(found[0])}" if found else f"the <{start.name}>"
-            faults.error(start.line, f"{query} has no {kind}: its fields are {there}, looked for {', '.join(wanted)}")
+            faults.error(start.line, f"{query} has no {kind}: its fields are {there}; expected {', '.join(wanted)}")
         found.append(value)
     return _Draft(start.line, *found)
 

@@ -55,7 +55,7 @@ def read_tweets(path: Path) -> list[Tweet]:
     first = next((line for _, line in text_lines(path, Strict(path)) if line.strip()), "")
     tweets = list(_from_json(path) if first.lstrip().startswith(("{", "[")) else _from_table(path))
     if not tweets:
-        raise SourceError("holds no tweets", place=path)
+        raise SourceError("contains no tweets", place=path)
     return tweets
 
 
@@ -74,7 +74,7 @@ def _from_table(path: Path) -> Iterator[Tweet]:
     delimiter = "\t" if "\t" in numbered[0][1] else shape_of_lines(numbered).delimiter or "\t"
     header = columns(numbered[0][1], delimiter)
     if not has_id(header):
-        raise SourceError(f"the header has no tweet_id: it begins {shown(numbered[0][1])}", place=f"{path}:1")
+        raise SourceError(f"the header has no tweet_id: it begins with {shown(numbered[0][1])}", place=f"{path}:1")
     for line, fields in rows_below(path, numbered, delimiter):
         yield tweet_of(path, line, dict(zip(header, fields, strict=True)))
 
@@ -114,7 +114,7 @@ def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
     values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
     place = f"{path}:{line}"
     if len(values["tweet_id"].split()) != 1:
-        raise SourceError(f"tweet_id {shown(values['tweet_id'])} is empty or holds white space", place=place)
+        raise SourceError(f"tweet_id {shown(values['tweet_id'])} is empty or contains white space", place=place)
     odd = next((name for name, value in values.items() if not encodable(value)), None)
     if odd:
         raise SourceError(f"{odd} {shown(values[odd])} is not text that UTF-8 can write", place=place)
@@ -140,7 +140,7 @@ def read_claims(path: Path) -> list[Tweet]:
             raise SourceError(f"tweet {shown(claim.tweet_id)} has no topic_id", place=f"{path}:{claim.line}")
         qid = claim_key(claim.topic, claim.tweet_id)
         if qid in first:
-            raise SourceError(f"claim {shown(qid)} is on line {first[qid]} already", place=f"{path}:{claim.line}")
+            raise SourceError(f"claim {shown(qid)} is already on line {first[qid]}", place=f"{path}:{claim.line}")
         first[qid] = claim.line
     return claims
 
@@ -175,7 +175,7 @@ def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tu
 def no_labels(path: Path, names: Sequence[str], wanted: Sequence[str]) -> SourceError:
     """Return the error for a file without labels; it names the columns of the file and the expected ones."""
     return SourceError(
-        f"has no labels: its columns are {', '.join(names)}; looked for {', '.join(wanted)}", place=f"{path}:1"
+        f"has no labels: its columns are {', '.join(names)}; expected {', '.join(wanted)}", place=f"{path}:1"
     )
 
 

@@ -198,7 +198,7 @@ def tune(args: argparse.Namespace) -> int:
     measure = _checked_measure(args)
     if args.output.is_file() and not args.output.read_bytes().startswith(FIRST_LINE.encode()):
         raise QueryError(
-            "was not written by tune and is left as it is", place=args.output, remedy="name another output"
+            "was not written by tune and is left as it is", place=args.output, remedy="give another output"
         )
     config = full_config_of(args)
     with open_index(args.index, config) as index:

@@ -71,7 +71,9 @@ class RerankerTraining:
 
         self._model: Any = trainer.load_base(settings.base, load)
         if self._model.num_labels != 1:
-            raise MachineError(f"gives {self._model.num_labels} scores a pair, one is needed", place=settings.base)
+            raise MachineError(
+                f"gives {self._model.num_labels} scores per pair, but one is needed", place=settings.base
+            )
 
     def evaluator(self, candidates: Sequence[Candidates], qrels: Qrels) -> RerankerEvaluator:
         """Return the evaluator of the hits of these queries."""

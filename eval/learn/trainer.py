@@ -137,9 +137,9 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
 def check_target(target: Path) -> None:
     """Raise QueryError if a model cannot be written to the new folder ``target``."""
     if target.exists():
-        raise QueryError("is there already", place=target, remedy="name a new folder")
+        raise QueryError("already exists", place=target, remedy="give a new folder")
     if not target.parent.is_dir():
-        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="make it first")
+        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="create it first")
 
 
 def prepare(seed: int) -> None:

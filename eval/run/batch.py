@@ -39,7 +39,7 @@ Ranking = TypeVar("Ranking", list[Hit], ScoredDocids)
 
 
 class SearchedQuery(NamedTuple, Generic[Ranking]):
-    """The hits or documents of a query; ``empty`` if it holds no words to search for."""
+    """The hits or documents of a query; ``empty`` if it contains no words to search for."""
 
     qid: str
     ranking: Ranking
@@ -80,7 +80,7 @@ def filtered_queries(
     asked = []
     for query in queries:
         if len(query.text) > longest:
-            reason = f"has {len(query.text)} characters, at most {longest} are searched (search.max_query_chars)"
+            reason = f"has {len(query.text)} characters, but at most {longest} are allowed (search.max_query_chars)"
             raise QueryError(f"query {shown(query.qid)} {reason}")
         where = search.where or Filter()
         if own_topic:

@@ -88,7 +88,9 @@ def _own(path: Path) -> Mapping[str, Any]:
     own = read_yaml(path)
     if not isinstance(own, dict) or not own.keys() <= set(COMPONENTS):
         there = ", ".join(COMPONENTS)
-        raise QueryError("holds something else than components of ir_metadata", place=path, remedy=f"there are {there}")
+        raise QueryError(
+            "contains other keys than the components of ir_metadata", place=path, remedy=f"the components are {there}"
+        )
     return own
 
 

@@ -193,7 +193,7 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
     for written in (request.output, _meta_path(request.output), *described):
         writable(written, [request.queries])
     if request.described_in == IN_RUN and not getattr(of_task, "COMMENTS", False):
-        raise QueryError("a submission of this task has no comments", place="--ir-metadata -", remedy="name a file")
+        raise QueryError("a submission of this task has no comments", place="--ir-metadata -", remedy="give a file")
     search = search_of(request.task, request.search)._replace(retriever=retriever)
     return replace(request, run_id=run_id, search=search)
 

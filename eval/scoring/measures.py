@@ -86,7 +86,7 @@ def named(text: str) -> list[str]:
     """
     names = [measure.name for measure in map(_parsed, _parts(text))]
     if not names:
-        raise QueryError("no measure is named", remedy="for example AP,P@10,nDCG@10")
+        raise QueryError("no measure is given", remedy="for example AP,P@10,nDCG@10")
     return list(dict.fromkeys(names))
 
 

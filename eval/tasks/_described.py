@@ -237,14 +237,14 @@ class DescribedTask:
             if not qid:
                 faults.error(line, f"{names.id} is empty")
             elif qid in predictions:
-                faults.error(line, f"{self._description.unit} {shown(qid)} is on line {predictions[qid].line} already")
+                faults.error(line, f"{self._description.unit} {shown(qid)} is already on line {predictions[qid].line}")
             elif (docids := docids_in(cell)) is None:
                 faults.error(line, f"{names.docids} {shown(cell)} is not a list like ['a', 'b']")
             else:
                 predictions[qid] = Predictions(line, docids)
                 self._judge(predictions[qid], faults)
         if not predictions:
-            faults.error(0, "holds no predictions")
+            faults.error(0, "contains no predictions")
         return predictions
 
     def _judge(self, row: Predictions, faults: Faults) -> None:
@@ -273,12 +273,12 @@ class DescribedTask:
             if empty:
                 faults.error(line, f"column {empty} is empty")
             if once and row[once] in first:
-                faults.error(line, f"{self._description.unit} {shown(row[once])} is on line {first[row[once]]} already")
+                faults.error(line, f"{self._description.unit} {shown(row[once])} is already on line {first[row[once]]}")
             if once:
                 first[row[once]] = line
             rows.append({name: row[name].strip() for name in needed})
         if not rows:
-            raise SourceError(f"holds no {self._description.unit}s", place=path)
+            raise SourceError(f"contains no {self._description.unit}s", place=path)
         return rows
 
 

@@ -128,7 +128,7 @@ def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
             faults.error(line, f"score {shown(score_)} is not a finite number{header}")
         before = lines_of.setdefault((tweet, claim), line)
         if before != line:
-            faults.error(line, f"claim {shown(claim)} of tweet {shown(tweet)} is on line {before} already")
+            faults.error(line, f"claim {shown(claim)} of tweet {shown(tweet)} is already on line {before}")
             continue
         scores = table.setdefault(tweet, {})
         scores[claim] = value if value is not None and abs(value) <= LARGEST else 0.0

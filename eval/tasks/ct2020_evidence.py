@@ -85,10 +85,10 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
     if filled and filled[0][1][-1].isalpha():
         filled = filled[1:]
     if not filled:
-        faults.error(0, "holds no judgements")
+        faults.error(0, "contains no judgements")
     for line, fields in filled:
         if len(fields) != len(_GOLD):
-            faults.error(line, f"has {len(fields)} columns, judgements have four ({' '.join(_GOLD)})")
+            faults.error(line, f"has {len(fields)} columns, but judgements have four ({' '.join(_GOLD)})")
         first, second, snippet, text = fields
         if not (first.strip() and second.strip() and snippet.strip()):
             faults.error(line, "topic, tweet or snippet is empty")
@@ -199,7 +199,7 @@ def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
         header = "; a run has no header" if is_header(line, text) else ""
         faults.error(line, f"rank {shown(text)} is not a whole number{header}")
     elif rank != due:
-        faults.error(line, f"rank {rank} where {due} is due: ranks of a claim run 1, 2, 3 … without a gap")
+        faults.error(line, f"rank {rank}, expected {due}: ranks of a claim run 1, 2, 3 … without a gap")
     if len(claim.lines) >= DEPTH:
         faults.error(line, f"is result {len(claim.lines) + 1} of its claim; at most {DEPTH} are allowed")
     claim.rank = due if rank is None else rank

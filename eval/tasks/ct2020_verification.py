@@ -143,6 +143,6 @@ def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, Labell
             hint = "; write it in capitals" if label.upper() in LABELS else hint
             faults.error(line, f"label {shown(label)} is neither TRUE nor FALSE{hint}")
         if qid in verdicts:
-            faults.error(line, f"claim {shown(qid)} is on line {verdicts[qid].line} already")
+            faults.error(line, f"claim {shown(qid)} is already on line {verdicts[qid].line}")
         verdicts.setdefault(qid, LabelledClaim(label, line))
     return verdicts

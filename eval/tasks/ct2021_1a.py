@@ -108,11 +108,11 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
         if not header:
             header.extend(columns(text))
             if not has_id(header):
-                raise SourceError(f"the header has no tweet_id: it begins {shown(text)}", place=place)
+                raise SourceError(f"the header has no tweet_id: it begins with {shown(text)}", place=place)
             return None
         fields = text.split("\t")
         if len(fields) != len(header):
-            raise SourceError(f"has {len(fields)} columns, the header {len(header)}", place=place)
+            raise SourceError(f"has {len(fields)} columns, but the header has {len(header)}", place=place)
         return statement_of(path, tweet_of(path, line, dict(zip(header, fields, strict=True))))
 
     return stream(lines, source, take)
@@ -147,7 +147,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
         first: dict[str, int] = {}
         for row in submitted:
             if first.setdefault(row.tweet_id, row.line) != row.line:
-                where = f"tweet {row.tweet_id} is on line {first[row.tweet_id]} already"
+                where = f"tweet {row.tweet_id} is already on line {first[row.tweet_id]}"
                 report.warning(row.line, f"{where}: is it so in the input?")
     return report
 
@@ -201,7 +201,7 @@ def _check_tweets(report: CheckReport, submitted: Sequence[ScoredTweet], tweets:
         there = lines.get(tweet_id, [])
         for line in there[number:]:
             times = "once" if number == 1 else f"{number} times"
-            report.error(line, f"tweet {tweet_id} is on line {there[0]} already; {source} has it {times}")
+            report.error(line, f"tweet {tweet_id} is already on line {there[0]}; {source} has it {times}")
         if 0 < len(there) < number:
             report.warning(0, f"tweet {tweet_id} is {number} times in {source}, {len(there)} times here")
     topics = {(tweet.topic or "-", tweet.tweet_id) for tweet in tweets}

@@ -86,7 +86,7 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
         if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
             raise SourceError(f"has {len(fields)} {_COLUMNS}", place=f"{path}:{line}")
         if whole(fields[0]) != due:
-            raise SourceError(f"line number {shown(fields[0])} where {due} is due", place=f"{path}:{line}")
+            raise SourceError(f"line number {shown(fields[0])}, expected {due}", place=f"{path}:{line}")
         due += 1
         return _statement(path, line, fields[0], fields[1], fields[2])
 
@@ -168,7 +168,7 @@ def _read(path: Path, faults: Faults) -> list[float]:
     for line, (number, score_) in rows(path, faults, _LAYOUT):
         value = read_score(line, score_, faults)
         if number != str(due):
-            reason = f"line number {shown(number)} where {due} is due: lines run 1, 2, 3 … in order"
+            reason = f"line number {shown(number)}, expected {due}: lines run 1, 2, 3 … in order"
             faults.error(line, reason + ("; a submission has no header" if is_header(line, number) else ""))
             due = whole(number) or due
         if due > _LAST:
@@ -196,8 +196,8 @@ def read_sentences(path: Path) -> list[DebateLine]:
             odd = unlike_columns(path) if number == 1 and len(fields) == 1 else ""
             faults.error(number, f"has {len(fields)} {_COLUMNS}{odd}")
         if fields[0] != str(number):
-            faults.error(number, f"line number {shown(fields[0])} where {number} is due")
+            faults.error(number, f"line number {shown(fields[0])}, expected {number}")
         sentences.append(DebateLine(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))
     if not sentences:
-        faults.error(0, "holds no sentences")
+        faults.error(0, "contains no sentences")
     return sentences

@@ -144,7 +144,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
         for row in predictions:
             before = lines.setdefault(row.claim, [])
             if before and len(before) >= expected[row.claim]:
-                report.error(row.line, f"claim {shown(row.claim)} is on line {before[0]} already")
+                report.error(row.line, f"claim {shown(row.claim)} is already on line {before[0]}")
             before.append(row.line)
         first = {claim: numbers[0] for claim, numbers in lines.items()}
         check_ids(report, first, expected, name="claim", source=str(input_path))
@@ -229,7 +229,7 @@ def _predicted(line: int, row: Mapping[str, Any], faults: Faults) -> Iterator[Se
     seen = set()
     for item in evidence:
         if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and type(item[1]) is int):
-            faults.error(line, f"predicted_evidence holds {shown(str(item))}, not a [page, line] pair")
+            faults.error(line, f"predicted_evidence contains {shown(str(item))}, not a [page, line] pair")
             continue
         if tuple(item) in seen:
             faults.warning(line, f"names {shown(item[0])} line {item[1]} twice; both count in the precision")
@@ -244,7 +244,7 @@ def _truth(line: int, row: Mapping[str, Any], faults: Strict) -> Truth:
     for sentence in (sentence for group in groups for sentence in group):
         page, number = (sentence[2], sentence[3]) if isinstance(sentence, list) and len(sentence) == 4 else ("", "")
         if not (isinstance(page, str) and type(number) is int) and (page, number) != (None, None):
-            faults.error(line, f"evidence holds {shown(str(sentence))}, not [annotation, evidence, page, line]")
+            faults.error(line, f"evidence contains {shown(str(sentence))}, not [annotation, evidence, page, line]")
     sentences = [[(sentence[2], sentence[3]) for sentence in group] for group in groups]
     return Truth(line, _id(line, row, faults), _label(line, row, "label", faults), sentences)
 

@@ -61,7 +61,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
     from warcio.statusandheaders import StatusAndHeadersParserException
 
     reasons: dict[type[Exception], str] = {
-        ArchiveLoadFailed: "it does not begin as one",
+        ArchiveLoadFailed: "it does not begin like one",
         StatusAndHeadersParserException: "its header is invalid",
         zlib.error: "its compression is damaged",
         ValueError: "a value in its header is invalid",
@@ -83,7 +83,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
             if records.next_line:
                 raise BadFileError(path, "ends inside the header of a record; fetch it again")
             if not number:
-                raise BadFileError(path, "holds no record; it is not a WARC or ARC file")
+                raise BadFileError(path, "contains no record; it is not a WARC or ARC file")
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
     except tuple(reasons) as error:
@@ -94,9 +94,9 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
 def _check_end(records: Any, record: Any, place: str) -> None:
     """Raise BadFileError if the record just read is shorter or longer than its declared length."""
     if missing := record.raw_stream.limit if record is not None else 0:
-        raise BadFileError(place, f"the archive ends {missing:,} bytes before the record does; fetch it again")
+        raise BadFileError(place, f"the archive ends {missing:,} bytes before the end of the record; fetch it again")
     if records.err_count:
-        raise BadFileError(place, "the length of the record is wrong; what follows it cannot be read")
+        raise BadFileError(place, "the length of the record is wrong; the rest of the archive cannot be read")
 
 
 class _Source:
@@ -111,7 +111,7 @@ class _Source:
         try:
             return self._stream.read1(size)
         except EOFError:
-            raise BadFileError(self._path, "is a truncated gzip file: it ends before its data does") from None
+            raise BadFileError(self._path, "is a truncated gzip file: the end of its data is missing") from None
 
     def tell(self) -> int:
         return self._stream.tell()
@@ -120,7 +120,9 @@ class _Source:
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     """Return the capture of a record; if it is no page, count or report the reason and return ``None``."""
     if record.rec_type is None or record.length is None:
-        raise BadFileError(place, "the header of the record has no type or no length; what follows it cannot be read")
+        raise BadFileError(
+            place, "the header of the record has no type or no length; the rest of the archive cannot be read"
+        )
     if record.rec_type == "revisit":
         options.skipped["revisit of an archived page"] += 1
     if record.rec_type not in _PAGE_RECORDS:
@@ -163,7 +165,7 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
         options.bad_lines.report(place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
         return None
     if unread and not _is_text(content):  # a program that decompresses may leave the header unchanged
-        options.skipped[f"packed with {packing}, which is not read"] += 1
+        options.skipped[f"packed with {packing}, which factseek does not read"] += 1
         return None
     return content
 

@@ -112,7 +112,7 @@ def check_docid(docid: str) -> str | None:
         return "the docid is empty"
     if unfit := _UNFIT.search(docid):
         kind = "white space" if unfit[0].isspace() else "a character that cannot be printed"
-        return f"docid {docid[:80]!r} holds {kind}"
+        return f"docid {docid[:80]!r} contains {kind}"
     size = len(docid.encode("utf-8"))
     if size > MAX_DOCID_BYTES:
         return f"docid {docid[:40] + '…'!r} takes {size} bytes, more than {MAX_DOCID_BYTES}"

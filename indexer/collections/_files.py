@@ -68,7 +68,7 @@ def one_file(path: Path, inside: str = "") -> Path:
     if inside and path.is_dir():
         names = [name for name in (inside, f"{inside}.gz") if os.path.lexists(path / name)]
         if not names:
-            raise SourceError(f"holds no {inside}", place=path)
+            raise SourceError(f"contains no {inside}", place=path)
         path = path / names[0]
     try:
         status = path.stat()
@@ -77,9 +77,9 @@ def one_file(path: Path, inside: str = "") -> Path:
     except OSError as error:  # a loop of links, or a folder without permission
         raise SourceError(f"cannot be read: {error.strerror}", place=path) from None
     if stat.S_ISDIR(status.st_mode):
-        raise SourceError("is a folder; name a file", place=path)
+        raise SourceError("is a folder; give a file", place=path)
     if not stat.S_ISREG(status.st_mode):
-        raise SourceError("is not a regular file; write it to one first", place=path)
+        raise SourceError("is not a regular file; save its content to a file first", place=path)
     if status.st_size == 0:
         raise SourceError("is empty", place=path)
     return path
@@ -108,7 +108,9 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
     if not regular:
         kind = f"{listed(suffixes, 'or')} " if any(suffixes) else ""
         others = sorted({path.suffix.lower() for path in documents})
-        what = f"holds no {kind}file" + (f", but {listed(others)} files, which are not read" if others else "")
+        what = f"contains no {kind}file" + (
+            f", but {listed(others)} files, which factseek does not read" if others else ""
+        )
         raise SourceError(what, place=folder, remedy=f"of each, {SAVE_TEXT}" if others else "")
     return sorted(regular, key=lambda path: path.parts)
 
@@ -124,7 +126,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # refuses a pipe instead of waiting for it
         with os.fdopen(handle, "rb") as raw:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise BadFileError(path, "is not a regular file; write it to one first")
+                raise BadFileError(path, "is not a regular file; save its content to a file first")
             head = raw.peek(1)
             if _is_workbook(head):
                 from ._office import first_table
@@ -138,11 +140,11 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
             _refuse_packed(path, head)
             yield raw
     except EOFError:
-        raise BadFileError(path, "is a truncated gzip file: it ends before its data does; fetch it again") from None
+        raise BadFileError(path, "is a truncated gzip file: the end of its data is missing; fetch it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise BadFileError(path, f"is a damaged gzip file ({error}); fetch it again") from None
     except IsADirectoryError:
-        raise BadFileError(path, "is a folder; name a file") from None
+        raise BadFileError(path, "is a folder; give a file") from None
     except FileNotFoundError:
         raise BadFileError(path, "there is no such file") from None
     except OSError as error:
@@ -160,9 +162,9 @@ def _refuse_packed(path: Path, head: bytes) -> None:
             if office and office.remedy and "zip" not in office.content:
                 raise BadFileError(path, f"{office.sentence}; {office.remedy}")
             remedy = "unpack it" if office else "unpack it, or pack it with gzip"
-            raise BadFileError(path, f"is {what}, which is not read; {remedy}")
+            raise BadFileError(path, f"is {what}, which factseek does not read; {remedy}")
     if head and path.suffix.lower() == ".gz":
-        raise BadFileError(path, "is named .gz and is not gzip data; rename it")
+        raise BadFileError(path, "has the ending .gz, but is not gzip data; rename it")
 
 
 def read_bytes(path: Path, options: ReadOptions) -> bytes:

@@ -91,7 +91,7 @@ def _parquet(path: Path, **how: Any) -> Iterator[ParquetFile]:
         with ParquetFile(path, **how) as file:
             yield file
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise BadFileError(path, f"is not a sound Parquet file ({str(error).splitlines()[0]})") from None
+        raise BadFileError(path, f"is not a valid Parquet file ({str(error).splitlines()[0]})") from None
 
 
 def parquet_names(path: Path) -> list[str]:
@@ -130,7 +130,7 @@ def parquet_records(path: Path, names: list[str]) -> Iterator[dict[str, Any]]:
 
 def _check_size(path: Path, unpacked: int) -> None:
     if unpacked > UNPACKED_AT_ONCE and unpacked > MOST_TIMES * path.stat().st_size:
-        raise BadFileError(path, f"unpacks to more than {MOST_TIMES} times its size; it is no collection")
+        raise BadFileError(path, f"unpacks to more than {MOST_TIMES} times its size; it is not a collection")
 
 
 class RefusedError(Exception):
@@ -194,7 +194,7 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
     except _DAMAGE:
         raise RefusedError(_DAMAGED) from None
     if not isinstance(table, pandas.DataFrame):
-        raise RefusedError("holds no pandas DataFrame")
+        raise RefusedError("contains no pandas DataFrame")
     try:
         known = set(map(plain_name, wanted))
         named = ((name, at) for at, name in enumerate(table.columns) if isinstance(name, str))
@@ -204,7 +204,7 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
             for name, column in columns
         }
     except _DAMAGE:
-        raise RefusedError("holds a table that is not laid out as pandas lays it out") from None
+        raise RefusedError("contains a table without the layout of a pandas DataFrame") from None
 
 
 def _plain(value: Any) -> Any:

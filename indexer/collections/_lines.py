@@ -27,7 +27,7 @@ from ._files import BadFileError, open_bytes, read_bytes
 DEEPEST = 100
 """The most levels of lists and objects in a line of JSON; an exported line may have one more."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_NOT_UTF16 = "is not UTF-16, which its first bytes say; save it as UTF-8"
+_NOT_UTF16 = "is not UTF-16, although its first bytes say so; save it as UTF-8"
 _BLOCK = 1 << 16
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
@@ -177,13 +177,13 @@ class _NotPlainJsonError(Exception):
 
 
 def _refuse_constant(name: str) -> float:
-    raise _NotPlainJsonError(f"is not JSON ({name} is not a number of JSON)")
+    raise _NotPlainJsonError(f"is not JSON ({name} is not a JSON number)")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
-        raise _NotPlainJsonError(f"holds a number that is too large ({digits[:40]})")
+        raise _NotPlainJsonError(f"contains a number that is too large ({digits[:40]})")
     return number
 
 
@@ -202,13 +202,13 @@ def _checked(text: str) -> Any:
     except RecursionError:
         raise _NotPlainJsonError("is nested too deeply") from None
     except ValueError:  # Python's own limit on the digits of an integer
-        raise _NotPlainJsonError("holds a number that is too large") from None
+        raise _NotPlainJsonError("contains a number that is too large") from None
     if _ESCAPED.search(text):
         written = json.dumps(value, ensure_ascii=False)
         if re.search(r"(?<!\\)(?:\\\\)*\\u0000", written):
-            raise _NotPlainJsonError("holds a NUL character in a string")
+            raise _NotPlainJsonError("contains a NUL character in a string")
         if re.search(r"[\ud800-\udfff]", written):
-            raise _NotPlainJsonError("holds half a surrogate pair in a string")
+            raise _NotPlainJsonError("contains half a surrogate pair in a string")
     return value
 
 

@@ -122,11 +122,13 @@ def _read_sheet(path: str) -> _Answer:
         for name in names:
             table = "".join(_lines(workbook.get_sheet_by_name(name)))
             if table.strip():
-                return _Answer(f"the sheet {name!r} is read, of {len(names)}" if len(names) > 1 else "", [table])
+                return _Answer(
+                    f"only the sheet {name!r} is read, one of {len(names)}" if len(names) > 1 else "", [table]
+                )
     except calamine.PasswordError:
         return _Answer(refusal=_PROTECTED)
     except calamine.CalamineError as error:
-        return _Answer(refusal=f"is not a sound workbook ({' '.join(str(error).split())[:200]})")
+        return _Answer(refusal=f"is not a valid workbook ({' '.join(str(error).split())[:200]})")
     return _Answer(refusal="is a workbook whose sheets are empty")
 
 
@@ -175,9 +177,9 @@ def _read_pdf(path: str) -> _Answer:
     except DependencyError:  # the library that decrypts is not installed
         return _Answer(refusal=_PROTECTED)
     except (PyPdfError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
-        return _Answer(refusal=f"is not a sound PDF ({' '.join(str(error).split())[:200] or type(error).__name__})")
+        return _Answer(refusal=f"is not a valid PDF ({' '.join(str(error).split())[:200] or type(error).__name__})")
     if not any(texts):
-        return _Answer(refusal="is a PDF without text: its pages are pictures; let a program for OCR read them first")
+        return _Answer(refusal="is a PDF without text: its pages are pictures; run OCR on it first")
     return _Answer(" ".join(title.replace("\0", " ").split()), texts)
 
 

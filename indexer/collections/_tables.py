@@ -110,7 +110,7 @@ def refuse_binary(path: Path, shape: TableShape) -> None:
 def remedy_for(shape: TableShape) -> str:
     """Return the remedy for a file: the kind that reads it, or how to make it readable."""
     kind = kind_for(shape)
-    return f"read it with factseek index {kind}" if kind else (shape.remedy or "name another file")
+    return f"read it with factseek index {kind}" if kind else (shape.remedy or "give another file")
 
 
 def read_json_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -293,13 +293,13 @@ class Columns(NamedTuple):
                 listed = (f"{shown}, …" if len(cells or header) > 20 else shown) or "none"
                 raise SourceError(f"there is no column {wanted}; the columns are {listed}", place=place)
             if twice := [column for column in columns if list(header).count(column) > 1]:
-                raise SourceError(f"the column {twice[0]!r} is there twice", place=place)
+                raise SourceError(f"the column {twice[0]!r} occurs twice", place=place)
         sure = columns_of(header, own)
         for field in there.keys() - sure.keys() - set(named):
-            options.note(f"{place}: the column {there[field][0]!r} is taken for {field!r}; --column names another")
+            options.note(f"{place}: the column {there[field][0]!r} is used as {field!r}; choose another with --column")
         makes_ids = bool(self.docid) and self.docid not in there
         if makes_ids:
-            options.note(f"{place}: no column is an id; ids are made from the content of the rows")
+            options.note(f"{place}: no column contains ids; each row gets an id made from its content")
         return makes_ids
 
     def completed(self, rows: Iterable[tuple[str, Row]], *, makes_ids: bool) -> Iterator[tuple[str, Row]]:
@@ -347,7 +347,7 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
             records = _numbered(path, rows)
         case _:
             refuse_binary(path, shape_of_start(start_of(path)))
-            raise SourceError(f"is not a kind of table that is read; give one of {', '.join(SUFFIXES)}", place=path)
+            raise SourceError(f"is not a table that factseek reads; give one of {', '.join(SUFFIXES)}", place=path)
     texts = ((place, texts_of(record, columns.of(tuple(record)), place, options)) for place, record in records)
     yield from columns.completed(((place, row) for place, row in texts if row is not None), makes_ids=makes_ids)
 
@@ -366,7 +366,7 @@ def texts_of(
             try:
                 text = as_text(record[column])
                 if _UNSTORABLE.search(text):
-                    raise ValueError("holds a character that is not text")
+                    raise ValueError("contains a character that is not text")
             except ValueError as error:
                 reason = str(error) if "character" in str(error) else f"{error}, not a text or a number"
                 options.bad_lines.report(place, f"column {column!r} {reason}")
@@ -392,7 +392,9 @@ def as_text(value: Any) -> str:
             return value.isoformat()[:10]
         case list() if all(isinstance(part, str) for part in value):
             return "; ".join(part.strip() for part in value)
-    raise ValueError("holds an endless number" if isinstance(value, float) else f"holds a {type(value).__name__}")
+    raise ValueError(
+        "contains an infinite number" if isinstance(value, float) else f"contains a {type(value).__name__}"
+    )
 
 
 def _delimited(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:
@@ -407,7 +409,9 @@ def _delimited(path: Path, options: ReadOptions, columns: Columns) -> Iterator[t
     if shape.delimiter and (named or is_quoted(start, shape.delimiter)):
         delimiter = shape.delimiter
     elif shape.form in ("JSON", "JSON lines", "HTML", "XML"):
-        raise SourceError(f"{shape.sentence}, not a table", place=path, remedy="give it the ending of what it is")
+        raise SourceError(
+            f"{shape.sentence}, not a table", place=path, remedy="rename it with the ending of its format"
+        )
     else:
         delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
     rows = read_cells(path, options, delimiter, quoting=True, fallback=encoding)
@@ -422,7 +426,7 @@ def _delimited(path: Path, options: ReadOptions, columns: Columns) -> Iterator[t
     def texts() -> Iterator[tuple[str, Row]]:
         for place, cells in rows:
             if len(cells) != len(header):
-                options.bad_lines.report(place, f"has {len(cells)} fields, and the header has {len(header)}")
+                options.bad_lines.report(place, f"has {len(cells)} fields, but the header has {len(header)}")
                 continue
             texts = (
                 (field, next(filter(None, (cells[at].strip() for at in ats)), "")) for field, ats in places.items()

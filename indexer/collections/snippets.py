@@ -126,7 +126,7 @@ def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Ite
 def _without_names(path: Path, shape: TableShape, cells: Sequence[str], *, is_readable: bool) -> SourceError:
     if not is_readable:
         return SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
-    what, kind = f'{shape.sentence}, and its first line names no columns "id" and "text"', kind_for(shape)
+    what, kind = f'{shape.sentence}, but its first line does not name columns "id" and "text"', kind_for(shape)
     remedy = f"read it with factseek index {kind}" if kind else _rename(cells)
     return SourceError(what, place=f"{path}:1", remedy=remedy)
 
@@ -170,17 +170,17 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
         rows = chain([second], rows) if second else rows
         may_be_id = len(cells) in _HEADERLESS and plain_name(cells[0]) not in _OTHER_IDS
         if may_be_id and second and not _DIGIT.search(cells[0]) and _DIGIT.search(second[1][0]):
-            what = 'its first line is a header, and names no columns "id" and "text"'
+            what = 'its first line is a header, but does not name columns "id" and "text"'
             raise SourceError(what, place=place, remedy=_rename(cells))
     columns = header or _headerless(cells, place)
     makes_ids = bool(header) and _columns_of_any(options).check(place, [cell.strip() for cell in cells], options)
     for place, cells in rows if header else chain([first], rows):
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
-            reason = f"has {_columns(len(cells))}, not {len(columns)}; a tab inside a text is written as a space"
+            reason = f"has {_columns(len(cells))}, not {len(columns)}; write a tab inside a text as a space"
             options.bad_lines.report(place, reason)
         elif header is None and re.search(r"\s", row.get("topic", "").strip()):
-            reason = "holds white space; without a header 3 columns are id, topic, text"
+            reason = "contains white space; without a header, 3 columns are id, topic, text"
             options.bad_lines.report(place, f"topic {row['topic'][:40]!r} {reason}")
         else:
             fields = {name: cell for name, cell in row.items() if name in _NAMES}
@@ -209,10 +209,10 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
     fields = {name: field for field, names in known.items() for name in names}
     columns = [fields.get(name) or (f"column {name}" if name in _NAMES else name) for name in named]
     if "text" not in known and not options.columns:
-        raise SourceError('the header names no column "text" (or "snippet")', place=place, remedy=_rename(cells))
+        raise SourceError('the header has no column "text" (or "snippet")', place=place, remedy=_rename(cells))
     for number, name in enumerate(columns):
         if name and name in columns[:number]:
-            raise SourceError(f"the header names the column {cells[number]!r} twice", place=place)
+            raise SourceError(f"the header has the column {cells[number]!r} twice", place=place)
     return columns
 
 
@@ -222,21 +222,23 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
     Raises SourceError if there are not two or three columns, or if the first row is the header of something else.
     """
     if plain_name(cells[0]) in _OTHER_IDS:
-        what = f"the column {cells[0].strip()!r} is no name of an id of snippets"
+        what = f"the column {cells[0].strip()!r} is not a known name for the ids of snippets"
         raise SourceError(what, place=place, remedy='name the columns "id" and "text"')
     if len(cells) in _HEADERLESS:
         return _HEADERLESS[len(cells)]
     if len(cells) > 1:
-        what = f'has {_columns(len(cells))}, and its first line names none "id" or "text"'
+        what = f'has {_columns(len(cells))}, and its first line does not name a column "id" or "text"'
         remedy = _rename(cells)
         raise SourceError(f"{what} (without a header they are id, text or id, topic, text)", place=place, remedy=remedy)
     if mark := next((mark for mark in ",;|" if mark in cells[0]), ""):
         between = {",": "commas", ";": "semicolons", "|": "vertical bars"}[mark]
-        what = f"has no tab, and no header that names columns between {between}"
+        what = f"has no tab, and no header with the names of columns between {between}"
         named = next(csv.reader([cells[0]], delimiter=mark))
         are_names = all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named)
         listed = f"; {_rename(named)}" if are_names else ""
-        raise SourceError(what, place=place, remedy=f'name them in a first line, as in "id{mark}text"{listed}')
+        raise SourceError(
+            what, place=place, remedy=f'write their names in the first line, as in "id{mark}text"{listed}'
+        )
     remedy = "write an id and a tab before each snippet, or read it as one page with factseek index webpages"
     raise SourceError("has 1 column: text without an id", place=place, remedy=remedy)
 
@@ -251,7 +253,7 @@ def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, opt
 
 def _rename(cells: Sequence[str]) -> str:
     """Return the remedy for a header with unknown names."""
-    return f"its columns are {', '.join(cell.strip()[:40] for cell in cells)}; give those that are meant these names"
+    return f"its columns are {', '.join(cell.strip()[:40] for cell in cells)}; rename those with the ids and the texts"
 
 
 def _columns(count: int) -> str:

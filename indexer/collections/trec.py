@@ -82,7 +82,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             if record := _record(doc, options):
                 yield record
         if not documents and path in named:
-            raise SourceError("holds no <DOC>; it is not a TREC collection", place=path)
+            raise SourceError("contains no <DOC>; it is not a TREC collection", place=path)
         if not documents:
             options.leave_out(path, "file without <DOC>")
 

@@ -88,11 +88,11 @@ def read_chance(path: Path, dimension: int) -> Chance | None:
         raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
     size = QUERIES * (dimension + 1) * 4
     if len(content) != size:
-        raise IndexStateError(f"holds {len(content)} bytes, expected {size}", place=path, remedy=REMEDY)
+        raise IndexStateError(f"has {len(content)} bytes, expected {size}", place=path, remedy=REMEDY)
     rows = np.frombuffer(content, dtype="<f4").reshape(QUERIES, dimension + 1)
     queries, cosines = np.ascontiguousarray(rows[:, :-1]), rows[:, -1]
     if any(True for _ in not_unit(queries)) or not (np.abs(cosines) <= 1 + UNIT_TOLERANCE).all():
-        raise IndexStateError("holds no cosines of unit vectors", place=path, remedy=REMEDY)
+        raise IndexStateError("contains no cosines of unit vectors", place=path, remedy=REMEDY)
     return Chance(queries, cosines)
 
 

@@ -82,11 +82,11 @@ def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
     Raises QueryError if the dimension differs, or if the vector has no direction.
     """
     if len(numbers) != dimension:
-        raise QueryError(f"the vector has {len(numbers)} numbers, those of this index have {dimension}")
+        raise QueryError(f"the vector has {len(numbers)} numbers, but the vectors of this index have {dimension}")
     vector = np.asarray(numbers, dtype=np.float64)
     length = float(np.linalg.norm(vector))
     if not 0 < length < np.inf:
-        raise QueryError("the vector has no direction: all of its numbers are 0, or one is no finite number")
+        raise QueryError("the vector has no direction: all of its numbers are 0, or one is not finite")
     unit: Vectors = (vector / length).astype(np.float32)
     return unit
 
@@ -135,7 +135,7 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
     except OSError as error:
         raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
     if size != expected:
-        what = f"holds {size} bytes, {rows} vectors of {dimension} dimensions take {expected}"
+        what = f"has {size} bytes, but {rows} vectors of {dimension} dimensions take {expected}"
         raise IndexStateError(what, place=path, remedy=REMEDY)
     if rows == 0:
         return np.empty((0, dimension), dtype=np.float32)
@@ -172,7 +172,7 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
         _faiss().write_index(index, str(path))
     except RuntimeError:
         raise MachineError(
-            "cannot be written", place=path, remedy="see that the folder is there and the disk has room"
+            "cannot be written", place=path, remedy="check that the folder exists and that the disk has room"
         ) from None
     with os_errors_reported(path), path.open("rb") as written:
         os.fsync(written.fileno())
@@ -196,7 +196,7 @@ def read_ann(path: Path, rows: int, dimension: int) -> Any:
         raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
     if (index.ntotal, index.d) != (rows, dimension):
         raise IndexStateError(
-            f"holds {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions",
+            f"contains {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions",
             place=path,
             remedy=REMEDY,
         )

@@ -136,7 +136,7 @@ def temporary_cache() -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or not is_own(status):
-        raise MachineError("is somebody else's", place=folder, remedy="set encoder.cache to a folder of your own")
+        raise MachineError("belongs to another user", place=folder, remedy="set encoder.cache to a folder of your own")
     return folder / "encoders"
 
 

@@ -127,7 +127,7 @@ def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
     names = config.get("id2label") or {str(number): f"LABEL_{number}" for number in range(config.get("num_labels", 2))}
     if kind != ENTAILMENT:
         if len(names) != 1:
-            raise MachineError(f"gives {len(names)} scores a pair, one is needed", place=folder)
+            raise MachineError(f"gives {len(names)} scores per pair, but one is needed", place=folder)
         return ()
     own = [str(names[number]) for number in sorted(names, key=int)]
     labels = tuple(map(label_of, own))

@@ -89,7 +89,7 @@ def read_packed(path: Path) -> PackedModel:
     except OSError as error:
         raise MachineError(f"cannot be read: {error.strerror}", place=path) from None
     except (struct.error, ValueError, IndexError, OverflowError) as error:
-        what = str(error) if isinstance(error, _FormatError) else "is cut or damaged"
+        what = str(error) if isinstance(error, _FormatError) else "is truncated or damaged"
         raise MachineError(what, place=path, remedy="reinstall its package") from None
 
 
@@ -116,7 +116,7 @@ class _Cursor:
         """Return the next ``count`` bytes."""
         taken = self.content[self.at : self.at + count]
         if len(taken) < count:
-            raise _FormatError("is cut or damaged")
+            raise _FormatError("is truncated or damaged")
         self.at += count
         return taken
 
@@ -126,7 +126,7 @@ def _read(cursor: _Cursor) -> PackedModel:
         raise _FormatError(f"is not a file of 4-bit weights (it does not begin with {MAGIC.decode()})")
     (version,) = cursor.take("I")
     if version != VERSION:
-        raise _FormatError(f"is of version {version}, this factseek reads version {VERSION}")
+        raise _FormatError(f"is of version {version}, but this factseek reads version {VERSION}")
     *sizes, epsilon, block = cursor.take("7ifi")
     if block != BLOCK or min(sizes) < 1 or sizes[0] % BLOCK or sizes[3] % BLOCK:
         raise _FormatError(f"has rows that are not of blocks of {BLOCK} weights")

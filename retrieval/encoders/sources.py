@@ -80,7 +80,7 @@ class ModelSource(NamedTuple):
         if sha256 != self.sha256:
             raise MachineError(
                 f"is not the file that this factseek knows: its SHA-256 is {sha256[:16]}…, not {self.sha256[:16]}…; "
-                "it is cut, or of another version",
+                "it is truncated, or of another version",
                 place=self.path,
                 remedy=REINSTALL.format(BUNDLES[self.name].install),
             )

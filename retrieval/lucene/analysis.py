@@ -65,7 +65,8 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
     name = LANGUAGES.get(analyzer.lower(), analyzer.lower())
     if name not in ANALYZERS:
         raise ConfigError(
-            f"index.analyzer: there is no analyzer {analyzer!r}", remedy=f"there are {', '.join(sorted(ANALYZERS))}"
+            f"index.analyzer: there is no analyzer {analyzer!r}",
+            remedy=f"the analyzers are {', '.join(sorted(ANALYZERS))}",
         )
     return name
 

@@ -44,7 +44,7 @@ class Unpacked(gzip.GzipFile):
     def _counted(self, content: bytes) -> bytes:
         self._unpacked += len(content)
         if self._unpacked > UNPACKED_AT_ONCE and self._unpacked > MOST_TIMES * self._raw.tell():
-            raise self._refused(f"unpacks to more than {MOST_TIMES} times its size; it is no {self._expected}")
+            raise self._refused(f"unpacks to more than {MOST_TIMES} times its size; it is not a {self._expected}")
         return content
 
 
@@ -63,7 +63,7 @@ class _PackedRun(Unpacked):
         try:
             return super().read(size)
         except EOFError:
-            raise SourceError("is a truncated gzip file: it ends before its data does", place=self._path) from None
+            raise SourceError("is a truncated gzip file: the end of its data is missing", place=self._path) from None
         except (gzip.BadGzipFile, zlib.error) as error:
             raise SourceError(f"is a damaged gzip file ({error})", place=self._path) from None
 

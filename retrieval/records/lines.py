@@ -124,7 +124,7 @@ def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
     try:
         text = file.read().decode("utf-16")
     except UnicodeDecodeError:
-        faults.error(0, "is UTF-16 text with a fault in it; save it as UTF-8")
+        faults.error(0, "is damaged UTF-16 text; save it as UTF-8")
         return None
     faults.warning(0, "is UTF-16 text; save it as UTF-8")
     return BytesIO(text.encode("utf-8"))

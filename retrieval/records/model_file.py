@@ -70,12 +70,12 @@ def load(path: Path, kind: type[M]) -> tuple[M, State]:
     raw, tensors = _read(path)
     header = _decoded(path, raw)
     if header.checksum != _checksum(header.manifest, header.state, tensors):
-        raise SourceError(f"{_CHANGED}: its checksum does not agree", place=path, remedy=_AGAIN)
+        raise SourceError(f"{_CHANGED}: its checksum does not match", place=path, remedy=_AGAIN)
     try:
         manifest = msgspec.convert(header.manifest, kind)
     except msgspec.ValidationError:
         task = header.manifest.get("task", "something else")
-        raise SourceError(f"is a model for {task}, which does not fit here", place=path) from None
+        raise SourceError(f"is a model for {task}, not for this task", place=path) from None
     return manifest, State(header.state, tensors)
 
 
@@ -86,7 +86,9 @@ def _decoded(path: Path, raw: str) -> _Header:
             return msgspec.json.decode(raw, type=_Header)
     except (msgspec.DecodeError, RecursionError):
         raise SourceError(f"{_CHANGED}: its header is damaged", place=path, remedy=_AGAIN) from None
-    raise SourceError(f"is a model of layout {layout}, this factseek reads layout {LAYOUT}", place=path, remedy=_AGAIN)
+    raise SourceError(
+        f"is a model of layout {layout}, but this factseek reads layout {LAYOUT}", place=path, remedy=_AGAIN
+    )
 
 
 def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
@@ -141,7 +143,7 @@ def array(state: State, name: str, dtype: Any, *shape: int | None, allow_nan: bo
         raise ValueError(f"{name} is {values.dtype} {values.shape}, not {np.dtype(dtype)} {shape}")
     odd = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if odd.any():
-        raise ValueError(f"{name} holds a number that is not finite")
+        raise ValueError(f"{name} contains a number that is not finite")
     return values
 
 
@@ -152,7 +154,7 @@ def number(state: State, name: str, allowed: Callable[[float], bool] = np.isfini
     """
     value = state.settings[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} is no number")
+        raise TypeError(f"{name} is not a number")
     if not (np.isfinite(float(value)) and allowed(float(value))):
         raise ValueError(f"{name} {value} is out of range")
     return float(value)

@@ -95,14 +95,14 @@ class QrelsReader:
         Raises SourceError if there are none.
         """
         if not self.qrels:
-            self._faults.error(0, "holds no judgements")
+            self._faults.error(0, "contains no judgements")
         return self.qrels
 
     def _again(self, number: int, ids: tuple[bytes, bytes], qid: str, docid: str, grade: int) -> None:
         """Count a line that repeats a judgement; report an error if it contradicts it."""
         if self._judged[docid] != grade:
             where = self._first_judged(number, ids)
-            self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was judged {where} already")
+            self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was already judged {where}")
         self.repeats += 1
         self.first_repeat = self.first_repeat or number
 
@@ -125,7 +125,7 @@ class QrelsReader:
             hint = "; six columns are a run, not judgements" if len(fields) == 6 else ""
             hint = hint or (unlike_columns(self._path) if not self._any else "")
             layout = "judgements have four (qid 0 docid relevance) or three"
-            self._faults.error(number, f"has {len(fields)} columns, {layout}{hint}")
+            self._faults.error(number, f"has {len(fields)} columns, but {layout}{hint}")
         text = fields[self._grade_at]
         if not _WHOLE.fullmatch(text):
             if not self._any and _is_name(fields[-1]):
@@ -137,7 +137,7 @@ class QrelsReader:
             self._faults.error(number, f"relevance {shown(text)} is not {GRADES}; scale the grades down")
         for kind, at in (("qid", self._qid_at), ("docid", self._docid_at)):
             if len(fields[at].split()) != 1:
-                self._faults.error(number, f"{kind} {shown(fields[at])} is empty or holds white space")
+                self._faults.error(number, f"{kind} {shown(fields[at])} is empty or contains white space")
         return grade
 
     def _take_header(self, number: int, names: list[str]) -> None:
@@ -275,7 +275,7 @@ def restored(state: State) -> JudgedQueries:
     """
     vocabulary, docids = (state.settings[name] for name in ("judged terms", "judged docids"))
     if not all(isinstance(text, str) for text in (*vocabulary, *docids)):
-        raise ValueError("a term or docid is no text")
+        raise ValueError("a term or docid is not text")
     queries = list(_parted(state, "queries", len(vocabulary)))
     answered = list(_parted(state, "answered", len(queries)))
     terms = [frozenset(vocabulary[number] for number in numbers) for numbers in queries]

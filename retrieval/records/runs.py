@@ -100,7 +100,7 @@ class RunReader:
         for reason, (number, count) in self._odd.items():
             self.faults.warning(number, reason.format(count=count))
         if not self.table:
-            self.faults.error(0, "holds no results")
+            self.faults.error(0, "contains no results")
 
     def _begin(self, qid: bytes) -> None:
         self._docs = self.table.setdefault(qid.decode(), {})
@@ -111,14 +111,14 @@ class RunReader:
         if not fields:
             self._count(number, "blank lines: {count:,}")
         elif b"\r" in line:
-            self.faults.error(number, "holds a carriage return: end the lines with a line feed (\\n)")
+            self.faults.error(number, "contains a carriage return: end the lines with a line feed (\\n)")
         elif len(fields) > 6 and not line.startswith(b"#") and not self._submitted:
             self._count(number, "more than six columns on {count:,} lines; what follows the sixth is ignored")
             return fields[:6]
         elif not line.startswith(b"#"):
             hint = "; four columns are judgements, not a run" if len(fields) == 4 else ""
             hint = hint or (unlike_columns(self.path) if number == 1 else "")
-            reason = f"has {len(fields)} columns, a run has six (qid Q0 docid rank score tag){hint}"
+            reason = f"has {len(fields)} columns, but a run has six (qid Q0 docid rank score tag){hint}"
             self.faults.error(number, reason)
         return []
 
@@ -132,7 +132,7 @@ class RunReader:
             self._first_lines = _first_lines(self.path)
         first = self._first_lines.get((qid, docid), 0)
         where = f"on line {first}" if first else "above"
-        self.faults.error(number, f"docid {shown(docid)} of query {shown(qid)} is {where} already")
+        self.faults.error(number, f"docid {shown(docid)} of query {shown(qid)} is already {where}")
 
     def _note_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
         before, self._tag = self._tag, self._tag or tag
@@ -156,7 +156,9 @@ class RunReader:
         if rank != _number(due):
             self._refuse_rank(number, rank, due)
         if tag != self._tag:
-            self.faults.error(number, f"run id {shown(tag)} differs from {shown(self._tag)} above: a file is one run")
+            self.faults.error(
+                number, f"run id {shown(tag)} differs from {shown(self._tag)} above: a file contains one run"
+            )
 
     def _refuse_rank(self, number: int, rank: bytes, due: int) -> None:
         if not rank.isdigit() or len(rank) > _LONGEST_RANK:
@@ -165,7 +167,7 @@ class RunReader:
         if rank == b"0" and due == 1:
             self._count(number, "ranks from 0, in queries: {count:,}; they are not used")
         else:
-            self.faults.error(number, f"rank {rank.decode()} where {due} is due: ranks run 1, 2, 3 … within a query")
+            self.faults.error(number, f"rank {rank.decode()}, expected {due}: ranks run 1, 2, 3 … within a query")
         self._last.shift = int(rank) - len(self._docs)
 
     def _count(self, number: int, reason: str) -> None:
@@ -245,7 +247,7 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
 def _finite(hits: Sequence[Hit]) -> list[float]:
     scores = [hit.score for hit in hits]
     if not all(-LARGEST <= score <= LARGEST for score in scores):
-        raise QueryError("a score is not a finite number: it cannot be written")
+        raise QueryError("a score is not a finite number: a run cannot contain it")
     return scores
 
 
@@ -284,7 +286,7 @@ def column(value: str) -> str:
     if value.isascii() and value.isalnum():
         return value
     if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
-        raise QueryError(f"{shown(value)} is empty or holds white space: it cannot be written to a column of a file")
+        raise QueryError(f"{shown(value)} is empty or contains white space: it cannot be written to a column of a file")
     if not encodable(value):
         raise QueryError(f"{shown(value)} is not text that UTF-8 can write: it cannot be written to a column of a file")
     return value

@@ -300,7 +300,7 @@ def nul_reason(line: bytes) -> str:
     """Return the fault of a line that contains a NUL byte: most often it is UTF-16."""
     if line.count(0) >= _NULS and _encoding(line).startswith("utf-16"):
         return f"is UTF-16 without a byte-order mark; {SAVE_AS_UTF8}"
-    return "holds a NUL byte"
+    return "contains a NUL byte"
 
 
 def is_separator_line(line: str) -> bool:

@@ -86,7 +86,7 @@ class FusingKind(RetrieverKind, Protocol):
         ...
 
 
-KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "there are", hyphens=False)
+KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "the retrievers are", hyphens=False)
 
 
 def names() -> list[str]:

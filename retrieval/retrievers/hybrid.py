@@ -76,7 +76,7 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
-    """Open the rankings to fuse, over a snapshot."""
+    """Open a retriever that fuses rankings of a snapshot."""
     parts = {part: kind(part).open(part, snapshot, config, group=group) for part in rankings(name, config)}
     return fused(side_by_side(parts), config, snapshot.manifest.language, group=group)
 

@@ -280,7 +280,7 @@ def _format(args: argparse.Namespace) -> str:
     if args.json and wanted != JSON:
         raise UsageError(f"--json and --format {wanted} are two formats; give one of them")
     if wanted not in ("", JSON) and (args.count or args.facet):
-        raise UsageError(f"--format {wanted} has no place for counts; leave out --count and --facet, or give --json")
+        raise UsageError(f"--format {wanted} cannot contain counts; leave out --count and --facet, or give --json")
     return wanted
 
 

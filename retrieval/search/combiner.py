@@ -176,7 +176,7 @@ def load(path: Path) -> Combiner:
     """
     manifest, state = model_file.load(path, CombinerManifest)
     if manifest.task != TASK:
-        raise SourceError(f"is a model for {manifest.task}, which does not fit here", place=path)
+        raise SourceError(f"is a model for {manifest.task}, not for this task", place=path)
     with restored_from(path):
         if manifest.features != columns(manifest.rankings, remembers=manifest.remembers) or manifest.depth < 1:
             raise ValueError("its features are others")

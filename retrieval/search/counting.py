@@ -65,7 +65,7 @@ def fields_of(asked: Sequence[str]) -> dict[str, int]:
     for text in asked:
         field, separator, number = text.partition("=")
         if field in fields:
-            raise QueryError(f"names {field[:80]!r} twice")
+            raise QueryError(f"contains {field[:80]!r} twice")
         if separator and not (_DIGITS.fullmatch(number) and 1 <= int(number) <= MOST_VALUES):
             raise QueryError(f"{text[:80]!r} is not of the form field=number, of 1 to {MOST_VALUES} values")
         fields[field] = int(number) if separator else USUAL_VALUES
@@ -200,7 +200,7 @@ def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
     countable = (*COUNTED, *declared)
     for field, most in fields.items():
         if field not in countable:
-            remedy = f"there are {', '.join(countable)}"
+            remedy = f"the fields are {', '.join(countable)}"
             raise QueryError(f"there is no field {field!r} to count", remedy=remedy, field="facets")
         if not 1 <= most <= MOST_VALUES:
             raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field", field="facets")

@@ -255,11 +255,9 @@ def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | N
     """
     chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
     if not names:
-        raise QueryError("name an index to search")
+        raise QueryError("give an index to search")
     for name in chosen.keys() - names.keys():
-        raise QueryError(
-            f"there is a weight for {name[:80]}, which is not searched", remedy=f"the indexes are {', '.join(names)}"
-        )
+        raise QueryError(f"{name[:80]} has a weight, but is not searched", remedy=f"the indexes are {', '.join(names)}")
     for name, weight in chosen.items():
         if not 0 <= weight <= 1_000_000:
             raise QueryError(f"the weight of {name} is {weight}: give a number from 0 to 1000000")

@@ -103,7 +103,7 @@ def note(
 
 
 def _unknowing(encoder: EncoderInfo, known: Sequence[str], language: str) -> str:
-    return f"the encoder {encoder.name} knows only {', '.join(known)}, the query looks like {language}"
+    return f"the encoder {encoder.name} knows only {', '.join(known)}, but the query looks like {language}"
 
 
 def _advice(view: str, info: IndexInfo, views: Callable[[str], Sequence[str]]) -> str:

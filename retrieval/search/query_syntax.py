@@ -190,4 +190,4 @@ def _day_from(day: str, days: int) -> str:
     try:
         return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
     except OverflowError:
-        raise QueryError(f"{day} has no day {'after' if days > 0 else 'before'} it that can be named") from None
+        raise QueryError(f"there is no day {'after' if days > 0 else 'before'} {day}") from None

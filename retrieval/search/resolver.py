@@ -68,7 +68,7 @@ class Resolver:
             raise QueryError(f"k {settings.k} is out of range: ask for 1 to {settings.max_k} hits")
         if not 0 <= asked.offset <= settings.max_k - settings.k:
             last = settings.max_k - settings.k
-            raise QueryError(f"offset {asked.offset} is out of range: ask for {settings.k} hits after 0 to {last}")
+            raise QueryError(f"offset {asked.offset} is out of range: with k {settings.k} it may be 0 to {last}")
         return asked.offset + settings.k
 
     def texts(self, queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:
@@ -137,7 +137,9 @@ def _resolved(manifest: Manifest, folder: Path, configured: Config, *chosen: Any
     config = retrievers.with_default_weights(_effective(configured, asked), manifest)
     profile = config.search.profile
     if profile not in PROFILES:
-        raise QueryError(f"there is no profile {profile!r}", remedy=f"there are {' and '.join(sorted(PROFILES))}")
+        raise QueryError(
+            f"there is no profile {profile!r}", remedy=f"the profiles are {' and '.join(sorted(PROFILES))}"
+        )
     name = retrievers.resolve(config.search.retriever, manifest, config, folder)
     kind = retrievers.kind(name)
     read = tuple(kind.views(name, manifest, config))
@@ -171,9 +173,9 @@ def _worded(query: str, resolved: ResolvedSearch) -> str:
     longest = resolved.settings.search.max_query_chars
     if len(query) > longest:
         raise QueryError(
-            f"the query has {len(query)} characters, at most {longest} are searched (search.max_query_chars)"
+            f"the query has {len(query)} characters, but at most {longest} are allowed (search.max_query_chars)"
         )
     text = resolved.text(query)
     if not has_words(text):
-        raise QueryError(f"the query {query[:60]!r} holds no words to search for")
+        raise QueryError(f"the query {query[:60]!r} contains no words to search for")
     return VectorQuery(text, query.vector) if isinstance(query, VectorQuery) else text

@@ -141,7 +141,7 @@ class Named(NamedTuple):
     stage: Stage
 
 
-KINDS: Plugins[StageKind] = Plugins(__name__, QueryError, "stage", "there are", hyphens=False)
+KINDS: Plugins[StageKind] = Plugins(__name__, QueryError, "stage", "the stages are", hyphens=False)
 
 
 def names() -> list[str]:
@@ -165,7 +165,7 @@ def opened(asked: Sequence[str], context: StageContext) -> list[Named]:
         name, _, value = text.partition("=")
         kind = KINDS.load(name)
         if name in stages:
-            raise QueryError(f"the stage {name} is named twice")
+            raise QueryError(f"the stage {name} is given twice")
         stages[name] = Named(name, kind.open(value, context))
         lacking: Mapping[str, str] = getattr(kind, "VIEWS", {})
         for view in lacking.keys() - context.manifest.views.keys():

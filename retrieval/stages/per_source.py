@@ -24,7 +24,7 @@ def open(value: str, context: StageContext) -> PerSource:
     if not value:
         return PerSource(DEFAULT)
     if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and int(value)):
-        raise QueryError(f"per_source={value[:20]}: give how many hits of one source are kept, from 1")
+        raise QueryError(f"per_source={value[:20]}: give the number of hits of one source to keep, from 1")
     return PerSource(int(value))
 
 

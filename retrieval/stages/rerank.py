@@ -28,7 +28,7 @@ def open(value: str, context: StageContext) -> Rerank:
     """
     settings = context.settings.rerank
     if value and not (value.isascii() and value.isdigit() and len(value) <= 4 and 1 <= int(value) <= _MOST):
-        raise QueryError(f"rerank={value[:20]}: give how many hits are re-ranked, from 1 to {_MOST:,}")
+        raise QueryError(f"rerank={value[:20]}: give the number of hits to re-rank, from 1 to {_MOST:,}")
     context.check_re_ranker()
     return Rerank(context, int(value) if value else settings.depth)
 

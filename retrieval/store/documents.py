@@ -154,7 +154,7 @@ class SegmentDocuments:
             pairs = zip(("documents", "passages"), self._counts, expected or self._counts, strict=True)
             for what, count, wanted in pairs:
                 if count != wanted:
-                    raise IndexStateError(f"holds {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
+                    raise IndexStateError(f"contains {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
             failing.pop_all()
 
     def document(self, docid: str) -> Document | None:

@@ -49,7 +49,7 @@ def file_fault(path: Path, info: FileInfo) -> str:
     try:
         size = path.stat().st_size
         if size != info.bytes:
-            return f"holds {size} bytes, the manifest says {info.bytes}"
+            return f"has {size} bytes, but the manifest says {info.bytes}"
         if sha256(path) != info.sha256:
             return "has changed: its SHA-256 is not that of the manifest"
         if info.sample and sample(path) != info.sample:
@@ -85,7 +85,7 @@ def _other(path: Path, info: FileInfo) -> str:
         if not stat.S_ISREG(there.st_mode):
             return "is not a regular file"
         if there.st_size != info.bytes:
-            return f"holds {there.st_size} bytes, the manifest says {info.bytes}"
+            return f"has {there.st_size} bytes, but the manifest says {info.bytes}"
         if info.sample and sample(path) != info.sample:
             return "is not the file that the manifest names"
     except OSError:

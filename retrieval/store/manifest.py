@@ -325,7 +325,7 @@ def converted(path: Path | str, raw: Any) -> Manifest:
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError("is not the manifest of a factseek index", place=path)
     if raw["layout"] != LAYOUT:
-        what = f"has layout {raw['layout']!r}, this factseek reads layout {LAYOUT}"
+        what = f"has layout {raw['layout']!r}, but this factseek reads layout {LAYOUT}"
         raise IndexStateError(what, place=path, remedy=REBUILD)
     try:
         manifest = msgspec.convert(raw, Manifest)
@@ -347,7 +347,7 @@ def _missing_index(folder: Path) -> IndexStateError:
     if not folder.is_dir():
         return IndexStateError("is a file, not an index directory", place=folder)
     if (folder / BUILD).is_dir() or any(folder.glob(f"shards/*/{BUILD}")):
-        remedy = "run the same factseek index command again to go on"
+        remedy = "run the same factseek index command again to continue"
         return IndexStateError("the index is half-built", place=folder, remedy=remedy)
     return IndexStateError(f"is not a factseek index (it has no {NAME})", place=folder)
 

@@ -1,8 +1,8 @@
 """Signatures of texts, which detect near-duplicates.
 
-A signature has 256 bits. For each of 64 random orders of all words, it holds four bits of the first word's hash
-(MinHash, Broder 1997; b bits of each, Li and König 2010). The share of orders in which two texts agree estimates the
-share of common words: the words in both, divided by the words in either.
+A signature has 256 bits. It is made with 64 random orders of all words. For each order, it contains four bits of the
+hash of the text's first word in that order (MinHash, Broder 1997; b bits of each, Li and König 2010). The share of
+orders in which two texts agree estimates the share of common words: the words in both, divided by the words in either.
 
 Stored signatures must stay valid for years. So everything here is fixed: words, their hashes (CRC-32, then
 multiply-add-shift, Dietzfelbinger 1996) and the orders.

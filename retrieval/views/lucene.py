@@ -112,7 +112,7 @@ class _LuceneSink(PassageSink):
 
 
 def _of_another_size(folder: Path, rows: int, passages: int) -> IndexStateError:
-    return IndexStateError(f"holds {rows} passages, the manifest says {passages}", place=folder, remedy=REMEDY)
+    return IndexStateError(f"contains {rows} passages, but the manifest says {passages}", place=folder, remedy=REMEDY)
 
 
 def _misnamed(segment: SegmentPlace) -> Iterator[str]:
@@ -123,5 +123,5 @@ def _misnamed(segment: SegmentPlace) -> Iterator[str]:
         if row < len(docids) and name == token("id", f"{segment.name}:{docids[row]}"):
             missing.discard(row)
         else:
-            yield f"passage {row} is named {name}, its document is another"
+            yield f"passage {row} is indexed as {name}, not as its document"
     yield from (f"lacks passage {row}, of document {docids[row]!r}" for row in sorted(missing))

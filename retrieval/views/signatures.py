@@ -117,7 +117,7 @@ def _read(path: Path, passages: int) -> Signatures:
     try:
         size = path.stat().st_size
         if size != passages * WORDS * 8:
-            what = f"holds {size} bytes, expected {passages * WORDS * 8}"
+            what = f"has {size} bytes, expected {passages * WORDS * 8}"
             raise IndexStateError(what, place=path, remedy=REMEDY)
         if not passages:
             return np.empty((0, WORDS), dtype="<u8")

@@ -167,10 +167,10 @@ def _read(folder: Path) -> SegmentWords:
         path = folder / TEXT
         text = mapped(path, "u1") if path.stat().st_size else np.empty(0, dtype=np.uint8)
     except (OSError, ValueError) as error:
-        what = f"cannot be read: {getattr(error, 'strerror', None) or 'it is cut off'}"
+        what = f"cannot be read: {getattr(error, 'strerror', None) or 'it is truncated'}"
         raise IndexStateError(what, place=path, remedy=REMEDY) from None
     if len(numbers) % 2 or (len(numbers) == 0) != (len(text) == 0):
-        raise IndexStateError("is not as long as its words are many", place=folder / NUMBERS, remedy=REMEDY)
+        raise IndexStateError("does not have two numbers per word", place=folder / NUMBERS, remedy=REMEDY)
     own_masks, places = numbers.reshape(2, -1)
     starts = places >> np.uint64(_COUNT_BITS)
     if len(starts) and (starts[0] or not (starts[:-1] < starts[1:]).all() or starts[-1] >= len(text)):

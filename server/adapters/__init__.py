@@ -76,8 +76,8 @@ class Adapter:
         """Answer at an address with the result of a view, an Answer or a list of them.
 
         The view's ``asked`` is the query string of a GET, else the body; its annotation gives the type. If the request
-        does not fit the type, ``misfit`` turns the error into the protocol's. ``problems`` are the view's further error
-        statuses. If the view ``changes`` the index, the index must be writable.
+        does not fit the type, ``misfit`` turns the error into the protocol's. ``problems`` are error statuses that the
+        view adds. If the view ``changes`` the index, the index must be writable.
         """
 
         def add(view: View) -> View:
@@ -121,7 +121,7 @@ class _Module(Protocol):
     adapter: Adapter
 
 
-ADAPTERS = Plugins[_Module](__name__, ConfigError, "adapter", "there are")
+ADAPTERS = Plugins[_Module](__name__, ConfigError, "adapter", "the adapters are")
 
 
 def check(wanted: Mapping[str, str], indexes: Collection[str]) -> None:
@@ -134,13 +134,13 @@ def check(wanted: Mapping[str, str], indexes: Collection[str]) -> None:
             raise ConfigError(
                 f"there is no adapter {name[:80]!r}",
                 place="server.adapters",
-                remedy=f"there are {', '.join(ADAPTERS.names())}",
+                remedy=f"the adapters are {', '.join(ADAPTERS.names())}",
             )
         if index and index not in indexes:
             raise ConfigError(
-                f"no index is served as {index[:80]!r}",
+                f"this server has no index {index[:80]!r}",
                 place=f"server.adapters.{name}",
-                remedy=f"served are {', '.join(indexes)}",
+                remedy=f"the indexes are {', '.join(indexes)}",
             )
 
 

@@ -119,7 +119,7 @@ def check_count(field: str, texts: Sequence[object], what: str = "texts are re-r
     """Raise BadInput, with the field, if there are no texts, or more than a request may have."""
     most = registry().config.server.max_batch
     if not 1 <= len(texts) <= most:
-        raise BadInput(field, f"1 to {most} {what} at once, these are {len(texts)}")
+        raise BadInput(field, f"1 to {most} {what} at once, not {len(texts)}")
 
 
 def ranked(

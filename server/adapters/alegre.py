@@ -62,7 +62,7 @@ _TRIES = 4
 _CODE = re.compile(r"[a-z]{2,3}")
 _NOT_OFFERED = MappingProxyType(
     {
-        "similarity/async/text": "nobody is called back: use POST /similarity/sync/text, which answers what is similar",
+        "similarity/async/text": "there are no callbacks: use POST /similarity/sync/text, which returns similar texts",
         "text/bulk_similarity": "texts are not stored in bulk: use POST /text/similarity/ for each",
     }
 )
@@ -334,7 +334,7 @@ def _changed(name: str, docid: str, change_of: Callable[[Index, Document | None,
             registry().refresh(name)
         else:
             return
-    raise NotWrittenError("others change this text at the same time; nothing was changed; try again")
+    raise NotWrittenError("other requests change this text at the same time; nothing was changed; try again")
 
 
 def _retrievers(index: Index) -> dict[str, str]:
@@ -357,7 +357,7 @@ def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
     for field, name in names:
         model = WORDS if name.lower() == WORDS else name
         if model not in there:
-            raise BadInput(field, f"there is no model {model[:80]!r}; there are {', '.join(there)}")
+            raise BadInput(field, f"there is no model {model[:80]!r}; the models are {', '.join(there)}")
         models += [model] if model not in models else []
     return models or [WORDS]
 
@@ -367,7 +367,7 @@ def _check_vector(index: Index, model: str, vector: Sequence[float] | None) -> N
         return
     dimension = next(encoder.dimension for encoder in index.info.encoders.values() if encoder.name == model)
     if len(vector) != dimension:
-        raise BadInput("vector", f"has {len(vector)} numbers, those of {model} have {dimension}")
+        raise BadInput("vector", f"has {len(vector)} numbers, but vectors of {model} have {dimension}")
     length = hypot(*vector)
     if not (length and isfinite(length)):
         raise BadInput("vector", "has no direction: all of its numbers are 0, or they are too large")
@@ -492,5 +492,5 @@ def _hits(index: Index, text: str, search: Search) -> list[Hit]:
     except CutOffError as error:
         raise TimedOutError(error.line) from None
     if search.limit is not None and (search.limit.is_over("texts") or search.limit.missing):
-        raise TimedOutError("there was no time to look at all texts: ask for fewer, or for those of a context")
+        raise TimedOutError("the time was too short to compare all texts: ask for fewer, or restrict them by a context")
     return hits

@@ -140,7 +140,7 @@ def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
     site = asked.reviewPublisherSiteFilter.strip().lower().removeprefix("www.")
     language = asked.languageCode.partition("-")[0].lower()
     if not (asked.query or asked.reviewPublisherSiteFilter):
-        raise BadInput("query", "is needed where there is no reviewPublisherSiteFilter")
+        raise BadInput("query", "is required without reviewPublisherSiteFilter")
     wanted = SearchRequest(
         query=asked.query,
         k=asked.pageSize or _DEFAULT_PAGE,
@@ -155,7 +155,7 @@ def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
     except BadInput as error:
         if error.field != "cursor":
             raise
-        raise BadInput("pageToken", "is not that of this search; send it with what it was given for") from None
+        raise BadInput("pageToken", "belongs to another search; send it with the parameters of that search") from None
     index, oldest = next(iter(page.served.values())).index, ""
     if asked.maxAgeDays:
         oldest = (datetime.now(UTC).date() - timedelta(days=min(asked.maxAgeDays, 700_000))).isoformat()
@@ -199,7 +199,7 @@ def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
     def days() -> Iterator[tuple[str, str]]:
         for document in index.documents(search.where):
             if limit.is_over("reviews"):
-                raise TimedOutError("there was no time to look at all reviews of this publisher")
+                raise TimedOutError("the time was too short to check all reviews of this publisher")
             if (day := _day(document)) >= oldest:
                 yield day, document.docid
 

@@ -118,7 +118,7 @@ def _misfit(error: BadInput) -> Exception:
     """Explain an error about token ids: they belong to another model's vocabulary."""
     if not error.field.startswith("input["):
         return error
-    return BadInput(error.field, "is no text; token ids mean nothing to this model, send the texts")
+    return BadInput(error.field, "is not text; send texts, because this model does not accept token ids")
 
 
 @adapter.route("POST", "/v1/embeddings", {"input": EXAMPLE}, problems=(404,), misfit=_misfit)
@@ -127,9 +127,11 @@ def openai_embeddings(asked: OpenAIEmbedding) -> OpenAIVectors:
     encoder = _encoder()
     model = asked.model or encoder.name
     if model not in (encoder.name, encoder.name + _QUERY):  # clients would mistake vectors of another model for its own
-        raise NotFoundError(f"there is no model {model[:80]!r}; there are {encoder.name} and {encoder.name}{_QUERY}")
+        raise NotFoundError(
+            f"there is no model {model[:80]!r}; the models are {encoder.name} and {encoder.name}{_QUERY}"
+        )
     if asked.dimensions not in (None, encoder.dimension):
-        raise BadInput("dimensions", f"this model has {encoder.dimension} and no other")
+        raise BadInput("dimensions", f"this model has only {encoder.dimension}")
     texts = [asked.input] if isinstance(asked.input, str) else asked.input
     check_count("input", texts, "texts are encoded")
     for number, text in enumerate(texts):
@@ -167,5 +169,5 @@ def _encoder() -> Encoder:
     """
     served = configured_index()
     if served.index.info.encoder is None:
-        raise NoEncoderError(f"the index {served.name!r} has no vectors, and so no encoder")
+        raise NoEncoderError(f"the index {served.name!r} has no vectors, so it has no encoder")
     return served.index.encoder

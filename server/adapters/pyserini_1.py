@@ -91,7 +91,7 @@ def pyserini_1_search(asked: PyseriniQuery, name: str) -> PyseriniHits:
     if isinstance(text, dict):
         text, qid = text.get("query_txt", ()), text.get("qid", qid)
     if not isinstance(text, str) or not isinstance(qid, str):
-        raise BadInput("query", "give it as text, or as an object whose query_txt and qid are texts")
+        raise BadInput("query", "give a text, or an object whose query_txt and qid are texts")
     candidates = [
         PyseriniCandidate(docid=hit.docid, score=hit.score, document_txt=text_of(charged_document(index, hit.docid)))
         for hit in hits_of(index, text, SearchOptions(k=asked.hits), "hits")

@@ -95,7 +95,7 @@ def tei_rerank(asked: TeiRerank) -> list[TeiRank]:
         raise NotAReRankerError(f"model is not a re-ranker model: {error.line}") from None
     for number, text in enumerate(asked.texts):
         if asked.truncate is False and not model.reads_all(asked.query, text):
-            raise TooMuchError(f"texts[{number}]: the model does not read all of it with the query; truncate it")
+            raise TooMuchError(f"texts[{number}]: is too long for the model together with the query; truncate it")
     return [
         TeiRank(
             index=text.place,

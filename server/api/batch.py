@@ -65,7 +65,7 @@ class Batch:
         self._k = k = request.k or index.settings.search.k
         most = server.max_batch
         if not 1 <= len(request.queries) <= most:
-            raise BadInput("queries", f"a batch holds 1 to {most} queries, this one {len(request.queries)}")
+            raise BadInput("queries", f"a batch contains 1 to {most} queries, this one {len(request.queries)}")
         most_hits = server.max_batch_hits
         if len(request.queries) * k > most_hits:
             raise BadInput(

@@ -74,7 +74,7 @@ def _weights(asked: SearchManyRequest) -> dict[str, float]:
     """
     names = asked.indexes or list(registry().indexes)
     if isinstance(names, list) and len(set(names)) < len(names):
-        raise BadInput("indexes", "an index is named twice")
+        raise BadInput("indexes", "an index is given twice")
     weights = dict(names) if isinstance(names, dict) else dict.fromkeys(names, 1.0)
     try:
         return chosen_weights(weights, weights)

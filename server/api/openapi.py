@@ -66,7 +66,9 @@ def _limit(schemas: Json, config: Config) -> None:
         ("SearchRequest", "query"): {"maxLength": search.max_query_chars},
         ("SimpleSearch", "query"): {"maxLength": search.max_query_chars},
         # This is no limit of the request: a query of a batch that is too long fails alone.
-        ("BatchQuery", "text"): {"description": f"a longer one than {search.max_query_chars} characters fails alone"},
+        ("BatchQuery", "text"): {
+            "description": f"a query of more than {search.max_query_chars} characters fails; the others are answered"
+        },
         ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
         ("SearchRequest", "k"): {"maximum": search.max_k},
         ("SearchRequest", "hits"): {"maximum": search.max_k},
@@ -119,7 +121,7 @@ _FOREIGN_KEYS: Json = {**_KEYS, "header": {"type": "apiKey", "in": "header", "na
 """The ways in which clients of other protocols send keys."""
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _PATHS: Mapping[str, tuple[str, str]] = {
-    "name": ("index", "an index, by the name that it is served under"),
+    "name": ("index", "the name of a served index"),
     "job": ("job", "a job's id"),
     "docid": ("docid", "a document's id; slashes may be written as %2F"),
 }
@@ -166,7 +168,7 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
 
 _COMMON_HEADERS: Json = {
     "X-Request-Id": {
-        "description": "the request's own if that is 1 to 64 letters, digits, '.', '_' or '-', else a new one",
+        "description": "the id that the request sent if it has 1 to 64 letters, digits, '.', '_' or '-', else a new id",
         "schema": {"type": "string"},
     },
     "Retry-After": {"description": "seconds to wait before the next try", "schema": {"type": "integer", "minimum": 1}},

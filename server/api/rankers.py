@@ -94,10 +94,10 @@ def ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanke
         )
     wanted = next(iter(known)) if name is None else name
     if wanted not in known:
-        raise UnknownRankerError(f"there is no ranker {wanted[:80]!r}; served are: {', '.join(known)}")
+        raise UnknownRankerError(f"there is no ranker {wanted[:80]!r}; the rankers are {', '.join(known)}")
     if wanted not in rankers:
         raise RankerUnavailableError(
-            f"ranker {wanted!r} could not be loaded; the server's log says why", retry_after=60
+            f"ranker {wanted!r} could not be loaded; the server's log gives the reason", retry_after=60
         )
     return rankers[wanted]
 
@@ -193,7 +193,7 @@ def _statements(asked: Sequence[ClaimRequest], languages: Sequence[str], setting
     Raises BadInput, with the claim, if one is invalid.
     """
     if not 1 <= len(asked) <= settings.max_claims:
-        raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, these are {len(asked)}")
+        raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, not {len(asked)}")
     return [_statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(asked)]
 
 
@@ -202,7 +202,7 @@ def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most:
     place = f"claims[{number}]"
     text = asked.text.strip()
     if not text:
-        raise BadInput(f"{place}.text", "holds no text")
+        raise BadInput(f"{place}.text", "contains no text")
     if len(asked.text) > most:
         raise BadInput(f"{place}.text", f"has {len(asked.text)} characters; at most {most} are read")
     if asked.language and languages and asked.language not in languages:
@@ -240,7 +240,7 @@ def _note(asked: RankRequest, ranking: ClaimRanking, served: ServedRanker) -> st
         return f"{served.learned.manifest.model} does not use words, so no word has a weight"
     missing = len(ranking.ranked) - ranking.explained
     if asked.words and missing:
-        return f"there was no time to weigh the words of the last {missing} of {len(ranking.ranked)} claims"
+        return f"the time was too short to weigh the words of the last {missing} of {len(ranking.ranked)} claims"
     return ""
 
 

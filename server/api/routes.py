@@ -212,7 +212,7 @@ def _format_of(asked: SearchRequest) -> str:
     name = asked.format or _preferred()
     if name != listings.JSON and (asked.explain or asked.passages or asked.count or asked.facets):
         raise BadInput(
-            "format", f"{name} has no place for explain, passages, count or facets; leave them out, or ask for json"
+            "format", f"{name} cannot contain explain, passages, count or facets; leave them out, or ask for json"
         )
     return name
 

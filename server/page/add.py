@@ -137,7 +137,7 @@ def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tu
     settings = registry().config.server
     asked.rows = f"[{','.join(map(exported, documents))}]"
     if not documents or len(documents) > settings.max_bulk or len(asked.rows) > settings.max_body_bytes:
-        reason = "is too large for a form; read it with factseek index" if documents else "holds nothing to add"
+        reason = "is too large for a form; read it with factseek index" if documents else "contains nothing to add"
         asked.rows = ""
         raise BadInput("file", f"{name[:80]} {reason}")
     return documents, [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]

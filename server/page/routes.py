@@ -267,7 +267,7 @@ def export() -> Response:
     format = parameters.pop("format", "")
     state = read_state(parameters, (*SEARCHED, "format"))
     if format not in FORMATS:
-        raise BadInput("format", f"there is no format {format[:20]!r}; there are {', '.join(FORMATS)}")
+        raise BadInput("format", f"there is no format {format[:20]!r}; the formats are {', '.join(FORMATS)}")
     if not (state.query or state.like):
         raise BadInput("query", "there is nothing to export: ask for something first")
     served = chosen_indexes(state)

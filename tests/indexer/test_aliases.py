@@ -121,7 +121,12 @@ def test_a_served_alias_is_pointed_over_http_while_it_answers(folders: Path) -> 
         for body, path, status, detail in (
             ({"index": "current"}, "current", 400, "index: an alias cannot point to itself"),
             ({"index": "monday"}, "tuesday", 400, "name: tuesday is an index itself, not an alias"),
-            ({"index": "nothing"}, "current", 404, "there is no index 'nothing'; served are: current, monday, tuesday"),
+            (
+                {"index": "nothing"},
+                "current",
+                404,
+                "there is no index 'nothing'; the indexes are current, monday, tuesday",
+            ),
             ({}, "current", 400, "index: is missing"),
         ):
             refused = client.put(f"/v1/aliases/{path}", json=body)

@@ -89,7 +89,7 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     with pytest.raises(IndexStateError, match="there is no index"):
         list(export(tmp_path / "index"))
     grown(tmp_path, Config(), dense=False)
-    with pytest.raises(QueryError, match=r"there is no folder .*; make it first$"):
+    with pytest.raises(QueryError, match=r"there is no folder .*; create it first$"):
         export_to(tmp_path / "index", tmp_path / "no" / "file")
     (tmp_path / "old").write_text("old", "utf-8")
     with pytest.raises(IndexStateError):
@@ -106,7 +106,7 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
             "its checksum does not match its content; if you edit an exported document, remove its checksum",
         ),
         ({"docid": 7}, "is not an exported document (Expected `str`, got `int` - at `$.docid`)"),
-        ({"docid": "a b"}, "docid 'a b' holds white space"),
+        ({"docid": "a b"}, "docid 'a b' contains white space"),
     ],
 )
 def test_an_exported_line_that_was_changed_is_bad(tmp_path: Path, change: dict[str, object], reason: str) -> None:

@@ -77,7 +77,7 @@ def test_a_snapshot_of_other_than_regular_files_is_not_restored(made: Path, tmp_
     put(snap / inside)
     done = restored(snap, index)
     thing = "folder" if (made / kind / inside).is_dir() else "regular file"
-    message = f"{snap / inside}: is no {thing} of the snapshot; take a snapshot of the index again"
+    message = f"{snap / inside}: is not a {thing} of the snapshot; take a snapshot of the index again"
     assert (done.returncode, done.stderr) == (2, f"factseek: {message}\n")
     assert not index.exists() or not list(index.glob("*"))
 
@@ -123,5 +123,5 @@ def test_a_file_beyond_any_size_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
     with path.open("wb") as file:
         file.truncate(MOST_READ + 1)
-    with pytest.raises(OSError, match="holds more than 1024 MiB"):
+    with pytest.raises(OSError, match="contains more than 1024 MiB"):
         read_regular(path)

@@ -131,7 +131,7 @@ def refused(index: Path, target: Path) -> str:
 def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    said = "is there already; name a new folder for the snapshot"
+    said = "already exists; give a new folder for the snapshot"
     assert refused(index, tmp_path / "full") == f"{tmp_path / 'full'}: {said}"
     assert refused(index, tmp_path / "full/file") == f"{tmp_path / 'full/file'}: {said}"
     assert refused(index, index / "snap") == (
@@ -139,7 +139,7 @@ def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path) -> None:
     )
     assert (
         refused(index, tmp_path / "no/snap")
-        == f"{tmp_path / 'no/snap'}: there is no folder {tmp_path / 'no'}; make it first"
+        == f"{tmp_path / 'no/snap'}: there is no folder {tmp_path / 'no'}; create it first"
     )
     with pytest.raises(IndexStateError, match="there is no index"):
         snapshot(tmp_path / "nothing", tmp_path / "snap")

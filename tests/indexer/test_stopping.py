@@ -160,7 +160,7 @@ def test_a_read_only_place_is_said_and_can_be_read(
         code = commanded(arguments, disk, monkeypatch)
         printed = capsys.readouterr()
         assert code == 2, (arguments, printed)
-        assert printed.err.endswith("may not be written: Read-only file system\n")
+        assert printed.err.endswith("cannot be written: Read-only file system\n")
     whole(disk / "index", BEFORE)
     assert len(list(export(disk / "index"))) == len(BEFORE)
     snapshot(disk / "index", disk.parent / "snap")

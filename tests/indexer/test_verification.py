@@ -87,8 +87,8 @@ def alter(index: Path, name: str, statement: str) -> None:
     [
         ("UPDATE documents SET text = text || '!' WHERE row = 1", "document 'd1' is not what its checksum says"),
         ('UPDATE passages SET "end" = 9999 WHERE row = 2', "document 'd2' has passages that do not fit its text"),
-        ("UPDATE passages SET document = 99 WHERE row = 11", "holds 12 passages, expected 13"),
-        ("DELETE FROM documents WHERE row = 5", "holds 5 documents, expected 6"),
+        ("UPDATE passages SET document = 99 WHERE row = 11", "contains 12 passages, expected 13"),
+        ("DELETE FROM documents WHERE row = 5", "contains 5 documents, expected 6"),
         ("UPDATE documents SET title = 7 WHERE row = 1", "document 'd1' is not what its checksum says"),
     ],
 )
@@ -99,7 +99,7 @@ def test_documents_that_are_damaged_are_named_and_left(index: Path, statement: s
     verified = verify(index, CONFIG)
     assert name not in verified.intact
     found = [one.what for one in verified.faults[name]]
-    assert found[0].startswith(("has changed: its SHA-256", "holds"))
+    assert found[0].startswith(("has changed: its SHA-256", "has "))
     assert repair(index, CONFIG).left == verified.all_faults
     assert manifests.read(index) == before
 
@@ -110,7 +110,7 @@ def test_a_segment_whose_parts_are_of_two_segments(index: Path) -> None:
     shutil.copytree(index / "segments" / second / "lucene", index / "segments" / first / "lucene")
     what = [fault.what for fault in verify(index, CONFIG).faults[first] if fault.path.name == "lucene"]
     assert what[0].startswith("passage ")
-    assert f" is named id={second}%3Ad" in what[0]
+    assert f" is indexed as id={second}%3Ad" in what[0]
     assert what[-1].startswith("lacks passage ")
 
 
@@ -120,7 +120,7 @@ def test_a_document_that_is_there_twice_is_named(index: Path) -> None:
     manifests.publish(index, msgspec.structs.replace(before, segments=segments))
     assert [str(fault) for fault in verify(index, CONFIG).faults[""]] == [
         f"{index}: document 'd0' is there 2 times",
-        f"{index}: holds 29 documents, expected 25",
+        f"{index}: contains 29 documents, expected 25",
     ]
 
 
@@ -128,7 +128,7 @@ def test_counts_that_do_not_fit_are_mended(index: Path) -> None:
     before = manifests.read(index)
     manifests.publish(index, msgspec.structs.replace(before, documents=before.documents + 1))
     done = repair(index, CONFIG)
-    assert [str(fault) for fault in done.verified.all_faults] == [f"{index}: holds 25 documents, expected 26"]
+    assert [str(fault) for fault in done.verified.all_faults] == [f"{index}: contains 25 documents, expected 26"]
     assert (done.segments, done.left) == ((), [])
     assert manifests.read(index).segments == before.segments
     assert manifests.read(index).documents == before.documents
@@ -159,7 +159,7 @@ def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path:
         {"path": str(damaged), "what": "has changed: its SHA-256 is not that of the manifest", "segment": name}
     ]
     assert (answer["repaired"], answer["documents"]) == ([name], 25)
-    assert printed.err == f"segment {name} was made again from its documents\n"
+    assert printed.err == f"segment {name} was rebuilt from its documents\n"
     assert commands.main(["search", "measles", "--verify", "--json", *options]) == 0
     capsys.readouterr()
     name = manifests.read(index).segments[0].name

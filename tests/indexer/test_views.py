@@ -88,7 +88,7 @@ class Initials(View):
         except (OSError, ValueError):
             raise IndexStateError("is no list", place=segment.folder / "lengths.json") from None
         if len(lengths) != segment.passages:
-            yield f"holds {len(lengths)} lengths, expected {segment.passages}"
+            yield f"contains {len(lengths)} lengths, expected {segment.passages}"
 
     def open(self, segments, manifest, config):
         return [
@@ -151,7 +151,7 @@ def test_it_is_copied_when_segments_are_merged(index: Path) -> None:
     assert verify(index, CONFIG).faults == {}
 
 
-@pytest.mark.parametrize(("content", "what"), [("[5]", "holds 1 lengths, expected 2"), ("?", "is no list")])
+@pytest.mark.parametrize(("content", "what"), [("[5]", "contains 1 lengths, expected 2"), ("?", "is no list")])
 def test_it_is_verified_and_repaired(index: Path, content: str, what: str) -> None:
     damaged = index / "segments" / "000001" / "lengths.json"
     damaged.write_text(content)

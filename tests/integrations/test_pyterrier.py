@@ -78,7 +78,7 @@ def test_what_makes_no_sense_raises_what_pyterrier_raises(index: str) -> None:
     with pytest.raises(pt.validate.InputValidationError):
         FactseekTransformer(index)(pd.DataFrame([("1", "x")], columns=["qid", "text"]))
     for options, message in [
-        ({"metadata": ["colour"]}, "metadata 'colour': there is no such field; there are text"),
+        ({"metadata": ["colour"]}, "metadata 'colour': there is no such field; the fields are text"),
         ({"colour": "red"}, "there is no argument 'colour'; use one of retriever"),
         ({"num_result": 3}, "there is no argument 'num_result'"),
         ({"num_results": 0}, "k 0 is out of range"),

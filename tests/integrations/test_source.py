@@ -81,7 +81,7 @@ def test_what_makes_no_sense_is_a_query_error(source: EvidenceSource, choices: S
 def test_an_index_that_is_not_there(address: str, tmp_path: Path) -> None:
     cases: list[tuple[str, type[FactseekError], str]] = [
         (str(tmp_path), IndexStateError, "there is no index"),
-        (address.replace("mine", "yours"), NotFoundError, "there is no index 'yours'; served are: mine"),
+        (address.replace("mine", "yours"), NotFoundError, "there is no index 'yours'; the indexes are mine"),
         (f"http://127.0.0.1:{_free_port()}/v1/mine", MachineError, "cannot be reached: .*refused"),
     ]
     for place, kind, message in cases:

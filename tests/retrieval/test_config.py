@@ -59,7 +59,8 @@ def test_a_name_that_there_is_not_is_said_when_the_file_is_read(
     path.write_text(text, "utf-8")
     with pytest.raises(ConfigError) as error:
         read(path)
-    assert str(error.value) == f"{path}: {fault}; there are {', '.join(there)}"
+    noun = fault.partition("unknown ")[2].partition(" ")[0]
+    assert str(error.value) == f"{path}: {fault}; the {noun}s are {', '.join(there)}"
 
 
 def test_yaml_cannot_make_objects(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_tables_that_are_not_factseeks_are_refused(path: Path, script: str) -> N
     ("script", "what"),
     [
         ("DELETE FROM documents WHERE row = 5", "rows are missing"),
-        ("INSERT INTO passages VALUES (600, 299, 2, 0, 1)", "holds 601 passages, expected 600"),
+        ("INSERT INTO passages VALUES (600, 299, 2, 0, 1)", "contains 601 passages, expected 600"),
         ("UPDATE passages SET document = 300 WHERE row = 599", "a passage belongs to no document"),
         ("UPDATE documents SET metadata = '{' WHERE row = 7", "document 'd7' cannot be read: Input data was truncated"),
         ("UPDATE documents SET title = CAST(X'FF' AS TEXT) WHERE row = 7", "a text is not UTF-8"),

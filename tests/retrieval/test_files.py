@@ -19,10 +19,10 @@ from factseek.retrieval.terminal import Parser, run
 REFUSED = [
     (errno.ENOSPC, "the disk is full; make room and run the same command again"),
     (errno.EDQUOT, "the disk is full; make room and run the same command again"),
-    (errno.EACCES, "may not be written: Permission denied"),
-    (errno.EROFS, "may not be written: Read-only file system"),
-    (errno.ENOTDIR, "is not a folder; name another place"),
-    (errno.EEXIST, "is not a folder; name another place"),
+    (errno.EACCES, "cannot be written: Permission denied"),
+    (errno.EROFS, "cannot be written: Read-only file system"),
+    (errno.ENOTDIR, "is not a folder; give another path"),
+    (errno.EEXIST, "is not a folder; give another path"),
     (errno.EIO, "Input/output error"),
 ]
 
@@ -60,11 +60,11 @@ def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> No
     read.write_text("x")
     (tmp_path / "link").symlink_to(read)
     refused = {
-        tmp_path / "no" / "file": f"there is no folder {tmp_path}/no; make it first",
-        tmp_path: "is a folder; name a file",
-        Path("/dev/null"): "is not a regular file; name one that is, or a new one",
-        read: "is an input of this command and would be overwritten; name another file",
-        tmp_path / "link": "is an input of this command and would be overwritten; name another file",
+        tmp_path / "no" / "file": f"there is no folder {tmp_path}/no; create it first",
+        tmp_path: "is a folder; give a file",
+        Path("/dev/null"): "is not a regular file; give a regular file or a new file",
+        read: "is an input of this command and would be overwritten; give another file",
+        tmp_path / "link": "is an input of this command and would be overwritten; give another file",
     }
     for path, reason in refused.items():
         with pytest.raises(QueryError) as error:

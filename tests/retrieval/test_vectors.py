@@ -192,7 +192,7 @@ REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"
         (lambda f: (f / "vectors.f32").unlink(), "{f}/vectors.f32: cannot be read: No such file or directory"),
         (
             lambda f: (f / "vectors.f32").write_bytes(b"short"),
-            "{f}/vectors.f32: holds 5 bytes, 200 vectors of 48 dimensions take 38400",
+            "{f}/vectors.f32: has 5 bytes, but 200 vectors of 48 dimensions take 38400",
         ),
         (lambda f: (f / ANN).write_bytes(b"not an index"), "{f}/ann.faiss: cannot be read as a FAISS index"),
         (
@@ -201,11 +201,11 @@ REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"
         ),
         (
             lambda f: build_ann(random_vectors(150), f, AUTO),
-            "{f}/ann.faiss: holds 150 vectors of 48 dimensions, expected 200 of 48 dimensions",
+            "{f}/ann.faiss: contains 150 vectors of 48 dimensions, expected 200 of 48 dimensions",
         ),
         (
             lambda f: build_ann(random_vectors(200, dimension=24), f, AUTO),
-            "{f}/ann.faiss: holds 200 vectors of 24 dimensions, expected 200 of 48 dimensions",
+            "{f}/ann.faiss: contains 200 vectors of 24 dimensions, expected 200 of 48 dimensions",
         ),
     ],
 )

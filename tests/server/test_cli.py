@@ -35,7 +35,7 @@ BAD = [
     (["--ranker", "tweets.model"], "--ranker 'tweets.model' is not of the form NAME=FILE; write tweets=tweets.model"),
     (
         ["--index", "one=a", "--adapter", "pyserini-2=two"],
-        "server.adapters.pyserini-2: no index is served as 'two'; served are one",
+        "server.adapters.pyserini-2: this server has no index 'two'; the indexes are one",
     ),
     (["--index", "jobs=a"], "server.indexes: the name 'jobs' is reserved; choose another"),
     (

@@ -32,11 +32,11 @@ def check(response: TestResponse, status: int, slug: str, field: str | None = No
 BAD_BODIES = [
     ({}, "query", "query: is missing; give one, or a document's id as like"),
     ({"query": 7}, "query", "query: expected str, got int"),
-    ({"query": "?!"}, "query", "query: the query '?!' holds no words to search for"),
+    ({"query": "?!"}, "query", "query: the query '?!' contains no words to search for"),
     (
         {"query": "x" * 201},
         "query",
-        "query: the query has 201 characters, at most 200 are searched (search.max_query_chars)",
+        "query: the query has 201 characters, but at most 200 are allowed (search.max_query_chars)",
     ),
     ({"query": "a", "k1": 2}, "k1", "k1: there is no such field"),
     ({"query": "a", "k": "10"}, "k", "k: expected int | null, got str"),
@@ -88,12 +88,12 @@ BAD_BODIES = [
     (
         {"query": "a", "stages": ["per_source=0"]},
         "stages",
-        "stages: per_source=0: give how many hits of one source are kept, from 1",
+        "stages: per_source=0: give the number of hits of one source to keep, from 1",
     ),
     (
         {"query": "a", "stages": ["per_source", "per_source=3"]},
         "stages",
-        "stages: the stage per_source is named twice",
+        "stages: the stage per_source is given twice",
     ),
     ({"query": "a", "highlight": "yes"}, "highlight", "highlight: expected bool, got str"),
 ]
@@ -178,7 +178,7 @@ def test_a_bad_parameter_is_named(client: FlaskClient, parameters: str, field: s
 )
 def test_an_unknown_index_is_not_found(client: FlaskClient, method: str, address: str) -> None:
     problem = check(client.open(address, method=method, json={} if method == "POST" else None), 404, "unknown-index")
-    assert problem["detail"].endswith("; served are: english, arabic")
+    assert problem["detail"].endswith("; the indexes are english, arabic")
 
 
 @pytest.mark.parametrize(

@@ -76,15 +76,15 @@ def test_an_index_whose_first_hit_does_not_bear_on_the_query_counts_half(client:
 @pytest.mark.parametrize(
     ("body", "status", "detail"),
     [
-        ({"query": "x", "indexes": ["nothing"]}, 404, "there is no index 'nothing'; served are: english, arabic"),
-        ({"query": "x", "indexes": ["english", "english"]}, 400, "indexes: an index is named twice"),
+        ({"query": "x", "indexes": ["nothing"]}, 404, "there is no index 'nothing'; the indexes are english, arabic"),
+        ({"query": "x", "indexes": ["english", "english"]}, 400, "indexes: an index is given twice"),
         ({"query": "x", "indexes": {"english": 0}}, 400, "indexes: all weights are 0: no index would count"),
         (
             {"query": "x", "retriever": "dense"},
             400,
             "retriever: arabic: was built without vectors: it answers bm25, not dense",
         ),
-        ({"query": "?!"}, 400, "query: english: the query '?!' holds no words to search for"),
+        ({"query": "?!"}, 400, "query: english: the query '?!' contains no words to search for"),
         ({"query": '"of the"', "syntax": "query"}, 400, None),
         ({"query": "x", "k": 51}, 400, "k: english: 51 is out of range: ask for 1 to 50"),
         ({"query": "x", "hits": 51}, 400, "hits: english: 51 is out of range: ask for 1 to 50"),
@@ -145,9 +145,7 @@ def test_in_python(folders: dict[str, Path]) -> None:
         assert {hit.index for hit in hits} == {"en", "ar"}
         assert (hits[0].rank, hits[0].index) == (1, "ar")
         assert search_many(indexes, QUERY, Search(k=2), weights={"ar": 2}) == hits[:2]
-        with pytest.raises(
-            QueryError, match=r"^there is a weight for fr, which is not searched; the indexes are en, ar$"
-        ):
+        with pytest.raises(QueryError, match=r"^fr has a weight, but is not searched; the indexes are en, ar$"):
             search_many(indexes, QUERY, weights={"fr": 1})
-        with pytest.raises(QueryError, match=r"^name an index to search$"):
+        with pytest.raises(QueryError, match=r"^give an index to search$"):
             search_many({}, QUERY)

@@ -82,5 +82,5 @@ def test_the_command_line_takes_stages(folders: dict[str, Path], command: Callab
     code, _, said = command(*asked, "--stage", "poem")
     assert (code, said) == (
         2,
-        "factseek: unknown stage 'poem'; there are collapse, combine, per_source, rerank, sort\n",
+        "factseek: unknown stage 'poem'; the stages are collapse, combine, per_source, rerank, sort\n",
     )

@@ -129,16 +129,16 @@ def test_what_is_answered_is_taken_and_is_the_same(client: FlaskClient) -> None:
 
 
 BAD = [
-    ("a b", {"text": "x"}, "docid", "docid 'a b' holds white space"),
-    (" a", {"text": "x"}, "docid", "docid ' a' holds white space"),
+    ("a b", {"text": "x"}, "docid", "docid 'a b' contains white space"),
+    (" a", {"text": "x"}, "docid", "docid ' a' contains white space"),
     ("x" * 513, {"text": "x"}, "docid", f"docid {'x' * 40 + '…'!r} takes 513 bytes, more than 512"),
-    ("a", {"text": "x", "docid": "b"}, "docid", "is 'b', the address says 'a'; leave it out"),
+    ("a", {"text": "x", "docid": "b"}, "docid", "is 'b', but the address has 'a'; leave out the field"),
     ("a", {"text": ""}, "text", "has neither text nor title"),
     ("a", {"title": "x"}, "text", "is missing"),
     ("a", {"text": 3}, "text", "expected str, got int"),
     ("a", {"text": "x", "txt": "y"}, "txt", "there is no such field"),
     ("a", {"text": "x", "metadata": []}, "metadata", "expected object, got array"),
-    ("a", {"text": "x\0"}, "body", "holds a NUL character in a string"),
+    ("a", {"text": "x\0"}, "body", "contains a NUL character in a string"),
 ]
 
 
@@ -175,7 +175,7 @@ def test_conditions(client: FlaskClient) -> None:
         412,
         "precondition-failed",
         "",
-        "the document is not in the state that the condition of the request names",
+        "the document is not in the state that the request requires",
     )
     assert problem(put(client, "a", "one", headers=there)) == conflict
     assert problem(client.delete(address("a"), headers=there)) == conflict
@@ -226,7 +226,7 @@ def test_a_bulk_from_beginning_to_end(client: FlaskClient, served: Writable, med
     assert counts(job) == (8, 8, 1, 1, 2, 4)
     assert [(one["item"], one["docid"], one["reason"]) for one in job["refusals"]] == [
         (4, "new", "docid 'new' is already item 1, with different content"),
-        (6, "", "docid 'a b' holds white space"),
+        (6, "", "docid 'a b' contains white space"),
         (7, "", "has neither text nor title"),
         (8, "", 'has no "docid", "id" or "_id"'),
     ]
@@ -269,11 +269,11 @@ def test_a_bulk_may_only_append(client: FlaskClient) -> None:
 
 
 BAD_BULKS = [
-    (b"[]", "body", "a bulk holds 1 to 500 documents, this one 0"),
+    (b"[]", "body", "a bulk contains 1 to 500 documents, this one 0"),
     (
         b"[" + b'{"docid": "a"},' * 500 + b'{"docid": "a"}]',
         "body",
-        "a bulk holds 1 to 500 documents, this one 501; split it",
+        "a bulk contains 1 to 500 documents, this one 501; split it",
     ),
     (b"{}", "body", "is not a JSON array of documents: Expected array, got object"),
     (b'[{"docid": "a"', "body", "is not a JSON array of documents: Input data was truncated"),
@@ -316,8 +316,8 @@ def test_while_another_process_writes_nothing_is_changed_and_said_so(live: Path)
             503,
             "not-written",
             "",
-            "the index could not be written within 0.5 seconds: another process may be at it; nothing was changed; "
-            "try again",
+            "the index could not be written within 0.5 seconds: another process may be writing it; nothing was "
+            "changed; try again",
         )
         assert refused.headers["Retry-After"] == "5"
         assert counts(ended(client, job.headers["Location"])) == (1, 1, 1, 0, 0, 0)
@@ -336,7 +336,7 @@ def test_more_bulks_than_may_wait_are_refused(client: FlaskClient, served: Writa
         assert 'factseek_jobs_waiting{index="live"} 2\n' in text
 
 
-OFF = (403, "writes-off", "", "this server changes nothing; start it with --allow-writes, or server.writes: true")
+OFF = (403, "writes-off", "", "this server is read-only; start it with --allow-writes, or set server.writes: true")
 
 
 @pytest.mark.parametrize("writes", [False, True])

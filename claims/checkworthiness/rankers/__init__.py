@@ -60,5 +60,5 @@ class RankerKind(Protocol):
         """Return the ranker of a saved state."""
 
 
-RANKERS = Plugins[RankerKind](__name__, QueryError, "model", "there are")
+RANKERS = Plugins[RankerKind](__name__, QueryError, "model", "the models are")
 names, kind = RANKERS.names, RANKERS.load

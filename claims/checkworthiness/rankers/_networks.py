@@ -163,12 +163,12 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
         raise QueryError(
             "characters is trained with its heads",
             place="claims.multilingual.encoder",
-            remedy="name a sentence encoder",
+            remedy="give a sentence encoder",
         )
     if target.exists():
-        raise QueryError("is there already", place=target, remedy="name a new folder")
+        raise QueryError("already exists", place=target, remedy="give a new folder")
     if not target.parent.is_dir():
-        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="make it first")
+        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="create it first")
     encoder = _trained(_loaded(settings.encoder, settings.max_tokens), statements, config)
     with saving_reported(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
         made = Path(scratch) / "encoder"

@@ -58,5 +58,5 @@ class VerdictModelKind(Protocol):
         """Return the model of a saved state."""
 
 
-MODELS = Plugins[VerdictModelKind](__name__, QueryError, "model", "there are")
+MODELS = Plugins[VerdictModelKind](__name__, QueryError, "model", "the models are")
 names, kind = MODELS.names, MODELS.load

@@ -131,7 +131,7 @@ def test_languages_are_seen_and_ranked_each_by_what_was_learned_of_it(rank: Rank
     assert "m: best, learned from 24 statements, 12 of them worth checking\n" in done.err
     files("fr.tsv", table([("le gouvernement a dit que les vaccins sont sûrs pour les enfants de ce pays", 0)]))
     assert refusal(rank("ct2021-1a", "--load", "m", "--input", "fr.tsv")) == (
-        "fr.tsv: is in language 'fr', the model learned from en, es; add a --train file in it, or name the language with --language"
+        "fr.tsv: is in language 'fr', but the model learned from en, es; add a --train file in it, or name the language with --language"
     )
     assert rank("ct2021-1a", "--load", "m", "--input", "fr.tsv", "--language", "es").code == 0
 
@@ -145,11 +145,11 @@ def refusal(done: Any) -> str:
 
 
 TRAINING = [
-    ("topic_id\ttweet_id\ttweet_text\n1\t1\ta\n", "bad.tsv:1: has no labels: its columns are topic_id, tweet_id, tweet_text; looked for check_worthiness, claim_worthiness"),
+    ("topic_id\ttweet_id\ttweet_text\n1\t1\ta\n", "bad.tsv:1: has no labels: its columns are topic_id, tweet_id, tweet_text; expected check_worthiness, claim_worthiness"),
     (table([("one", 1), ("two", 1)]), "bad.tsv: every label is 1; a ranker learns from both classes, 0 and 1"),
     (table([("one", 1), ("two", 2)]), "bad.tsv:3: label '2' is neither 0 nor 1"),
     (table([("one", 1), ("", 0)]), "bad.tsv:3: tweet '2' has no text"),
-    (HEADER, "bad.tsv: holds no tweets"),
+    (HEADER, "bad.tsv: contains no tweets"),
 ]  # fmt: skip
 
 
@@ -160,8 +160,8 @@ def test_bad_training_files(rank: Rank, files, content: str, message: str) -> No
 
 
 DEBATE = [
-    ("1\tA\tone\n2\tB\ttwo\n", "bad.tsv:1: has no labels: its columns are line_number, speaker, text; looked for label"),
-    ("1\tA\tone\t0\n3\tB\ttwo\t1\n", "bad.tsv:2: line number '3' where 2 is due"),
+    ("1\tA\tone\n2\tB\ttwo\n", "bad.tsv:1: has no labels: its columns are line_number, speaker, text; expected label"),
+    ("1\tA\tone\t0\n3\tB\ttwo\t1\n", "bad.tsv:2: line number '3', expected 2"),
     ("1\tA\tone\t0\n2\tB\t \t1\n", "bad.tsv:2: the sentence is empty; a debate has a text on every line"),
     ("1\tA\tone\tyes\n", "bad.tsv:1: label 'yes' is neither 0 nor 1"),
     ("1 A one 0\n", "bad.tsv:1: has 1 of the 4 columns between tabs (line_number speaker text label)"),
@@ -176,9 +176,9 @@ def test_bad_debates(rank: Rank, files, content: str, message: str) -> None:
 
 STREAMS = [
     ("ct2021-1a", b'{"text": "fine"}\n{"text": ""}\n', "standard input:2: tweet '2' has no text"),
-    ("ct2021-1a", b"just a text\n", "standard input:1: the header has no tweet_id: it begins 'just a text'"),
+    ("ct2021-1a", b"just a text\n", "standard input:1: the header has no tweet_id: it begins with 'just a text'"),
     ("ct2021-1a", b"\xff\n", "standard input:1: is not UTF-8 (byte 0xff)"),
-    ("ct2021-1b", b"1\tA\tone\n3\tA\ttwo\n", "standard input:2: line number '3' where 2 is due"),
+    ("ct2021-1b", b"1\tA\tone\n3\tA\ttwo\n", "standard input:2: line number '3', expected 2"),
 ]
 
 
@@ -194,11 +194,11 @@ ARGUMENTS = [
     (["--train", TRAIN, "--load", "m", "--input", DEV], "--train and --load exclude each other: learn a ranker or load one"),
     (["--load", "m", "--input", DEV], "m: there is no such model file; write one with --save"),
     (["--train", TRAIN], "there is nothing to do: give --input to rank, --stream for standard input, or --save"),
-    (["--train", TRAIN, "--input", DEV, DEV, "--output", "o"], "--input: checkworthy-en-dev is the name of two files; their submissions would be one file"),
-    (["--train", TRAIN, "--input", DEV, "--output", DEV], f"{DEV}: is an input of this command and would be overwritten; name another file"),
+    (["--train", TRAIN, "--input", DEV, DEV, "--output", "o"], "--input: checkworthy-en-dev is the name of two files; their submissions would have the same name"),
+    (["--train", TRAIN, "--input", DEV, "--output", DEV], f"{DEV}: is an input of this command and would be overwritten; give another file"),
     (["--train", TRAIN, "--input", DEV, "--words", "-1"], "--words and --top take a number that is not negative"),
     (["--train", TRAIN, "--input", "none.tsv"], "none.tsv: there is no such file"),
-    (["--train", TRAIN, "--model", "upv", "--save", "m"], "unknown model 'upv'; there are best, multilingual, ngram, random"),
+    (["--train", TRAIN, "--model", "upv", "--save", "m"], "unknown model 'upv'; the models are best, multilingual, ngram, random"),
 ]  # fmt: skip
 
 
@@ -216,16 +216,16 @@ def test_a_model_that_was_tampered_with(rank: Rank, saved: Path, tmp_path: Path)
         return refusal(rank("ct2021-1a", "--load", "m", "--input", DEV))
 
     assert (
-        said(raw[:-8] + bytes(8)) == "m: was changed after it was written: its checksum does not agree; train it again"
+        said(raw[:-8] + bytes(8)) == "m: was changed after it was written: its checksum does not match; train it again"
     )
     words = raw.replace(b'\\"ngram\\"', b'\\"ngrim\\"', 1)
     assert words != raw
-    assert said(words) == "m: was changed after it was written: its checksum does not agree; train it again"
+    assert said(words) == "m: was changed after it was written: its checksum does not match; train it again"
     assert said(raw[:-100]) == "m: is not a complete model of factseek; train it again"
     assert said(b"{}") == "m: is not a complete model of factseek; train it again"
     layout = raw.replace(b'\\"layout\\":1', b'\\"layout\\":9', 1)
     assert layout != raw
-    assert said(layout) == "m: is a model of layout 9, this factseek reads layout 1; train it again"
+    assert said(layout) == "m: is a model of layout 9, but this factseek reads layout 1; train it again"
     save_file(load_file(saved), path)
     assert (
         refusal(rank("ct2021-1a", "--load", "m", "--input", DEV))

@@ -31,10 +31,10 @@ def tune(*arguments: object) -> int:
         (
             "characters",
             "new",
-            "claims.multilingual.encoder: characters is trained with its heads; name a sentence encoder",
+            "claims.multilingual.encoder: characters is trained with its heads; give a sentence encoder",
         ),
-        ("some/model", "there", "there: is there already; name a new folder"),
-        ("some/model", "no/new", "no/new: there is no folder no; make it first"),
+        ("some/model", "there", "there: already exists; give a new folder"),
+        ("some/model", "no/new", "no/new: there is no folder no; create it first"),
         ("some/model", "new", "encoder 'some/model' is not on this machine; fetch it with: hf download some/model"),
     ],
 )

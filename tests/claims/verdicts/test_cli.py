@@ -74,13 +74,13 @@ def test_what_it_abstains_from_is_said(command: Command, examples: Path, pages: 
         "says why"
     ) in err
     reasons = [json.loads(line)["abstained"] for line in Path(f"{output}.evidence.jsonl").read_text().splitlines()]
-    assert reasons[0].startswith("the evidence holds ") or reasons[0] == "no evidence was found"
+    assert reasons[0].startswith("the evidence contains ") or reasons[0] == "no evidence was found"
     assert reasons[1] == "no evidence was found"
 
 
 GOOD = '{"id": 1, "claim": "Aspirin helps.", "label": "SUPPORTS", "evidence": [[[0, 0, "a", 0]]]}\n'
 TRAINING = {
-    "no labels": ('{"id": 1, "claim": "Aspirin helps."}\n', "{path}:1: has no labels: its columns are id, claim; looked for label"),
+    "no labels": ('{"id": 1, "claim": "Aspirin helps."}\n', "{path}:1: has no labels: its columns are id, claim; expected label"),
     "one class": (GOOD, "{path}: every label is SUPPORTS; a model learns from at least two of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
     "odd label": (GOOD + GOOD.replace("SUPPORTS", "MAYBE"), "{path}:2: label 'MAYBE' is not one of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
     "empty text": (GOOD.replace("Aspirin helps.", " "), "{path}:1: has no claim"),
@@ -91,7 +91,7 @@ TRAINING = {
 
 HEADER = "topic_id\ttweet_id\ttweet_text"
 ARABIC = {
-    "no labels": (f"{HEADER}\nT\t1\tx\n", "{path}:1: has no labels: its columns are topic_id, tweet_id, tweet_text; looked for label, verdict"),
+    "no labels": (f"{HEADER}\nT\t1\tx\n", "{path}:1: has no labels: its columns are topic_id, tweet_id, tweet_text; expected label, verdict"),
     "one class": (f"{HEADER}\tlabel\nT\t1\tx\tTRUE\n", "{path}: every label is TRUE; a model learns from at least two of TRUE, FALSE"),
     "odd label": (f"{HEADER}\tlabel\nT\t1\tx\tTRUE\nT\t2\tx\tHALF-TRUE\n", "{path}:3: label 'HALF-TRUE' is neither TRUE nor FALSE"),
     "empty label": (f"{HEADER}\tlabel\nT\t1\tx\tTRUE\nT\t2\tx\t\n", "{path}:3: label '' is neither TRUE nor FALSE"),
@@ -120,16 +120,16 @@ def test_training_files_that_are_refused(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ("", "give --train with labelled files to learn from, or --load with a saved model, one of them"),
-        ("--train {t} --load {m}", "give --train with labelled files to learn from, or --load with a saved model, one of them"),
+        ("", "give either --train with labelled files to learn from, or --load with a saved model"),
+        ("--train {t} --load {m}", "give either --train with labelled files to learn from, or --load with a saved model"),
         ("--load {m} --save {n}", "--load and --save exclude each other: copy the file instead"),
         ("--train {t}", "there is nothing to do: give --input and --output to judge claims, or --save"),
         ("--train {t} --input {t}", "give --input (the claims to judge) and --output (the submission) together"),
-        ("--train {t} --save {t}", "{t}: is an input of this command and would be overwritten; name another file"),
-        ("--train {t} --input {t} --output {t}", "{t}: is an input of this command and would be overwritten; name another file"),
-        ("--train {t} --input {t} --output {n} --save {n}", "--save {n}: is where the verdicts go; name another file"),
-        ("--train {t} --save {n} --model x", "unknown model 'x'; there are evidence, hypothesis, majority"),
-        ("--train {t} --save nowhere/m", "nowhere/m: there is no folder nowhere; make it first"),
+        ("--train {t} --save {t}", "{t}: is an input of this command and would be overwritten; give another file"),
+        ("--train {t} --input {t} --output {t}", "{t}: is an input of this command and would be overwritten; give another file"),
+        ("--train {t} --input {t} --output {n} --save {n}", "--save {n}: is also a file of the verdicts; give another file"),
+        ("--train {t} --save {n} --model x", "unknown model 'x'; the models are evidence, hypothesis, majority"),
+        ("--train {t} --save nowhere/m", "nowhere/m: there is no folder nowhere; create it first"),
         ("--train {t} --save {n} --as-of soon", "as-of 'soon' is not a date of the form 2020-03-01, 2020-03 or 2020"),
     ],
 )  # fmt: skip

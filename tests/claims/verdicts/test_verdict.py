@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_bytes(
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"min_coverage": 1.0}, "the evidence holds 0 of the 3 words of the claim that matter"),
+        ({"min_coverage": 1.0}, "the evidence contains 0 of the 3 words of the claim that matter"),
         ({"min_confidence": 1.0, "min_coverage": 0.0}, "no label is probable enough: "),
     ],
 )

@@ -80,9 +80,9 @@ def test_the_command_writes_its_reports(usual, command, tmp_path) -> None:
 
 BAD = [
     (["--timed", "0"], "--timed 0: give a number of searches, 1 or more"),
-    (["--retrievers", "colbert"], "unknown retriever 'colbert'; there are bm25, dense, hybrid"),
+    (["--retrievers", "colbert"], "unknown retriever 'colbert'; the retrievers are bm25, dense, hybrid"),
     (["--retrievers", "bm25+rerank"], "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers on this machine"),
-    (["--retrievers", "bm25+colbert"], f"unknown stage 'colbert'; there are {', '.join(stages.names())}"),
+    (["--retrievers", "bm25+colbert"], f"unknown stage 'colbert'; the stages are {', '.join(stages.names())}"),
     (["--output", "{folder}/file"], "{folder}/file: is a file; --output names the folder that gets the reports"),
     (["--output", "x.json"], "x.json: is a file; --output names the folder that gets the reports"),
     (["--index", "{folder}/none"], "{folder}/none: there is no index; build one with: factseek index KIND SOURCE --index {folder}/none"),

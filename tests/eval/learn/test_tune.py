@@ -131,11 +131,11 @@ BAD = [
     (["--folds", "1"], "--folds 1: give a number from 2 to that of the judged queries, 22"),
     (["--measure", "AP,RR"], "--measure AP,RR: give one measure"),
     (["--measure", "AP(rel=0)"], "measure 'AP(rel=0)': rel is not between 1 and 1,000"),
-    (["--output", "{root}/examples/qrels-en.txt"], "{root}/examples/qrels-en.txt: is an input of this command and would be overwritten; name another file"),
+    (["--output", "{root}/examples/qrels-en.txt"], "{root}/examples/qrels-en.txt: is an input of this command and would be overwritten; give another file"),
     (["--measure", "beauty"], "unknown measure 'beauty'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
     (["--task", "fever"], "fever: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
-    (["--output", "{folder}/no/x.yaml"], "{folder}/no/x.yaml: there is no folder {folder}/no; make it first"),
-    (["--output", "{folder}/mine.yaml"], "{folder}/mine.yaml: was not written by tune and is left as it is; name another output"),
+    (["--output", "{folder}/no/x.yaml"], "{folder}/no/x.yaml: there is no folder {folder}/no; create it first"),
+    (["--output", "{folder}/mine.yaml"], "{folder}/mine.yaml: was not written by tune and is left as it is; give another output"),
     (["--queries", "{folder}/other.tsv"], "{folder}/other.tsv: no query in common with {root}/examples/qrels-en.txt: it has 'q1', the judgements '1000000000000000101'"),
 ]  # fmt: skip
 

@@ -52,8 +52,8 @@ def test_check_says_every_fault_and_exits_1(files, command):
     assert (code, err) == (1, "")
     assert out == (
         f"{files}/bad:1: error: score 'nan' is not a finite number\n"
-        f"{files}/bad:2: error: has 2 columns, a run has six (qid Q0 docid rank score tag)\n"
-        f"{files}/bad: error: holds no results\n"
+        f"{files}/bad:2: error: has 2 columns, but a run has six (qid Q0 docid rank score tag)\n"
+        f"{files}/bad: error: contains no results\n"
         f"{files}/bad: 3 errors\n"
         f"{files}/run: no fault found\n"
     )
@@ -123,8 +123,8 @@ def test_score_says_by_how_much_ties_change_each_figure(files, command):
     ("arguments", "code", "message"),
     [
         (["score", "trec", "--gold", "qrels", "--run", "bad"], 1, "{f}/bad:1: score 'nan' is not a finite number; and 2 more errors; not scored"),
-        (["score", "trec", "--gold", "run", "--run", "qrels"], 2, "{f}/run:1: has 6 columns, judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --gold and --run seem to be swapped"),
-        (["compare", "--qrels", "run", "qrels", "run2"], 2, "{f}/run:1: has 6 columns, judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --qrels and a run seem to be swapped"),
+        (["score", "trec", "--gold", "run", "--run", "qrels"], 2, "{f}/run:1: has 6 columns, but judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --gold and --run seem to be swapped"),
+        (["compare", "--qrels", "run", "qrels", "run2"], 2, "{f}/run:1: has 6 columns, but judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --qrels and a run seem to be swapped"),
         (["compare", "--qrels", "qrels", "run", "bad"], 1, "{f}/bad:1: score 'nan' is not a finite number; and 2 more errors; not scored"),
         (["compare", "--qrels", "qrels", "run", "run2", "--task", "fever"], 2, "fever: is not a ranking task: its submissions are not compared"),
         (["score", "trec", "--gold", "qrels", "--run", "run", "--max-evidence", "3"], 2, "--max-evidence 3: trec has no evidence sentences; the option is for fever"),
@@ -138,10 +138,10 @@ def test_score_says_by_how_much_ties_change_each_figure(files, command):
         (["compare", "--qrels", "qrels", "run", "other"], 1, "{f}/other: no query in common with the judgements: the judgements have 'q1', the run 'Q1'; 'q1' and 'Q1' differ by case alone: ids are compared letter by letter"),
         (["compare", "--qrels", "qrels", "run", "run2", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
         (["compare", "--qrels", "qrels", "run", "run2", "--seed", "-1"], 2, "--seed -1: give a number from 0"),
-        (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is an input of this command and would be overwritten; name another file"),
-        (["compare", "--qrels", "qrels", "run", "run2", "--html", "qrels"], 2, "{f}/qrels: is an input of this command and would be overwritten; name another file"),
-        (["compare", "--qrels", "qrels", "run", "run2", "--html", "/dev/null"], 2, "/dev/null: is not a regular file; name one that is, or a new one"),
-        (["compare", "--qrels", "qrels", "run", "/dev/null"], 2, "/dev/null: is not a regular file; save it to one first"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is an input of this command and would be overwritten; give another file"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "qrels"], 2, "{f}/qrels: is an input of this command and would be overwritten; give another file"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "/dev/null"], 2, "/dev/null: is not a regular file; give a regular file or a new file"),
+        (["compare", "--qrels", "qrels", "run", "/dev/null"], 2, "/dev/null: is not a regular file; save its content to a file first"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_and_an_exit_code(arguments, code, message, files, command):

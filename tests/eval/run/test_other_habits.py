@@ -76,7 +76,7 @@ REFUSED = {
     ),
     "own names": (
         sheet(["nummer", "behauptung"], ",").encode(),
-        ":1: is a header with no column of ids among 'nummer', 'behauptung': looked for qid, query_id, queryid, _id, "
+        ":1: is a header with no column of ids among 'nummer', 'behauptung': expected qid, query_id, queryid, _id, "
         "id …; name them qid and query",
     ),
 }  # fmt: skip
@@ -114,7 +114,7 @@ NO_TWEETS = {
         ":1: is not a JSON object: write its objects one per line, as jq -c '.[]' does",
     ),
     "another encoding": (TURKISH.encode("cp1254"), f":2: is not UTF-8 (byte 0xfd); {SAVE_AS_UTF8}"),
-    "own names": (TURKISH.encode("utf-16"), ":1: the header has no tweet_id: it begins 'Kimlik;Metin'"),
+    "own names": (TURKISH.encode("utf-16"), ":1: the header has no tweet_id: it begins with 'Kimlik;Metin'"),
 }
 
 

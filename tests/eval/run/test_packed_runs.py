@@ -53,13 +53,13 @@ def test_a_run_is_packed_with_the_same_bytes_and_read_everywhere(
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda packed: packed[:-20], "is a truncated gzip file: it ends before its data does"),
+        (lambda packed: packed[:-20], "is a truncated gzip file: the end of its data is missing"),
         (lambda packed: packed[:-6] + b"\0\0\0\0\0\0", "is a damaged gzip file (CRC check failed"),
         (lambda packed: packed[:20] + b"\xff" * 30 + packed[50:], "is a damaged gzip file ("),
-        (lambda packed: gzip.compress(b"\0" * 101_000_000, 9), "holds a NUL byte"),
+        (lambda packed: gzip.compress(b"\0" * 101_000_000, 9), "contains a NUL byte"),
         (
             lambda packed: gzip.compress(b"1 Q0 d 1 1.0 " + b"x" * 101_000_000, 9),
-            "unpacks to more than 200 times its size; it is no list of queries, judgements or hits",
+            "unpacks to more than 200 times its size; it is not a list of queries, judgements or hits",
         ),
     ],
 )

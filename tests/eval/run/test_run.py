@@ -113,21 +113,21 @@ BAD = [
     ),
     (
         ["trec", "--run-id", "a b"],
-        "factseek: --run-id 'a b' is empty or holds white space: it cannot be written to a column of a file",
+        "factseek: --run-id 'a b' is empty or contains white space: it cannot be written to a column of a file",
     ),
     (
         ["trec", "--run-id", "\udcff"],
         "factseek: --run-id '\\udcff' is not text that UTF-8 can write: it cannot be written to a column of a file",
     ),
-    (["trec", "--output", "{folder}/queries.tsv"], "factseek: {folder}/queries.tsv: is an input of this command and would be overwritten; name another file"),
-    (["trec", "--output", "/dev/null"], "factseek: /dev/null: is not a regular file; name one that is, or a new one"),
-    (["trec", "--queries", "/dev/null"], "factseek: /dev/null: is not a regular file; save it to one first"),
+    (["trec", "--output", "{folder}/queries.tsv"], "factseek: {folder}/queries.tsv: is an input of this command and would be overwritten; give another file"),
+    (["trec", "--output", "/dev/null"], "factseek: /dev/null: is not a regular file; give a regular file or a new file"),
+    (["trec", "--queries", "/dev/null"], "factseek: /dev/null: is not a regular file; save its content to a file first"),
     (["trec", "--as-of-query"], "factseek: query 'q1' has no date; --as-of-query needs one for each"),
-    (["trec", "--output", "{folder}/no/run.txt"], "factseek: {folder}/no/run.txt: there is no folder {folder}/no; make it first"),
-    (["trec", "--output", "{folder}"], "factseek: {folder}: is a folder; name a file"),
+    (["trec", "--output", "{folder}/no/run.txt"], "factseek: {folder}/no/run.txt: there is no folder {folder}/no; create it first"),
+    (["trec", "--output", "{folder}"], "factseek: {folder}: is a folder; give a file"),
     (["trec", "--queries", "{folder}/none"], "factseek: {folder}/none: there is no such file"),
-    (["trec", "--queries", "{folder}/long.tsv"], "factseek: query 'q1' has 10001 characters, at most 10000 are searched (search.max_query_chars)"),
-    (["trec", "--queries", "{folder}/empty.tsv"], "factseek: {folder}/empty.tsv: holds no queries"),
+    (["trec", "--queries", "{folder}/long.tsv"], "factseek: query 'q1' has 10001 characters, but at most 10000 are allowed (search.max_query_chars)"),
+    (["trec", "--queries", "{folder}/empty.tsv"], "factseek: {folder}/empty.tsv: contains no queries"),
 ]  # fmt: skip
 
 

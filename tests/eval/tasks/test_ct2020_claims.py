@@ -36,7 +36,7 @@ def test_a_repeated_judgement_is_noted_and_a_contradiction_refused(put) -> None:
     scores = score("ct2020-claims", [twice], [run], ScoreOptions())
     assert scores.values["AP@5"] == 1
     assert f"{twice}:2: repeats a judgement; it counts once (1 such line)" in scores.notes
-    with pytest.raises(SourceError, match=r":2: docid '394' of query '1' was judged on line 1 already$"):
+    with pytest.raises(SourceError, match=r":2: docid '394' of query '1' was already judged on line 1$"):
         TASK.read_gold([put("other", "1 0 394 1\n1 0 394 0\n")])
 
 
@@ -67,18 +67,18 @@ FAULTS = {
     ),
     "blanks": (
         "1 Q0 3 1 1.0 t\n",
-        "1: error: has 1 of the 6 columns between tabs (tweet_id Q0 vclaim_id rank score tag); they are separated by "
-        "white space here",
+        "1: error: has 1 of the 6 columns between tabs (tweet_id Q0 vclaim_id rank score tag); this line separates "
+        "them by white space",
     ),
     "commas": (
         "1,Q0,3,1,1.0,t\n",
         "1: error: has 1 of the 6 columns between tabs (tweet_id Q0 vclaim_id rank score tag); the file is "
         "comma-separated",
     ),
-    "again": ("1\tQ0\t3\t1\t1.0\tt\n1\tQ0\t3\t1\t0.5\tt\n", "2: error: claim '3' of tweet '1' is on line 1 already"),
+    "again": ("1\tQ0\t3\t1\t1.0\tt\n1\tQ0\t3\t1\t0.5\tt\n", "2: error: claim '3' of tweet '1' is already on line 1"),
     "two runs": (
         "1\tQ0\t3\t1\t1.0\tt\n2\tQ0\t3\t1\t0.5\ts\n",
-        "2: error: run id 's' differs from 't' above: a file is one run",
+        "2: error: run id 's' differs from 't' above: a file contains one run",
     ),
     "too many": (
         "".join(f"1\tQ0\t{n}\t1\t1.0\tt\n" for n in range(1_001)),

@@ -67,14 +67,14 @@ def test_ties_are_told(put):
 BAD = {
     "header": ("topicID\ttweetID\trank\tsnippetID\tscore\trunID\n", "{run}:1: error: rank 'rank' is not a whole number; a run has no header"),
     "columns": ("T-05\t11\t1\n", "{run}:1: error: has 3 of the 6 columns between tabs (topicID tweetID rank snippetID score runID)"),
-    "spaces": (f"T-05 11 1 {S1} 0.77 r\n", "{run}:1: error: has 1 of the 6 columns between tabs (topicID tweetID rank snippetID score runID); they are separated by white space here"),
+    "spaces": (f"T-05 11 1 {S1} 0.77 r\n", "{run}:1: error: has 1 of the 6 columns between tabs (topicID tweetID rank snippetID score runID); this line separates them by white space"),
     "no topic": (f"\t11\t1\t{S1}\t0.7\tr\n", "{run}:1: error: column topicID is empty"),
-    "rank 0": (f"T-05\t11\t0\t{S1}\t0.7\tr\n", "{run}:1: error: rank 0 where 1 is due: ranks of a claim run 1, 2, 3 … without a gap"),
-    "gap": (OK + f"T-05\t11\t3\t{S2}\t0.7\tr\n", "{run}:2: error: rank 3 where 2 is due: ranks of a claim run 1, 2, 3 … without a gap"),
+    "rank 0": (f"T-05\t11\t0\t{S1}\t0.7\tr\n", "{run}:1: error: rank 0, expected 1: ranks of a claim run 1, 2, 3 … without a gap"),
+    "gap": (OK + f"T-05\t11\t3\t{S2}\t0.7\tr\n", "{run}:2: error: rank 3, expected 2: ranks of a claim run 1, 2, 3 … without a gap"),
     "rises": (OK + f"T-05\t11\t2\t{S2}\t0.78\tr\n", "{run}:2: error: score 0.78 rises above the score of the rank before"),
-    "twice": (OK + f"T-05\t11\t2\t{S1}\t0.7\tr\n", "{run}:2: error: snippet 'T-05-0003-001' of claim 'T-05/11' is on line 1 already"),
+    "twice": (OK + f"T-05\t11\t2\t{S1}\t0.7\tr\n", "{run}:2: error: snippet 'T-05-0003-001' of claim 'T-05/11' is already on line 1"),
     "other topic": (f"T-06\t11\t1\t{S1}\t0.7\tr\n", "{run}:1: error: snippet 'T-05-0003-001' is not of topic 'T-06'"),
-    "two runs": (OK + f"T-05\t11\t2\t{S2}\t0.7\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file is one run"),
+    "two runs": (OK + f"T-05\t11\t2\t{S2}\t0.7\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file contains one run"),
     "nan": (f"T-05\t11\t1\t{S1}\tnan\tr\n", "{run}:1: error: score 'nan' is not a finite number"),
     "infinity": (f"T-05\t11\t1\t{S1}\t-Infinity\tr\n", "{run}:1: error: score '-Infinity' is not a finite number"),
     "arabic digits": (f"T-05\t11\t1\t{S1}\t\u0663\tr\n", "{run}:1: error: score '\u0663' is not a finite number"),
@@ -127,7 +127,7 @@ def test_a_run_for_other_claims_is_not_scored(put):
 
 BAD_INPUT = {
     "no topic": ("topic_id\ttweet_id\ttweet_text\n\t11\tone\n", "input:2: tweet '11' has no topic_id"),
-    "twice": (INPUT + "T-05\t11\tone\n", "input:4: claim 'T-05/11' is on line 2 already"),
+    "twice": (INPUT + "T-05\t11\tone\n", "input:4: claim 'T-05/11' is already on line 2"),
     "surrogate in JSON": (
         '{"id_str": "\\udc00", "full_text": "x"}\n',
         "input:1: tweet_id '\\udc00' is not text that UTF-8 can write",
@@ -145,7 +145,7 @@ def test_bad_input_is_said_exactly(case, put):
 
 
 BAD_GOLD = {
-    "columns": ("T-05\t11\t1\n", "gold:1: has 3 columns, judgements have four (topicID tweetID snippetID label)"),
+    "columns": ("T-05\t11\t1\n", "gold:1: has 3 columns, but judgements have four (topicID tweetID snippetID label)"),
     "label": (f"T-05\t11\t{S1}\t-1\n", "gold:1: label '-1' is not a whole number from 0"),
     "large label": (
         f"T-05\t11\t{S1}\t1001\n",

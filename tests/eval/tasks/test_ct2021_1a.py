@@ -113,11 +113,11 @@ BAD = {
     "short id": (run_of([("1221603837396020", 1)]), "{run}:1: error: tweet_id '1221603837396020' is refused by the official checker: 17 to 23 digits"),
     "zero first": (run_of([("0" + IDS[0][1:], 1)]), f"{{run}}:1: error: tweet_id '0{IDS[0][1:]}' is refused by the official checker: 17 to 23 digits"),
     "columns": (f"{IDS[0]}\t1\n", "{run}:1: error: has 2 of the 4 columns between tabs (topic_id tweet_id score run_id)"),
-    "spaces": (f"t {IDS[0]} 1 r\n", "{run}:1: error: has 1 of the 4 columns between tabs (topic_id tweet_id score run_id); they are separated by white space here"),
+    "spaces": (f"t {IDS[0]} 1 r\n", "{run}:1: error: has 1 of the 4 columns between tabs (topic_id tweet_id score run_id); this line separates them by white space"),
     "padded": (run_of([(IDS[0], " 1")]), "{run}:1: error: column score has white space around it: ' 1'"),
     "blank": (run_of([(IDS[0], 1)]) + "\n", "{run}:2: error: is blank"),
-    "two runs": (run_of([(IDS[0], 1)]) + f"t\t{IDS[1]}\t1\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file is one run"),
-    "repeated": (run_of([(IDS[0], 1), (IDS[0], 2)]), f"{{run}}:2: warning: tweet {IDS[0]} is on line 1 already: is it so in the input?"),
+    "two runs": (run_of([(IDS[0], 1)]) + f"t\t{IDS[1]}\t1\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file contains one run"),
+    "repeated": (run_of([(IDS[0], 1), (IDS[0], 2)]), f"{{run}}:2: warning: tweet {IDS[0]} is already on line 1: is it so in the input?"),
     "windows": (run_of([(IDS[0], 1)]).replace("\n", "\r\n"), "{run}: warning: has Windows line ends on 1 of 1 lines"),
     "cut": (run_of([(IDS[0], 1)])[:-1], "{run}:1: warning: the last line has no line end: is the file complete?"),
 }  # fmt: skip
@@ -133,7 +133,7 @@ def test_bad_line_is_said_exactly(case, put):
 AGAINST_INPUT = {
     "missing": ([(IDS[0], 1)], [f"{{run}}: error: tweet '{IDS[1]}' of {{input}} is missing"]),
     "unknown": ([(IDS[0], 1), (IDS[1], 1), (IDS[2], 1)], [f"{{run}}:3: error: tweet '{IDS[2]}' is not in {{input}}"]),
-    "too often": ([(IDS[0], 1), (IDS[1], 1), (IDS[0], 1)], [f"{{run}}:3: error: tweet {IDS[0]} is on line 1 already; {{input}} has it once"]),
+    "too often": ([(IDS[0], 1), (IDS[1], 1), (IDS[0], 1)], [f"{{run}}:3: error: tweet {IDS[0]} is already on line 1; {{input}} has it once"]),
     "others": ([(IDS[5], 1)], [f"{{run}}: error: no tweet in common with {{input}}: is it a file for other data; {{input}} has '{IDS[0]}', the file '{IDS[5]}'"]),
 }  # fmt: skip
 
@@ -163,10 +163,10 @@ def test_a_missing_tweet_is_never_scored(put):
 BAD_GOLD = {
     "no labels": ("topic_id\ttweet_id\ttweet_text\nt\t1\tx\n", "gold: has no labels (a column check_worthiness or claim_worthiness)"),
     "label": (gold_of([(IDS[0], 2)]), "gold:2: label '2' is neither 0 nor 1"),
-    "no header": (f"t\t{IDS[0]}\tu\ttext\t0\t1\n", "gold:1: the header has no tweet_id: it begins 't\\t" + IDS[0] + "\\tu\\ttext\\t0\\t1'"),
-    "columns": (gold_of([(IDS[0], 1)]) + "t\t1\n", "gold:3: has 2 columns, the header 6"),
+    "no header": (f"t\t{IDS[0]}\tu\ttext\t0\t1\n", "gold:1: the header has no tweet_id: it begins with 't\\t" + IDS[0] + "\\tu\\ttext\\t0\\t1'"),
+    "columns": (gold_of([(IDS[0], 1)]) + "t\t1\n", "gold:3: has 2 columns, but the header has 6"),
     "no text": (HEADER + f"t\t{IDS[0]}\tu\t\t0\t1\n", f"gold:2: tweet '{IDS[0]}' has no text"),
-    "no id": (HEADER + "t\t\tu\ttext\t0\t1\n", "gold:2: tweet_id '' is empty or holds white space"),
+    "no id": (HEADER + "t\t\tu\ttext\t0\t1\n", "gold:2: tweet_id '' is empty or contains white space"),
 }  # fmt: skip
 
 

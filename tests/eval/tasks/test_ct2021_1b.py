@@ -58,11 +58,11 @@ def test_figures_are_the_oracles(put, drawn):
 
 
 BAD = {
-    "header": ("line_number\tscore\n1\t0.5\n", ["{run}:1: error: score 'score' is not a finite number; a submission has no header", "{run}:1: error: line number 'line_number' where 1 is due: lines run 1, 2, 3 … in order; a submission has no header", "{run}:2: error: line number '1' where 2 is due: lines run 1, 2, 3 … in order"]),
-    "gap": ("1\t0.5\n3\t0.5\n4\t0.1\n", ["{run}:2: error: line number '3' where 2 is due: lines run 1, 2, 3 … in order"]),
-    "by score": ("2\t0.9\n1\t0.5\n", ["{run}:1: error: line number '2' where 1 is due: lines run 1, 2, 3 … in order", "{run}:2: error: line number '1' where 3 is due: lines run 1, 2, 3 … in order"]),
-    "zero": ("0\t0.9\n", ["{run}:1: error: line number '0' where 1 is due: lines run 1, 2, 3 … in order"]),
-    "padded": ("01\t0.9\n", ["{run}:1: error: line number '01' where 1 is due: lines run 1, 2, 3 … in order"]),
+    "header": ("line_number\tscore\n1\t0.5\n", ["{run}:1: error: score 'score' is not a finite number; a submission has no header", "{run}:1: error: line number 'line_number', expected 1: lines run 1, 2, 3 … in order; a submission has no header", "{run}:2: error: line number '1', expected 2: lines run 1, 2, 3 … in order"]),
+    "gap": ("1\t0.5\n3\t0.5\n4\t0.1\n", ["{run}:2: error: line number '3', expected 2: lines run 1, 2, 3 … in order"]),
+    "by score": ("2\t0.9\n1\t0.5\n", ["{run}:1: error: line number '2', expected 1: lines run 1, 2, 3 … in order", "{run}:2: error: line number '1', expected 3: lines run 1, 2, 3 … in order"]),
+    "zero": ("0\t0.9\n", ["{run}:1: error: line number '0', expected 1: lines run 1, 2, 3 … in order"]),
+    "padded": ("01\t0.9\n", ["{run}:1: error: line number '01', expected 1: lines run 1, 2, 3 … in order"]),
     "nan": ("1\tnan\n", ["{run}:1: error: score 'nan' is not a finite number"]),
     "infinity": ("1\t0.5\n2\t-inf\n", ["{run}:2: error: score '-inf' is not a finite number"]),
     "minus": ("1\t-2\n", ["{run}:1: error: score '-2' is refused by the official checker: write -2.0"]),
@@ -149,7 +149,7 @@ def test_folders_that_do_not_pair_are_refused(tmp_path):
 
 
 BAD_GOLD = {
-    "gap": ("1\tA\tx\t0\n3\tA\tx\t0\n", "gold:2: line number '3' where 2 is due"),
+    "gap": ("1\tA\tx\t0\n3\tA\tx\t0\n", "gold:2: line number '3', expected 2"),
     "columns": ("1\tA\n", "gold:1: has 2 of the 4 columns between tabs (line_number speaker text label)"),
     "label": ("1\tA\tx\t2\n", "gold:1: label '2' is neither 0 nor 1"),
     "no label": ("1\tA\tx\n", "gold:1: label '' is neither 0 nor 1"),

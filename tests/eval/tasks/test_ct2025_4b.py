@@ -66,14 +66,14 @@ def test_a_paper_named_twice_keeps_both_slots_in_the_run_that_is_compared(of_tas
 
 BAD = {
     "header": (f"1\t['{A}']\n", "{run}:1: error: the header has no post_id and no preds: \"1 ['aaaaaaa1']\""),
-    "comma": (f"post_id,preds\n1,['{A}']\n", "{run}:1: error: the header has no post_id and no preds: 'post_id,preds'; it is separated by commas here, use tabs"),
-    "columns": (f"post_id\tpreds\n1\t['{A}']\tx\n", "{run}:2: error: has 3 columns, the header 2"),
+    "comma": (f"post_id,preds\n1,['{A}']\n", "{run}:1: error: the header has no post_id and no preds: 'post_id,preds'; this file separates them by commas, use tabs"),
+    "columns": (f"post_id\tpreds\n1\t['{A}']\tx\n", "{run}:2: error: has 3 columns, but the header has 2"),
     "blank": (f"post_id\tpreds\n\n1\t['{A}']\n", "{run}:2: error: is blank"),
     "array": (f"post_id\tpreds\n1\t['{A}' '{B}']\n", "{run}:2: error: preds \"['aaaaaaa1' 'bbbbbbb2']\" is not a list like ['a', 'b']"),
     "bare": (f"post_id\tpreds\n1\t{A}\n", "{run}:2: error: preds 'aaaaaaa1' is not a list like ['a', 'b']"),
     "code": ("post_id\tpreds\n1\t[__import__('os')]\n", "{run}:2: error: preds \"[__import__('os')]\" is not a list like ['a', 'b']"),
     "no id": (f"post_id\tpreds\n\t['{A}']\n", "{run}:2: error: post_id is empty"),
-    "twice": (f"post_id\tpreds\n1\t['{A}']\n1\t['{B}']\n", "{run}:3: error: tweet '1' is on line 2 already"),
+    "twice": (f"post_id\tpreds\n1\t['{A}']\n1\t['{B}']\n", "{run}:3: error: tweet '1' is already on line 2"),
     "six": ("post_id\tpreds\n1\t" + str([f"xxxxxxx{n}" for n in range(6)]) + "\n", "{run}:2: warning: has 6 predictions; what follows the fifth is ignored"),
     "none": (f"post_id\tpreds\n1\t[]\n2\t['{A}']\n", "{run}:2: warning: has no prediction"),
     "duplicate": (f"post_id\tpreds\n1\t['{A}', '{A}']\n", "{run}:2: warning: names 'aaaaaaa1' twice; it keeps both slots"),
@@ -121,8 +121,8 @@ def test_other_measures_are_those_of_the_slots(of_task, put):
 BAD_GOLD = {
     "no paper": ("post_id\ttweet_text\n1\tx\n", "gold:1: the header has no cord_uid: 'post_id tweet_text'"),
     "empty paper": ("post_id\ttweet_text\tcord_uid\n1\tx\t\n", "gold:2: column cord_uid is empty"),
-    "twice": (GOLD + f"1\tx\t{C}\n", "gold:4: tweet '1' is on line 2 already"),
-    "header alone": ("post_id\ttweet_text\tcord_uid\n", "gold: holds no tweets"),
+    "twice": (GOLD + f"1\tx\t{C}\n", "gold:4: tweet '1' is already on line 2"),
+    "header alone": ("post_id\ttweet_text\tcord_uid\n", "gold: contains no tweets"),
 }
 
 

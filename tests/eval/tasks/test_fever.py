@@ -78,12 +78,12 @@ BAD = {
     "label type": (lines([row(predicted_label=1)]), "{run}:1: error: predicted_label '1' is not one of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
     "no evidence": (lines([without("predicted_evidence")]), "{run}:1: error: predicted_evidence is missing"),
     "evidence type": (lines([row(predicted_evidence="Page")]), "{run}:1: error: predicted_evidence is not a list"),
-    "evidence": (lines([row(predicted_evidence=[["Page", "3"]])]), "{run}:1: error: predicted_evidence holds \"['Page', '3']\", not a [page, line] pair"),
-    "evidence bool": (lines([row(predicted_evidence=[["Page", True]])]), "{run}:1: error: predicted_evidence holds \"['Page', True]\", not a [page, line] pair"),
-    "evidence of four": (lines([row(predicted_evidence=[[1, 2, "Page", 3]])]), "{run}:1: error: predicted_evidence holds \"[1, 2, 'Page', 3]\", not a [page, line] pair"),
+    "evidence": (lines([row(predicted_evidence=[["Page", "3"]])]), "{run}:1: error: predicted_evidence contains \"['Page', '3']\", not a [page, line] pair"),
+    "evidence bool": (lines([row(predicted_evidence=[["Page", True]])]), "{run}:1: error: predicted_evidence contains \"['Page', True]\", not a [page, line] pair"),
+    "evidence of four": (lines([row(predicted_evidence=[[1, 2, "Page", 3]])]), "{run}:1: error: predicted_evidence contains \"[1, 2, 'Page', 3]\", not a [page, line] pair"),
     "twice": (lines([row(predicted_evidence=[["Page", 3], ["Page", 3]])]), "{run}:1: warning: names 'Page' line 3 twice; both count in the precision"),
     "id": (lines([row(id=[1])]), "{run}:1: error: id '[1]' is neither a number nor a text"),
-    "nan": ('{"id": NaN}\n', "{run}:1: error: is not JSON (NaN is not a number of JSON)"),
+    "nan": ('{"id": NaN}\n', "{run}:1: error: is not JSON (NaN is not a JSON number)"),
     "not json": ("{x\n", "{run}:1: error: is not JSON (column 2: expecting property name enclosed in double quotes)"),
     "list": ("[1]\n", "{run}:1: error: is not a JSON object"),
     "blank": (lines([row()]) + "\n" + lines([row()]), "{run}:2: error: is blank"),
@@ -91,7 +91,7 @@ BAD = {
     "one blank at the end": (lines([row()]) + "\n", None),
     "one blank after two": (lines([row(), row(id=2)]) + "\n", None),
     "blank alone": ("\n\n", "{run}: error: is empty"),
-    "nan in evidence": ('{"id": 1, "predicted_label": "REFUTES", "predicted_evidence": [["Page", -Infinity]]}\n', "{run}:1: error: is not JSON (-Infinity is not a number of JSON)"),
+    "nan in evidence": ('{"id": 1, "predicted_label": "REFUTES", "predicted_evidence": [["Page", -Infinity]]}\n', "{run}:1: error: is not JSON (-Infinity is not a JSON number)"),
 }  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def test_coverage_of_the_input(put):
     given_ = put("input", lines([{"id": 1, "claim": "one"}, {"id": 2, "claim": "two"}]))
     run = put("run", lines([row(id=1), row(id=1), row(id="02")]))
     assert TASK.check(run, given_).messages == [
-        f"{run}:2: error: claim '1' is on line 1 already",
+        f"{run}:2: error: claim '1' is already on line 1",
         f"{run}:3: error: claim '02' is not in {given_}; '2' and '02' differ by a leading zero alone: "
         "ids are compared letter by letter",
         f"{run}: error: claim '2' of {given_} is missing",
@@ -118,7 +118,7 @@ def test_an_input_that_repeats_ids_is_answered_as_often(put):
     twice = put("twice", lines([row(id=0), row(id=0), row(id=3)]))
     assert TASK.check(twice, given_).messages == []
     often = put("often", lines([row(id=0), row(id=0), row(id=0), row(id=3)]))
-    assert TASK.check(often, given_).messages == [f"{often}:3: error: claim '0' is on line 1 already"]
+    assert TASK.check(often, given_).messages == [f"{often}:3: error: claim '0' is already on line 1"]
     once = put("once", lines([row(id=0), row(id=3)]))
     assert TASK.check(once, given_).messages == [
         f"{once}: error: claim '0' is 2 times in {given_}, 1 times here: every claim needs a prediction"
@@ -159,7 +159,7 @@ def test_lengths_that_differ_are_not_scored(put):
 BAD_GOLD = {
     "no evidence": (lines([{"id": 1, "label": "SUPPORTS"}]), "gold:1: evidence is missing or not a list of groups"),
     "flat": (lines([gold_row(evidence=[1])]), "gold:1: evidence is missing or not a list of groups"),
-    "short": (lines([gold_row(evidence=[[["Page", 3]]])]), "gold:1: evidence holds \"['Page', 3]\", not [annotation, evidence, page, line]"),
+    "short": (lines([gold_row(evidence=[[["Page", 3]]])]), "gold:1: evidence contains \"['Page', 3]\", not [annotation, evidence, page, line]"),
     "no label": (lines([{"id": 1, "evidence": []}]), "gold:1: label is missing"),
 }  # fmt: skip
 

@@ -48,7 +48,7 @@ def test_columns_and_encodings_of_any_table_are_guessed_and_noted(
         ("7", "T", text),
         ("8", "U", text),
     ]
-    assert any("is taken for" in note for note in notes)
+    assert any("is used as" in note for note in notes)
     assert any(f"is read as {encoding}, which is a guess" in note for note in notes) == encoding.startswith("cp")
 
 
@@ -74,7 +74,7 @@ def test_rows_without_an_id_have_one_of_their_content(tmp_path: Path, kind: str)
     other, _ = documents(tmp_path / "b.tsv", b"title\ttext\nZ\tZinc does not.\nM\tMasks help.\n", kind)
     assert {document.docid for document in one} == {document.docid for document in other}
     assert len({document.docid for document in one}) == 2
-    assert any("ids are made from the content" in note for note in notes)
+    assert any("each row gets an id made from its content" in note for note in notes)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])

@@ -70,10 +70,10 @@ REMEDY = "; fix it, or skip bad lines with --skip-bad-lines N"
         ("a.tsv", "id\ttitle\n1\tA\n", "{}:1: there is no column 'vclaim' or 'claim' or 'text'; the columns are 'id', "
          "'title'"),
         ("a.tsv", "id\tvclaim\n\tA\n", "{}:2: has no id" + REMEDY),
-        ("a.tsv", "id\tvclaim\na b\tA\n", "{}:2: docid 'a b' holds white space" + REMEDY),
+        ("a.tsv", "id\tvclaim\na b\tA\n", "{}:2: docid 'a b' contains white space" + REMEDY),
         ("a.jsonl", '{"vclaim": "A"}\n', "{}:1: has no id" + REMEDY),
         ("a.json", "[3]", "{}:1: is not a JSON object with a claim" + REMEDY),
-        ("a.json", '[{"id": "1", "vclaim": {}}]', "{}:1: column 'vclaim' holds a dict, not a text or a number"
+        ("a.json", '[{"id": "1", "vclaim": {}}]', "{}:1: column 'vclaim' contains a dict, not a text or a number"
          + REMEDY),
         ("a.json", '{"id": ', "{}:1: is not JSON (column 8: expecting value)" + REMEDY),
     ],

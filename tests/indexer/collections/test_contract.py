@@ -147,7 +147,7 @@ def test_every_document_has_a_place(kind: str, folder: Path) -> None:
 def test_an_empty_source_is_refused(kind: str, what: str, tmp_path: Path) -> None:
     path = tmp_path / next(iter(source_of(kind).files))
     path.touch() if what == "file" else path.mkdir()
-    with pytest.raises(SourceError, match=r": is empty$" if what == "file" else r": holds no "):
+    with pytest.raises(SourceError, match=r": is empty$" if what == "file" else r": contains no "):
         list(begun(kind, path, tolerated=9)[0])
 
 

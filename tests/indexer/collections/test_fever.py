@@ -89,7 +89,7 @@ def test_pages_without_an_id_or_a_sentence_are_counted(tmp_path: Path) -> None:
         ({"id": "X", "text": "x"}, "has no 'lines'"),
         ({"id": 7, "lines": "0\tx"}, "'id' is not a string"),
         ({"id": "X", "lines": ["x"]}, "'lines' is not a string"),
-        ({"id": "X Y", "lines": "0\tx"}, "docid 'X Y' holds white space"),
+        ({"id": "X Y", "lines": "0\tx"}, "docid 'X Y' contains white space"),
         ("[]", "is a JSON list, not a JSON object"),
     ],
 )

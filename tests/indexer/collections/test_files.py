@@ -42,8 +42,8 @@ def test_sources_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     for name, reason in {
         "missing.tsv": "there is no such file or directory",
         "x.tsv": "is empty",
-        "folder": "holds no .html, .htm or .txt file",
-        "pipe": "is not a regular file; write it to one first",
+        "folder": "contains no .html, .htm or .txt file",
+        "pipe": "is not a regular file; save its content to a file first",
     }.items():
         with pytest.raises(SourceError) as caught:
             expand([tmp_path / name], HTML, ReadOptions())
@@ -61,8 +61,8 @@ def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         expand([tmp_path], (".jsonl",), ReadOptions())
     assert str(caught.value) == (
-        f"{tmp_path}: holds no .jsonl file, but .docx, .pdf and .zip files, which are not read; of each, save its text "
-        "as plain text, in UTF-8"
+        f"{tmp_path}: contains no .jsonl file, but .docx, .pdf and .zip files, which factseek does not read; of each, "
+        "save its text as plain text, in UTF-8"
     )
     named = expand([tmp_path], (".jsonl", ".docx"), options)
     assert named == [tmp_path / "b.docx"]
@@ -72,11 +72,11 @@ def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
     ("docid", "reason"),
     [
         ("", "the docid is empty"),
-        ("a b", "docid 'a b' holds white space"),
-        ("a\u00a0b", "docid 'a\\xa0b' holds white space"),
-        ("a\n", "docid 'a\\n' holds white space"),
-        ("a\0", "docid 'a\\x00' holds a character that cannot be printed"),
-        ("a\ud800", "docid 'a\\ud800' holds a character that cannot be printed"),
+        ("a b", "docid 'a b' contains white space"),
+        ("a\u00a0b", "docid 'a\\xa0b' contains white space"),
+        ("a\n", "docid 'a\\n' contains white space"),
+        ("a\0", "docid 'a\\x00' contains a character that cannot be printed"),
+        ("a\ud800", "docid 'a\\ud800' contains a character that cannot be printed"),
         ("é" * 257, f"docid '{'é' * 40}…' takes 514 bytes, more than 512"),
     ],
 )

@@ -124,7 +124,7 @@ def test_what_is_no_frame_is_refused() -> None:
     import pandas as pd
 
     for value in ([1, 2], {"_mgr": None}, "text", None):
-        with pytest.raises(RefusedError, match=r"^holds no pandas DataFrame$"):
+        with pytest.raises(RefusedError, match=r"^contains no pandas DataFrame$"):
             read_columns(pickle.dumps(value), {"title"})
     with pytest.raises(RefusedError, match=r"^asks for pandas.Series, which no table of papers needs"):
         read_columns(pickle.dumps(pd.Series(["x"])), {"title"})
@@ -140,7 +140,7 @@ FORGED = {
 
 @pytest.mark.parametrize("state", FORGED.values(), ids=FORGED.keys())
 def test_a_forged_frame_is_refused(state: bytes) -> None:
-    with pytest.raises(RefusedError, match=r"^(is damaged|holds a table that is not laid out)"):
+    with pytest.raises(RefusedError, match=r"^(is damaged|contains a table without the layout)"):
         read_columns(b"cpandas\nDataFrame\n)R" + state + b"b.", {"title"})
 
 
@@ -262,7 +262,7 @@ def test_a_refused_module_is_not_even_imported() -> None:
     ],
 )
 def test_a_damaged_or_forged_pickle_is_refused(content: bytes) -> None:
-    with pytest.raises(RefusedError, match=r"^(is damaged, or is not a pickle|holds no pandas DataFrame)$"):
+    with pytest.raises(RefusedError, match=r"^(is damaged, or is not a pickle|contains no pandas DataFrame)$"):
         read_columns(content, {"title"})
 
 

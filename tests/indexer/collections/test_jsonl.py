@@ -72,7 +72,7 @@ def test_a_document_without_text_and_title_is_counted(tmp_path: Path) -> None:
         ('{"id": "1"}', 'has no "text" or "contents"'),
         ('{"id": "", "text": "x"}', "the docid is empty"),
         ('{"id": null, "text": "x"}', "the docid is empty"),
-        ('{"id": "a b", "text": "x"}', "docid 'a b' holds white space"),
+        ('{"id": "a b", "text": "x"}', "docid 'a b' contains white space"),
         ('{"id": 1.5, "text": "x"}', '"id" is a number, not a string'),
         ('{"id": true, "text": "x"}', '"id" is true, not a string'),
         ('{"id": "1", "text": 5}', '"text" is a number, not a string'),
@@ -80,7 +80,7 @@ def test_a_document_without_text_and_title_is_counted(tmp_path: Path) -> None:
         ('{"id": "1", "text": "x", "title": {}}', '"title" is a JSON object, not a string'),
         ('["1", "x"]', "is a JSON list, not a JSON object"),
         ('{"id": "1", "text": "x"', "is not JSON (column 24: expecting ',' delimiter)"),
-        ('{"id": "1", "text": "a\\u0000"}', "holds a NUL character in a string"),
+        ('{"id": "1", "text": "a\\u0000"}', "contains a NUL character in a string"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, reason: str) -> None:

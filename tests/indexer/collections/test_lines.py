@@ -60,7 +60,7 @@ def test_lines_end_where_the_file_says(tmp_path: Path, content: bytes, expected:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (b"a\0b", "holds a NUL byte"),
+        (b"a\0b", "contains a NUL byte"),
         ("a\tbcd".encode("utf-16-le"), f"is UTF-16 without a byte-order mark; {SAVE_AS_UTF8}"),
         (b"caf\xe9", f"is not UTF-8 (column 4: byte 0xe9): {SAVE_AS_UTF8}"),
         ("é".encode() + b"\xff", f"is not UTF-8 (column 2: byte 0xff): {SAVE_AS_UTF8}"),
@@ -82,7 +82,7 @@ def packed(content: bytes) -> bytes:
 
 
 NOISE = b"".join(f"{i * 7919 % 10007}\n".encode() for i in range(2000))
-TRUNCATED = "is a truncated gzip file: it ends before its data does; fetch it again"
+TRUNCATED = "is a truncated gzip file: the end of its data is missing; fetch it again"
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,18 @@ TRUNCATED = "is a truncated gzip file: it ends before its data does; fetch it ag
         ("a.gz", packed(NOISE)[:-20], TRUNCATED),
         ("a.gz", packed(NOISE)[:5], TRUNCATED),
         ("a.gz", packed(b"x\n") + b"junk", "is a damaged gzip file (Not a gzipped file (b'ju')); fetch it again"),
-        ("a.gz", b"plain text\n", "is named .gz and is not gzip data; rename it"),
+        ("a.gz", b"plain text\n", "has the ending .gz, but is not gzip data; rename it"),
         (
             "a.z",
             b"\x1f\x9d\x90",
-            "is compressed with Unix compress (.Z), which is not read; unpack it, or pack it with gzip",
+            "is compressed with Unix compress (.Z), which factseek does not read; unpack it, or pack it with gzip",
         ),
-        ("a.bz2", b"BZh91AY", "is compressed with bzip2, which is not read; unpack it, or pack it with gzip"),
-        ("a.zip", b"PK\x03\x04....", "is a ZIP archive, which is not read; unpack it"),
+        (
+            "a.bz2",
+            b"BZh91AY",
+            "is compressed with bzip2, which factseek does not read; unpack it, or pack it with gzip",
+        ),
+        ("a.zip", b"PK\x03\x04....", "is a ZIP archive, which factseek does not read; unpack it"),
     ],
 )
 def test_a_file_that_cannot_be_read_gives_one_line(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
@@ -131,13 +135,13 @@ BAD_JSON = [
     ('{"a": 1', "is not JSON (column 8: expecting ',' delimiter)"),
     ('{"a": 1} x', "is not JSON (column 10: extra data)"),
     ("{'a': 1}", "is not JSON (column 2: expecting property name enclosed in double quotes)"),
-    ('{"a": NaN}', "is not JSON (NaN is not a number of JSON)"),
-    ('{"a": -Infinity}', "is not JSON (-Infinity is not a number of JSON)"),
-    ('{"a": 1e999}', "holds a number that is too large (1e999)"),
-    ('{"a": ' + "9" * 5000 + "}", "holds a number that is too large"),
+    ('{"a": NaN}', "is not JSON (NaN is not a JSON number)"),
+    ('{"a": -Infinity}', "is not JSON (-Infinity is not a JSON number)"),
+    ('{"a": 1e999}', "contains a number that is too large (1e999)"),
+    ('{"a": ' + "9" * 5000 + "}", "contains a number that is too large"),
     ("[" * 200_000, "is nested too deeply"),
-    ('{"a": "\\u0000"}', "holds a NUL character in a string"),
-    ('{"a": ["\\ud83d"]}', "holds half a surrogate pair in a string"),
+    ('{"a": "\\u0000"}', "contains a NUL character in a string"),
+    ('{"a": ["\\ud83d"]}', "contains half a surrogate pair in a string"),
 ]
 
 
@@ -198,7 +202,7 @@ def test_a_row_over_several_lines_is_named_by_its_first(tmp_path: Path) -> None:
             [["1", "a"], ["0123456789"], ["0123456789"], ["3", "c"]],
             "2: is not a row of a table (a quote does not close within 40 bytes)",
         ),
-        ('1\t"a\n\0\n2\tc\n3\td\n', [["3", "d"]], "2: holds a NUL byte"),
+        ('1\t"a\n\0\n2\tc\n3\td\n', [["3", "d"]], "2: contains a NUL byte"),
     ],
 )
 def test_a_bad_row_is_named_and_left_out(tmp_path: Path, content: str, rows: list[list[str]], report: str) -> None:

@@ -107,13 +107,13 @@ def test_the_rows_of_a_workbook_are_those_of_a_table(tmp_path: Path, kind: str, 
     records, notes = read(kind, tmp_path / name, text="Our finding")
     assert [record.document.docid for record in records] == ["7", "8"]
     assert records[0].document.text.split() == ["Masks", '"help",', "they", "say."]
-    assert any("the sheet 'S2' is read, of 2" in note for note in notes) == (name == "a.xlsx")
+    assert any("only the sheet 'S2' is read, one of 2" in note for note in notes) == (name == "a.xlsx")
     with pytest.raises(SourceError, match="Our finding"):  # the columns are listed
         read(kind, tmp_path / name, title="None")
 
 
 BAD = {
-    "damaged": (xlsx(ROWS)[:400], "is not a sound workbook ("),
+    "damaged": (xlsx(ROWS)[:400], "is not a valid workbook ("),
     "empty": (xlsx([], []), "is a workbook whose sheets are empty"),
     "far": (xlsx(ROWS, at="XFD1048576"), "is damaged, or is not a workbook that can be read in 120 s and 3 GB"),
 }
@@ -149,7 +149,7 @@ def test_a_passage_of_a_pdf_says_its_page(tmp_path: Path) -> None:
 def test_a_pdf_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing")
     bad = {
-        tmp_path / "broken.pdf": "is not a sound PDF (",
+        tmp_path / "broken.pdf": "is not a valid PDF (",
         pdf(tmp_path / "secret.pdf", "Secret.", password="x"): "is protected by a password; save it without one",
         pdf(tmp_path / "scan.pdf", ""): "is a PDF without text",
     }

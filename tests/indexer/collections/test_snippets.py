@@ -59,13 +59,13 @@ def test_the_forms_of_snippets(tmp_path: Path, content: str, expected: list[Docu
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("1\ta\n2\tb\tc\n", "2: has 3 columns, not 2; a tab inside a text is written as a space"),
-        ("id\ttext\n1\n", "2: has 1 column, not 2; a tab inside a text is written as a space"),
+        ("1\ta\n2\tb\tc\n", "2: has 3 columns, not 2; write a tab inside a text as a space"),
+        ("id\ttext\n1\n", "2: has 1 column, not 2; write a tab inside a text as a space"),
         ("id\ttext\n\ta\n", "2: the docid is empty"),
-        ("id\ttext\na b\tx\n", "2: docid 'a b' holds white space"),
+        ("id\ttext\na b\tx\n", "2: docid 'a b' contains white space"),
         (
             "1\tT\ta\n2\ta text of its own\tb\n",
-            "2: topic 'a text of its own' holds white space; without a header 3 columns are id, topic, text",
+            "2: topic 'a text of its own' contains white space; without a header, 3 columns are id, topic, text",
         ),
         ('{"id": "1"}\n', '1: has no "text" (or "snippet")'),
         ('{"text": "1"}\n', '1: has no "id" (or "docid", "snippet_id")'),
@@ -94,20 +94,21 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
         ),
         (
             "DocNo\tAbstract\tPaper Title\tYear\n1\ta\tb\t2020\n",
-            'has 4 columns, and its first line names none "id" or "text" (without a header they are id, text or id, '
-            "topic, text); its columns are DocNo, Abstract, Paper Title, Year; give those that are meant these names",
+            'has 4 columns, and its first line does not name a column "id" or "text" (without a header they are id, '
+            "text or id, topic, text); its columns are DocNo, Abstract, Paper Title, Year; rename those "
+            "with the ids and the texts",
         ),
         (
             "id\ttopic\n1\tT\n",
-            'the header names no column "text" (or "snippet"); '
-            "its columns are id, topic; give those that are meant these names",
+            'the header has no column "text" (or "snippet"); '
+            "its columns are id, topic; rename those with the ids and the texts",
         ),
         (
             "Fall;Kopf;Befund\n1;A;b, c\n2;D;e\n",
-            'is separated by semicolons, and its first line names no columns "id" and "text"; '
-            "its columns are Fall, Kopf, Befund; give those that are meant these names",
+            'is separated by semicolons, but its first line does not name columns "id" and "text"; '
+            "its columns are Fall, Kopf, Befund; rename those with the ids and the texts",
         ),
-        ("id\ttext\tdocid\n1\ta\t2\n", "the header names the column 'docid' twice"),
+        ("id\ttext\tdocid\n1\ta\t2\n", "the header has the column 'docid' twice"),
         ('[{"id": "1", "text": "a"}]', "is a JSON list; write its objects one per line, as jq -c '.[]' does"),
     ],
 )

@@ -83,7 +83,7 @@ def test_places_of_quoted_rows_are_their_first_lines(tmp_path: Path) -> None:
     path.write_text('id\ttext\n1\t"two\nlines"\n2\ta\n3\n', "utf-8")
     options = ReadOptions(bad_lines=BadLines(limit=1))
     assert [record.place for record in snippets.read([path], options)] == [f"{path}:2", f"{path}:4"]
-    assert options.bad_lines.examples == [f"{path}:5: has 1 column, not 2; a tab inside a text is written as a space"]
+    assert options.bad_lines.examples == [f"{path}:5: has 1 column, not 2; write a tab inside a text as a space"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -104,7 +104,7 @@ def test_lines_of_utf_16_are_lines(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe{\0\0\xdc")
     with pytest.raises(SourceError) as caught:
         list(jsonl.read([path], ReadOptions()))
-    assert str(caught.value) == f"{path}: is not UTF-16, which its first bytes say; save it as UTF-8"
+    assert str(caught.value) == f"{path}: is not UTF-16, although its first bytes say so; save it as UTF-8"
 
 
 SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
@@ -123,7 +123,7 @@ SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
          "sheet as "
          '"CSV UTF-8 (Comma delimited)"'),
         ("snippets", "a.tsv", rb"{\rtf1 a}", "is an RTF document, not text; save its text as plain text, in UTF-8"),
-        ("claims", "a.csv", '{"vclaim": "a"}\n', "is JSON lines, not a table; give it the ending of what it is"),
+        ("claims", "a.csv", '{"vclaim": "a"}\n', "is JSON lines, not a table; rename it with the ending of its format"),
         ("webpages", "a.txt", SNIPPETS, "is tab-separated, not a web page; read it with factseek index snippets; "
          "fix it, or skip bad lines with --skip-bad-lines N"),
         ("webpages", "a.tsv", "1\ta\n2\tb\n", "is tab-separated, not a web page; "
@@ -217,7 +217,7 @@ def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monk
     path.write_bytes(gzip.compress((b"<DOC>" if kind == "trec" else b"x") + b"x" * 30_000_000))
     with pytest.raises(SourceError) as caught:
         list(reader(kind).read([path], ReadOptions(max_file_bytes=40_000_000, bad_lines=BadLines(limit=0))))
-    assert "unpacks to more than 200 times its size; it is no collection" in str(caught.value)
+    assert "unpacks to more than 200 times its size; it is not a collection" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -225,14 +225,14 @@ def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monk
     [
         ("identifier\tpassage\n1\ta\n", ""),
         ("sentence_id,content\n1,a\n", ""),
-        ("qid\tquestion\n1\ta\n", "1: the column 'qid' is no name of an id of snippets; name the columns "
+        ("qid\tquestion\n1\ta\n", "1: the column 'qid' is not a known name for the ids of snippets; name the columns "
          "\"id\" and \"text\""),
-        ('1,The moon\n2,the vaccine, "so"\n', "1: has no tab, and no header that names columns between commas; name "
-         'them in a first line, as in "id,text"'),
+        ('1,The moon\n2,the vaccine, "so"\n', "1: has no tab, and no header with the names of columns between commas; "
+         'write their names in the first line, as in "id,text"'),
         ("id;text\n1;a\rb\n", "2: is not a row of a table (a carriage return is outside quotes: end each "
          "line with a line feed); fix it, or skip bad lines with --skip-bad-lines N"),
-        ("cord_uid,title\n1,a\n", "1: is comma-separated, and its first line names no columns \"id\" and \"text\"; "
-         "read it with factseek index cord19"),
+        ("cord_uid,title\n1,a\n", "1: is comma-separated, but its first line does not name columns \"id\" and "
+         "\"text\"; read it with factseek index cord19"),
     ],
 )  # fmt: skip
 def test_a_header_is_recognised_or_refused(tmp_path: Path, content: str, message: str) -> None:
@@ -276,5 +276,5 @@ def test_an_archive_that_unpacks_to_endless_text_is_refused(tmp_path: Path, monk
     monkeypatch.setattr(gzip_files, "UNPACKED_AT_ONCE", 1_000_000)
     path = tmp_path / "a.warc.gz"
     path.write_bytes(gzip.compress(archive(b"x" * 30_000_000)))
-    with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is no collection"):
+    with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is not a collection"):
         list(reader("webpages").read([path], ReadOptions()))

@@ -98,23 +98,23 @@ def test_a_value_has_a_text(value: object, text: str) -> None:
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, b"x", float("inf"), [["a"]]])
 def test_a_value_that_has_no_text_is_an_error(value: object) -> None:
-    with pytest.raises(ValueError, match=r"^holds an? "):
+    with pytest.raises(ValueError, match=r"^contains an? "):
         as_text(value)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.txt", b"id\n1\n", "{}: is not a kind of table that is read; give one of .csv, .tsv, .xlsx, .ods, .jsonl, "
+        ("t.txt", b"id\n1\n", "{}: is not a table that factseek reads; give one of .csv, .tsv, .xlsx, .ods, .jsonl, "
          ".ndjson, .parquet, .pkl, .pickle"),
         ("t.csv", b"\n\n", "{}:1: there is no column 'id' or 'key'; the columns are none"),
         ("t.csv", b"a,b\n1,2\n", "{}:1: there is no column 'id' or 'key'; the columns are 'a', 'b'"),
-        ("t.csv", b"id,b,id\n1,2,3\n", "{}:1: the column 'id' is there twice"),
-        ("t.csv", b"id,b\n1\n", "{}:2: has 1 fields, and the header has 2; fix it, or skip bad lines with "
+        ("t.csv", b"id,b,id\n1,2,3\n", "{}:1: the column 'id' occurs twice"),
+        ("t.csv", b"id,b\n1\n", "{}:2: has 1 fields, but the header has 2; fix it, or skip bad lines with "
          "--skip-bad-lines N"),
-        ("t.jsonl", b'{"id": {"a": 1}}\n', "{}:1: column 'id' holds a dict, not a text or a number; fix it, or "
+        ("t.jsonl", b'{"id": {"a": 1}}\n', "{}:1: column 'id' contains a dict, not a text or a number; fix it, or "
          "skip bad lines with --skip-bad-lines N"),
-        ("t.parquet", b"PAR1 no", "{}: is not a sound Parquet file ("),
+        ("t.parquet", b"PAR1 no", "{}: is not a valid Parquet file ("),
         ("t.pkl", b"no", "{}: is damaged, or is not a pickle"),
         ("t.pkl", b"cos\nsystem\n(S'true'\ntR.", "{}: asks for os.system, which no table of papers needs; factseek "
          "refused it"),
@@ -136,7 +136,7 @@ def test_a_text_that_cannot_be_stored_is_a_bad_row(tmp_path: Path) -> None:
     pd.DataFrame({"id": ["1", "2", "3"], "title": ["a\0b", "c", "\ud800"]}, dtype=object).to_pickle(path)
     given = ReadOptions(bad_lines=BadLines(limit=9))
     assert [row for _, row in rows(path, given)] == [{"id": "2", "title": "c"}]
-    reason = "column 'title' holds a character that is not text"
+    reason = "column 'title' contains a character that is not text"
     assert given.bad_lines.examples == [f"{path}:1: {reason}", f"{path}:3: {reason}"]
 
 
@@ -150,7 +150,7 @@ def test_a_parquet_file_that_says_that_it_unpacks_to_endlessly_much_is_refused(
     pd.DataFrame({"id": ["1"], "title": ["x" * 3_000_000], "other": ["y"]}).to_parquet(path, compression="gzip")
     with pytest.raises(SourceError) as caught:
         rows(path)
-    assert str(caught.value) == f"{path}: unpacks to more than 200 times its size; it is no collection"
+    assert str(caught.value) == f"{path}: unpacks to more than 200 times its size; it is not a collection"
     path.unlink()
     pd.DataFrame({"id": ["1"], "title": ["x"], "other": ["y" * 3_000_000]}).to_parquet(path, compression="gzip")
     assert [row for _, row in rows(path)] == [{"id": "1", "title": "x"}]  # what is not wanted is not unpacked
@@ -166,7 +166,7 @@ def test_a_parquet_file_whose_records_share_a_long_text_takes_little_memory_and_
     pq.write_table(table, path, store_schema=False, compression="gzip")
     taken = []
     before = pa.total_allocated_bytes()
-    with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is no collection"):
+    with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is not a collection"):
         for _, row in read_rows(path, ReadOptions(), Columns({"id": ("id",), "title": ("title",)}, ())):
             taken.append(row["id"])
             assert row["title"] == long

@@ -102,7 +102,7 @@ def test_text_older_than_utf8_is_read_as_latin1(tmp_path: Path) -> None:
         ("<DOC>\n<DOCNO>a</DOCNO>\n" + NEWS, "1: <DOC> is not closed before the next one at {path}:3"),
         (NEWS + "<DOC>\n<DOCNO>a</DOCNO>\n", "14: <DOC> is not closed before the file ends"),
         ("<DOC>\n<TEXT>x</TEXT>\n</DOC>\n" + NEWS, "1: <DOC> has no <DOCNO>"),
-        ("<DOC><DOCNO>a b</DOCNO><TEXT>x</TEXT></DOC>\n" + NEWS, "1: docid 'a b' holds white space"),
+        ("<DOC><DOCNO>a b</DOCNO><TEXT>x</TEXT></DOC>\n" + NEWS, "1: docid 'a b' contains white space"),
         (
             "<DOC><DOCNO>a</DOCNO>\n" + "x\n" * 400 + "</DOC>\n" + NEWS,
             "1: <DOC> is longer than 500 bytes (build.max_file_bytes)",
@@ -131,9 +131,9 @@ def test_files_of_a_folder_need_no_ending_and_those_without_documents_are_counte
         (
             "fr88.0z",
             b"\x1f\x9d\x90abc",
-            "is compressed with Unix compress (.Z), which is not read; unpack it, or pack it with gzip",
+            "is compressed with Unix compress (.Z), which factseek does not read; unpack it, or pack it with gzip",
         ),
-        ("notes", b"nothing\n", "holds no <DOC>; it is not a TREC collection"),
+        ("notes", b"nothing\n", "contains no <DOC>; it is not a TREC collection"),
     ],
 )
 def test_files_that_are_no_collection_are_refused(tmp_path: Path, name: str, content: bytes, reason: str) -> None:

@@ -212,7 +212,7 @@ def test_names_that_repeat_become_paths(tmp_path: Path) -> None:
         (b" \n", "is an empty file, not a web page"),
         (b"", "is an empty file, not a web page"),
         (b"x" * 2001, "is longer than 2,000 bytes (build.max_file_bytes)"),
-        (b"PK\x03\x04", "is a ZIP archive, which is not read; unpack it"),
+        (b"PK\x03\x04", "is a ZIP archive, which factseek does not read; unpack it"),
     ],
 )
 def test_a_file_that_is_no_page_is_named(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -360,13 +360,13 @@ def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path
         (
             "a.warc",
             b"junk\n",
-            "#1: is not a record of a WARC or ARC file: it does not begin as one",
+            "#1: is not a record of a WARC or ARC file: it does not begin like one",
         ),
-        ("a.warc", b"\n", ": holds no record; it is not a WARC or ARC file"),
+        ("a.warc", b"\n", ": contains no record; it is not a WARC or ARC file"),
         (
             "a.warc.gz",
             archive(Fetched("http://x.org/"))[:-40],
-            ": is a truncated gzip file: it ends before its data does",
+            ": is a truncated gzip file: the end of its data is missing",
         ),
         ("a.warc.gz", archive() + b"junk", ": is a damaged gzip file (Not a gzipped file (b'ju')); fetch it again"),
         (

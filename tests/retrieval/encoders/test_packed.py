@@ -115,14 +115,14 @@ def cut(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda content: b"", "is cut or damaged"),
+        (lambda content: b"", "is truncated or damaged"),
         (lambda content: b"PK\x03\x04" + content, "is not a file of 4-bit weights (it does not begin with E5S1)"),
-        (lambda content: content[:4] + b"\2" + content[5:], "is of version 2, this factseek reads version 1"),
+        (lambda content: content[:4] + b"\2" + content[5:], "is of version 2, but this factseek reads version 1"),
         (lambda content: content[:8] + b"\x21" + content[9:], "has rows that are not of blocks of 32 weights"),
-        (lambda content: content[:20], "is cut or damaged"),
-        (cut, "is cut or damaged"),
-        (lambda content: content[:-1], "is cut or damaged"),
-        (lambda content: content[:44] + b"\xff\xff\xff\x7f" + content[48:], "is cut or damaged"),
+        (lambda content: content[:20], "is truncated or damaged"),
+        (cut, "is truncated or damaged"),
+        (lambda content: content[:-1], "is truncated or damaged"),
+        (lambda content: content[:44] + b"\xff\xff\xff\x7f" + content[48:], "is truncated or damaged"),
         (lambda content: content[:48] + b"\x63" + content[49:], "has a tokenizer without its own special pieces"),
     ],
 )

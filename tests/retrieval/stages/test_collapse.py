@@ -182,7 +182,7 @@ def test_signatures_are_added_to_an_index_without(without: Path, command: Callab
     code, _, said = command("compact", "--index", without, "--add", "poems")
     assert (code, said) == (
         2,
-        "factseek: --add poems: there is no such view; there are lucene, signatures, vectors, words\n",
+        "factseek: --add poems: there is no such view; the views are lucene, signatures, vectors, words\n",
     )
     off = msgspec.structs.replace(Config(), index=IndexSettings(signatures=False, words=False))
     other = built(without.with_name("other"), DOCUMENTS, off)

@@ -200,7 +200,7 @@ def test_the_command_line_combines_and_says_what_is_wrong(
         ),
         (
             ["--config", tmp_path / "config.yaml", "--stage", "combine=3"],
-            "the stage combine is named twice",
+            "the stage combine is given twice",
         ),
     ]:
         assert command(*asked, *options)[::2] == (2, f"factseek: {said}\n")

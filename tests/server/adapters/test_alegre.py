@@ -134,16 +134,20 @@ BAD = [
     (SEARCH, {"text": 3}, {"text": "expected str, got int"}),
     (SEARCH, {"text": "x", "threshold": "high"}, {"threshold": "expected float | null, got str"}),
     (SEARCH, {"text": "x", "limit": 51}, {"limit": "51 is out of range: ask for 1 to 50"}),
-    (SEARCH, {"text": "x", "model": "ada"}, {"model": f"there is no model 'ada'; there are elasticsearch, {MODEL}"}),
+    (
+        SEARCH,
+        {"text": "x", "model": "ada"},
+        {"model": f"there is no model 'ada'; the models are elasticsearch, {MODEL}"},
+    ),
     (
         SEARCH,
         {"text": "x", "models": [MODEL, "ada"]},
-        {"models[1]": f"there is no model 'ada'; there are elasticsearch, {MODEL}"},
+        {"models[1]": f"there is no model 'ada'; the models are elasticsearch, {MODEL}"},
     ),
     (
         SEARCH,
         {"text": "x", "model": MODEL, "vector": [1.0, 2.0]},
-        {"vector": f"has 2 numbers, those of {MODEL} have 384"},
+        {"vector": f"has 2 numbers, but vectors of {MODEL} have 384"},
     ),
     (
         SEARCH,
@@ -169,8 +173,8 @@ def test_what_makes_no_sense_is_refused_as_alegre_does(
 
 BAD_CHANGES = [
     ("POST", STORE, {"doc_id": "1"}, {"text": "is missing"}),
-    ("POST", STORE, {"text": "x", "doc_id": "a b"}, {"doc_id": "docid 'a b' holds white space"}),
-    ("POST", STORE, {"text": "x", "model": "ada"}, {"model": "there is no model 'ada'; there are elasticsearch"}),
+    ("POST", STORE, {"text": "x", "doc_id": "a b"}, {"doc_id": "docid 'a b' contains white space"}),
+    ("POST", STORE, {"text": "x", "model": "ada"}, {"model": "there is no model 'ada'; the models are elasticsearch"}),
     ("DELETE", STORE, {}, {"doc_id": "is missing"}),
     ("POST", SYNC, {"doc_id": "1"}, {"text": "is missing"}),
     ("POST", SYNC, {"text": ""}, {"text": "expected str of length >= 1"}),
@@ -190,7 +194,7 @@ def test_a_change_that_makes_no_sense_is_refused(
 @pytest.mark.parametrize(
     ("address", "body", "message"),
     [
-        (ASYNC, {"text": "x"}, "nobody is called back: use POST /similarity/sync/text, which answers what is similar"),
+        (ASYNC, {"text": "x"}, "there are no callbacks: use POST /similarity/sync/text, which returns similar texts"),
         (BULK, {"documents": [{"text": "x"}]}, "texts are not stored in bulk: use POST /text/similarity/ for each"),
     ],
 )
@@ -208,7 +212,7 @@ def test_a_server_that_changes_nothing_says_so(asked: FlaskClient) -> None:
         ("POST", SYNC, {"text": "x"}),
     ):
         answer = asked.open(address, method=method, json=body)
-        message = "this server changes nothing; start it with --allow-writes, or server.writes: true"
+        message = "this server is read-only; start it with --allow-writes, or set server.writes: true"
         assert (answer.status_code, answer.json) == (403, {"message": message})
 
 

@@ -132,8 +132,11 @@ def test_keys_and_rates_hold_for_it(speaking: Config, indexes: dict[str, Index],
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"nobody": ""}, "server.adapters: there is no adapter 'nobody'; there are "),
-        ({NAMES[0]: "french"}, f"server.adapters.{NAMES[0]}: no index is served as 'french'; served are english"),
+        ({"nobody": ""}, "server.adapters: there is no adapter 'nobody'; the adapters are "),
+        (
+            {NAMES[0]: "french"},
+            f"server.adapters.{NAMES[0]}: this server has no index 'french'; the indexes are english",
+        ),
     ],
 )
 def test_what_cannot_be_spoken_is_named(wanted: dict[str, str], message: str) -> None:

@@ -92,7 +92,7 @@ def test_tokens_lead_from_page_to_page(google: FlaskClient) -> None:
         answer = google.get("/google/v1alpha1/claims:search", query_string={**parameters, **token}).json
     assert pages == whole
     other = google.get("/google/v1alpha1/claims:search", query_string={"query": "moon", "pageSize": 2, **token})
-    assert other.json["error"]["message"].startswith("pageToken: is not that of this search")
+    assert other.json["error"]["message"].startswith("pageToken: belongs to another search")
     last = google.get("/google/v1alpha1/claims:search?query=measles&pageSize=50").json
     assert "nextPageToken" not in last
 
@@ -130,7 +130,7 @@ def test_age_counts_from_the_newer_of_review_and_claim(google: FlaskClient, monk
     token = {"query": "the moon", "maxAgeDays": 30, "pageSize": 1, "pageToken": first["nextPageToken"]}
     assert addresses(google, **token) == everything[1:]
     other = google.get("/google/v1alpha1/claims:search", query_string={**token, "maxAgeDays": 29})
-    assert other.json["error"]["message"].startswith("pageToken: is not that of this search")
+    assert other.json["error"]["message"].startswith("pageToken: belongs to another search")
 
 
 def test_without_a_query_a_publishers_newest_reviews_are_listed(google: FlaskClient) -> None:
@@ -159,14 +159,14 @@ def test_without_a_query_a_publishers_newest_reviews_are_listed(google: FlaskCli
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({}, "query: is needed where there is no reviewPublisherSiteFilter"),
-        ({"maxAgeDays": 3}, "query: is needed where there is no reviewPublisherSiteFilter"),
+        ({}, "query: is required without reviewPublisherSiteFilter"),
+        ({"maxAgeDays": 3}, "query: is required without reviewPublisherSiteFilter"),
         ({"query": "moon", "pageSize": "many"}, "pageSize: expected int, got str"),
         ({"query": "moon", "pageSize": -1}, "pageSize: expected int >= 0"),
         ({"query": "moon", "pageSize": 10_001}, "pageSize: 10001 is out of range: ask for 1 to 10000"),
         (
             {"query": "moon", "pageToken": "x"},
-            "pageToken: is not that of this search; send it with what it was given for",
+            "pageToken: belongs to another search; send it with the parameters of that search",
         ),
         ({"query": "moon", "colour": "red"}, "colour: there is no such field"),
     ],

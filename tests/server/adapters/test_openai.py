@@ -42,15 +42,15 @@ def test_base64_holds_the_same_floats(asked: FlaskClient) -> None:
     ("body", "status", "param", "message"),
     [
         ({}, 400, "input", "input: is missing"),
-        ({"input": []}, 400, "input", "input: 1 to 5 texts are encoded at once, these are 0"),
-        ({"input": ["a"] * 6}, 400, "input", "input: 1 to 5 texts are encoded at once, these are 6"),
+        ({"input": []}, 400, "input", "input: 1 to 5 texts are encoded at once, not 0"),
+        ({"input": ["a"] * 6}, 400, "input", "input: 1 to 5 texts are encoded at once, not 6"),
         ({"input": ["a", " "]}, 400, "input[1]", "input[1]: is empty"),
-        ({"input": "a", "dimensions": 8}, 400, "dimensions", "dimensions: this model has 384 and no other"),
+        ({"input": "a", "dimensions": 8}, 400, "dimensions", "dimensions: this model has only 384"),
         (
             {"input": "a", "model": "text-embedding-3-small"},
             404,
             None,
-            f"there is no model 'text-embedding-3-small'; there are {MODEL} and {MODEL}:query",
+            f"there is no model 'text-embedding-3-small'; the models are {MODEL} and {MODEL}:query",
         ),
     ],
 )

@@ -86,17 +86,17 @@ def test_without_a_model_the_route_says_so(asked: FlaskClient, address: str) -> 
 @pytest.mark.parametrize(
     ("address", "change", "status", "message"),
     [
-        ("/cohere/v2/rerank", {"documents": []}, 400, "documents: 1 to 5 texts are re-ranked at once, these are 0"),
+        ("/cohere/v2/rerank", {"documents": []}, 400, "documents: 1 to 5 texts are re-ranked at once, not 0"),
         (
             "/cohere/v2/rerank",
             {"documents": ["a"] * 6},
             400,
-            "documents: 1 to 5 texts are re-ranked at once, these are 6",
+            "documents: 1 to 5 texts are re-ranked at once, not 6",
         ),
         ("/cohere/v2/rerank", {"documents": [1]}, 400, "documents[0]: expected str, got int"),
         ("/cohere/v2/rerank", {"top_n": 0}, 400, "top_n: expected int >= 1"),
         ("/jina/v1/rerank", {"documents": [{}]}, 422, "documents[0].text: is missing"),
-        ("/jina/v1/rerank", {"documents": []}, 422, "documents: 1 to 5 texts are re-ranked at once, these are 0"),
+        ("/jina/v1/rerank", {"documents": []}, 422, "documents: 1 to 5 texts are re-ranked at once, not 0"),
         ("/tei/rerank", {"texts": []}, 400, "texts: cannot be empty"),
         ("/tei/rerank", {"texts": ["a"] * 6}, 413, "batch size 6 > maximum allowed batch size 5"),
         ("/tei/rerank", {"query": 1}, 422, "query: expected str, got int"),
@@ -170,7 +170,7 @@ def test_tei_cuts_what_is_too_long_unless_that_is_forbidden(reranking: Reranking
     assert (refused.status_code, refused.json) == (
         413,
         {
-            "error": "texts[1]: the model does not read all of it with the query; truncate it",
+            "error": "texts[1]: is too long for the model together with the query; truncate it",
             "error_type": "Validation",
         },
     )
@@ -229,7 +229,7 @@ def test_coheres_own_client(reranking_base: str, reranking: Reranking) -> None:
     expected = [(index, pytest.approx(logistic(score))) for index, score in reranking.scores(QUERY, TEXTS)[:2]]
     assert [(result.index, result.relevance_score) for result in ranking.results] == expected
     assert ranking.meta.api_version.version == "2"
-    assert error.value.body["message"] == "documents: 1 to 5 texts are re-ranked at once, these are 0"
+    assert error.value.body["message"] == "documents: 1 to 5 texts are re-ranked at once, not 0"
 
 
 def test_llamaindexs_client_of_jina(reranking_base: str, reranking: Reranking) -> None:

@@ -22,7 +22,11 @@ def test_a_search_answers_the_fields_of_routir(asked: FlaskClient) -> None:
     ("address", "body", "message"),
     [
         ("search", {"query": QUERY}, "service: is missing"),
-        ("search", {"service": "nobody", "query": QUERY}, "there is no index 'nobody'; served are: english, arabic"),
+        (
+            "search",
+            {"service": "nobody", "query": QUERY},
+            "there is no index 'nobody'; the indexes are english, arabic",
+        ),
         ("search", {"service": "english", "query": QUERY, "limit": 99}, "limit: 99 is out of range: ask for 1 to 50"),
         ("content", {"collection": "english", "id": "no"}, "there is no document 'no' in this index"),
         (
@@ -33,7 +37,7 @@ def test_a_search_answers_the_fields_of_routir(asked: FlaskClient) -> None:
         (
             "score",
             {"service": "rerank", "query": QUERY, "passages": []},
-            "passages: 1 to 5 texts are re-ranked at once, these are 0",
+            "passages: 1 to 5 texts are re-ranked at once, not 0",
         ),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_hit_without_an_address_is_linked_to_its_document(asked: FlaskClient) 
     ("body", "message"),
     [
         ({}, "q: is missing"),
-        ({"q": ""}, "q: the query '' holds no words to search for"),
+        ({"q": ""}, "q: the query '' contains no words to search for"),
         ({"q": QUERY, "num": 0}, "num: expected int >= 1"),
         ({"q": QUERY, "num": 51}, "num: 51 is out of range: ask for 1 to 50"),
         ({"q": QUERY, "num": 10, "page": 6}, "page: 6 is out of range: ask for 1 to 5"),
@@ -61,5 +61,5 @@ def test_haystacks_client(base: str, asked: FlaskClient, monkeypatch: pytest.Mon
     expected = asked.post("/serper/search", json={"q": QUERY}).json["organic"][:2]
     assert answer["links"] == [hit["link"] for hit in expected]
     assert [document.content for document in answer["documents"]] == [hit["snippet"] for hit in expected]
-    with pytest.raises(websearch.SerperDevError, match="q: the query '' holds no words to search for"):
+    with pytest.raises(websearch.SerperDevError, match="q: the query '' contains no words to search for"):
         client.run("")

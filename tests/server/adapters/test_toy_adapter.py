@@ -81,6 +81,6 @@ def test_it_is_served_and_described(toy: FlaskClient) -> None:
 def test_it_refuses_in_its_own_words(toy: FlaskClient) -> None:
     refused = toy.get("/toy/first")
     assert (refused.status_code, refused.json) == (422, {"oh": "q: is missing"})
-    assert toy.get("/toy/first?q=,").json == {"oh": "q: the query ',' holds no words to search for"}
+    assert toy.get("/toy/first?q=,").json == {"oh": "q: the query ',' contains no words to search for"}
     assert toy.get("/toy/second").status_code == 404
     assert toy.get("/toys").json["error"] == "not-found"

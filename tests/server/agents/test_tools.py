@@ -125,8 +125,8 @@ def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, exampl
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("search", {"query": CLAIM, "index": "french"}, "there is no index 'french'; served are: english, arabic"),
-        ("search", {"query": ","}, "query: the query ',' holds no words to search for"),
+        ("search", {"query": CLAIM, "index": "french"}, "there is no index 'french'; the indexes are english, arabic"),
+        ("search", {"query": ","}, "query: the query ',' contains no words to search for"),
         ("search", {"query": CLAIM, "as_of": "soon"}, "as_of: "),
         ("search", {"query": CLAIM, "k": 99}, "k: Input should be less than or equal to 20"),
         ("search", {"k": 0}, "query: Field required; k: Input should be greater than or equal to 1"),

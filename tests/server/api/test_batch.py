@@ -48,7 +48,7 @@ def test_a_bad_query_fails_alone(client: FlaskClient) -> None:
     assert results[1] == {
         "qid": "bad",
         "error": "bad-input",
-        "detail": "text: the query '?!' holds no words to search for",
+        "detail": "text: the query '?!' contains no words to search for",
         "field": "text",
     }
     assert results[2]["detail"] == "qid: another query of this batch has it"
@@ -73,8 +73,8 @@ def test_a_run_holds_the_same(client: FlaskClient, tmp_path: Path) -> None:
     ("body", "field", "detail"),
     [
         ({}, "queries", "queries: is missing"),
-        ({"queries": []}, "queries", "queries: a batch holds 1 to 5 queries, this one 0"),
-        ({"queries": QUERIES * 2}, "queries", "queries: a batch holds 1 to 5 queries, this one 6"),
+        ({"queries": []}, "queries", "queries: a batch contains 1 to 5 queries, this one 0"),
+        ({"queries": QUERIES * 2}, "queries", "queries: a batch contains 1 to 5 queries, this one 6"),
         ({"queries": [{"qid": "a"}]}, "queries[0].text", "queries[0].text: is missing"),
         ({"queries": [*QUERIES, {"qid": 1, "text": "a"}]}, "queries[3].qid", "queries[3].qid: expected str, got int"),
         ({"queries": [{"qid": "a", "text": "a", "k": 1}]}, "queries[0].k", "queries[0].k: there is no such field"),

@@ -72,18 +72,18 @@ def test_scores_and_words_are_those_of_the_command_line(
 
 BAD: list[tuple[Any, str, str]] = [
     ({}, "claims", "claims: is missing"),
-    ({"claims": []}, "claims", "claims: 1 to 20 are ranked at once, these are 0"),
+    ({"claims": []}, "claims", "claims: 1 to 20 are ranked at once, not 0"),
     (
         {"claims": [{"id": "1", "text": "a"}] * 21},
         "claims",
-        "claims: 1 to 20 are ranked at once, these are 21",
+        "claims: 1 to 20 are ranked at once, not 21",
     ),
     ({"claims": ["a"]}, "claims[0]", "claims[0]: expected object, got str"),
     ({"claims": [{"text": "a"}]}, "claims[0].id", "claims[0].id: is missing"),
     ({"claims": [{"id": 7, "text": "a"}]}, "claims[0].id", "claims[0].id: expected str, got int"),
     ({"claims": [{"id": "", "text": "a"}]}, "claims[0].id", "claims[0].id: expected str of length >= 1"),
     ({"claims": [{"id": "1"}]}, "claims[0].text", "claims[0].text: is missing"),
-    ({"claims": [{"id": "1", "text": " \t"}]}, "claims[0].text", "claims[0].text: holds no text"),
+    ({"claims": [{"id": "1", "text": " \t"}]}, "claims[0].text", "claims[0].text: contains no text"),
     (
         {"claims": [{"id": "1", "text": "a"}, {"id": "2", "text": "x" * 301}]},
         "claims[1].text",
@@ -127,7 +127,7 @@ def test_a_ranker_that_was_lost_is_said_to_be_and_the_others_go_on(
     claims = [{"id": "1", "text": "a"}]
     answer = client.post("/v1/claims/rank", json={"claims": claims})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
-    assert (answer.json or {})["detail"] == "ranker 'lost' could not be loaded; the server's log says why"
+    assert (answer.json or {})["detail"] == "ranker 'lost' could not be loaded; the server's log gives the reason"
     assert str(tmp_path) not in answer.text
     assert asked(client, claims, ranker="tweets")["ranker"] == "tweets"
 
@@ -162,7 +162,7 @@ def test_what_takes_too_long_is_cut_off_and_said_to_be(
     assert whole["note"] == ""
     assert all(one["words"] for one in whole["claims"])
     part = asked(client(5), claims)
-    assert part["note"] == "there was no time to weigh the words of the last 6 of 10 claims"
+    assert part["note"] == "the time was too short to weigh the words of the last 6 of 10 claims"
     assert part["claims"][:4] == whole["claims"][:4]
     assert part["claims"][4:] == [{**one, "words": []} for one in whole["claims"][4:]]
     answer = client(0).post("/v1/claims/rank", json={"claims": claims})

@@ -52,7 +52,7 @@ def test_a_query_that_is_too_long_for_an_address_is_answered_and_its_links_are_f
 def test_a_query_longer_than_is_searched_is_said_not_cut(client: FlaskClient) -> None:
     response = client.post("/", data={"query": "measles " * 100}, follow_redirects=True)
     assert response.status_code == 400
-    assert "The query has 799 characters, at most 200 are searched" in response.text
+    assert "The query has 799 characters, but at most 200 are allowed" in response.text
     assert "measles " * 99 in response.text
 
 
@@ -294,7 +294,7 @@ def test_a_misspelt_word_is_put_right_by_a_press(client: FlaskClient) -> None:
 @pytest.mark.parametrize(
     ("parameters", "detail"),
     [
-        ("query=measles&format=doc", "here is no format &#39;doc&#39;; there are"),
+        ("query=measles&format=doc", "here is no format &#39;doc&#39;; the formats are"),
         ("format=csv", "here is nothing to export: ask for something first"),
         ("query=measles&format=csv&k=2", "here is no parameter &#39;k&#39; on this page"),
     ],

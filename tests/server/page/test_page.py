@@ -125,7 +125,7 @@ def test_the_page_takes_a_date(client: FlaskClient) -> None:
     [
         ("query=measles&as_of=soon", "&#39;soon&#39; is not a date of the form 2020-03-01, 2020-03 or 2020."),
         ("query=measles&profile=poem", "Profile: invalid enum value &#39;poem&#39;."),
-        ("query=%3F%21", "The query &#39;?!&#39; holds no words to search for."),
+        ("query=%3F%21", "The query &#39;?!&#39; contains no words to search for."),
     ],
 )
 def test_what_makes_no_sense_is_said_on_the_page(client: FlaskClient, parameters: str, message: str) -> None:

@@ -252,7 +252,7 @@ def test_a_tab_that_lacks_what_it_needs_says_so_and_how_to_get_it(
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("/verify?index=english&claim=%3F%21", "It holds no words to search for."),
+        ("/verify?index=english&claim=%3F%21", "It contains no words to search for."),
         ("/verify?claim=a&as_of=soon", "&#39;soon&#39; is not a date"),
         ("/verify?claim=a&k=3", "here is no parameter &#39;k&#39;"),
         ("/check?text=a&kind=poem", "Kind: invalid enum value"),
@@ -296,7 +296,7 @@ def test_a_table_is_looked_at_and_added(live: Path) -> None:
         file = (io.BytesIO(content), "مكتب" + "x" * 300 + "\0desk.csv")
         shown = client.post("/add", data={**form, "file": file}, headers=HERE)
         assert shown.status_code == 200
-        assert "the column &#39;Claim&#39; is taken for &#39;text&#39;" in shown.text
+        assert "the column &#39;Claim&#39; is used as &#39;text&#39;" in shown.text
         added = client.post("/add", data={**dict(_fields(shown.text)), "act": "add"}, headers=HERE)
         assert "Added: 2. Replaced: 0. Unchanged: 0. Refused: 0." in added.text
         assert "Zinc cures no cold." in client.get("/?index=live&query=zinc+cold").text
