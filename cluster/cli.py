@@ -75,12 +75,12 @@ def register(commands: Subparsers) -> None:
         parser.set_defaults(command=partial(divide, how=name), interrupted=STAYS_WHOLE)
     cluster = commands.add_parser(
         "cluster",
-        help="show what a Ray cluster holds of a sharded index, or end it",
-        description="Show what a Ray cluster holds of a sharded index, or end it.",
+        help="show or stop the processes of a sharded index on a Ray cluster",
+        description="Show or stop the processes of a sharded index on a Ray cluster.",
     )
     verbs = cluster.add_subparsers(required=True, metavar="VERB")
     shown = "Show the replicas of the shards of an index: nodes, published states, processes."
-    ended = "End the processes that hold the shards of an index; a server on the cluster starts them again."
+    ended = "Stop the processes that serve the shards of an index; a server on the cluster starts them again."
     for name, command, noun, description in (
         ("status", show_status, "show the replicas of its shards", shown),
         ("stop", stop_replicas, "end the processes that hold its shards", ended),

@@ -17,7 +17,7 @@ KIND = jsonl.__name__.rpartition(".")[2]
 
 
 class Refused(NamedTuple):
-    """The reason why a line is no valid document, and the part to fix: docid, text, or the whole line."""
+    """The reason why a line is not a valid document, and the part to fix: docid, text, or the whole line."""
 
     reason: str
     part: Literal["docid", "text", "body"]
@@ -44,7 +44,7 @@ def exported(document: Document) -> str:
 
 
 def _has_fit_docid(line: str) -> bool:
-    """Return False if a JSON object has no valid docid; return True for a line that is no JSON object."""
+    """Return False if a JSON object has no valid docid; return True for a line that is not a JSON object."""
     try:
         row = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError):

@@ -47,7 +47,7 @@ def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -
 def export_reviews_to(folder: Path, path: Path, where: Filter | None, left_out: Counter[str]) -> int:
     """Write the feed of :func:`export_reviews` to a file, completely or not at all; return the number of reviews."""
     writable(path)
-    reviews = -1  # the last piece, the foot, is no review
+    reviews = -1  # the last piece, the foot, is not a review
     pieces = export_reviews(folder, where, left_out)
     with replacing(path) as file:
         for piece in pieces:

@@ -140,7 +140,7 @@ def _register_export(commands: Subparsers) -> None:
         default="jsonl",
         help="jsonl: all documents; claimreview: those with a claim, a url and a rating, as JSON-LD (default: jsonl)",
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="where to; - is standard output, as without it")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the file to write (default: -, standard output)")
     add_filter(parser)
     add_index(parser)
     add_json(parser)

@@ -36,7 +36,7 @@ def register(commands: Subparsers) -> None:
         "--kind",
         default="",
         metavar="KIND",
-        help=f"one of {', '.join(kinds())} (default: what the index holds already)",
+        help=f"one of {', '.join(kinds())} (default: the kind that the index contains)",
     )
     parser.add_argument("--pattern", default="*", metavar="GLOB", help="only files whose names match (default: all)")
     parser.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")

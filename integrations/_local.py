@@ -32,7 +32,7 @@ class LocalSource:
         """Return the hits of each query with their passages, best first.
 
         Raises the errors of :class:`factseek.integrations._source.EvidenceSource`, and IndexStateError if the folder
-        holds no index.
+        contains no index.
         """
         with self._opened() as index:
             asked = search_of(index, choices)

@@ -49,7 +49,7 @@ def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
     if unknown:
         raise QueryError(f"there is no argument {unknown[0]!r}", remedy=f"use one of {', '.join(names)}")
     if not isinstance(named.get("filter", {}), Mapping) or isinstance(named.get("stages"), str):
-        raise QueryError("filter and stages are no texts", remedy='write filter={"kind": "cord19"}, stages=["rerank"]')
+        raise QueryError("filter and stages are not texts", remedy='write filter={"kind": "cord19"}, stages=["rerank"]')
     if k < 1:
         raise QueryError(f"k {k} is out of range", remedy="give a number, 1 or more")
     return SearchChoices(k=k, **named)

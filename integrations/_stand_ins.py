@@ -74,7 +74,9 @@ def _index_documents(args: argparse.Namespace, folder: Path) -> None:
     sources = [str(source) for source in [args.kind, *args.sources] if source != KIND]
     others = [source for source in sources if not _is_foreign(source)]
     if others:
-        raise UsageError(f"{others[0]}: is no dataset of ir_datasets", remedy=f"index it by itself, or as {PREFIX}NAME")
+        raise UsageError(
+            f"{others[0]}: is not a dataset of ir_datasets", remedy=f"index it by itself, or as {PREFIX}NAME"
+        )
     names = [dataset_name(source) for source in sources]
     args.language = args.language or language_of(names[0])
     args.kind, args.sources = KIND, [write_documents(name, folder) for name in names]

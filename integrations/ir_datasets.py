@@ -161,7 +161,7 @@ def dataset(
     """Return a dataset of the documents of an index, which is given as its folder or opened.
 
     ``queries`` are qids and texts, as ``factseek.read_queries`` reads them from a file; ``qrels`` is a file.
-    Raises IndexStateError if the folder holds no index.
+    Raises IndexStateError if the folder contains no index.
     """
     opened = open_index(index) if isinstance(index, str | Path) else index
     asked = list(queries)

@@ -47,7 +47,7 @@ class Span(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage of a document: the unit that the index holds. A snippet is a document with one passage."""
+    """A passage of a document: the unit that the index stores. A snippet is a document with one passage."""
 
     docid: str
     number: int
@@ -179,7 +179,7 @@ class Filter(NamedTuple):
 
     A field admits any of its values; an empty tuple admits everything. ``as_of`` and ``since`` are inclusive days
     (``YYYY-MM-DD``, UTC). A partial date counts as its last day. A date bound excludes undated documents unless
-    ``undated`` is true. ``metadata`` holds the declared metadata fields, sorted by name, each with its admitted values.
+    ``undated`` is true. ``metadata`` has the declared metadata fields, sorted by name, each with its admitted values.
 
     ``excluded`` lists the docids of documents to leave out.
 

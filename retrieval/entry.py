@@ -25,7 +25,9 @@ _PATIENCE = 10.0
 
 def enter(load: "Callable[[], Callable[[], int]]") -> int:
     """Import a program with ``load``, run it, and return its exit code: 130 if it is interrupted."""
-    heard = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # else a shell told us to ignore Ctrl-C
+    heard = (
+        _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
+    )  # else a shell started us so that we ignore Ctrl-C
     message = BEFORE_ANYTHING
     try:
         if heard:

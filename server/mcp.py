@@ -304,7 +304,7 @@ class OneLineServer(MCPServer[Any]):
         super().__init__(
             "factseek", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", tools=offered
         )
-        # A docid is no path: a collection may use any characters in it.
+        # A docid is not a path: a collection may use any characters in it.
         security = ResourceSecurity(exempt_params=frozenset({"docid"}))
         address = "factseek://{index}/{+docid}"
         self.resource(address, name="document", mime_type="text/plain", security=security)(tools.document_text)

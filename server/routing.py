@@ -120,7 +120,7 @@ def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
             networks.append(ip_network(address, strict=False))
         except ValueError:
             raise ConfigError(
-                f"{address[:80]!r} is no address of a proxy",
+                f"{address[:80]!r} is not an address of a proxy",
                 place="server.trusted_proxies",
                 remedy="write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8",
             ) from None

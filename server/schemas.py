@@ -336,14 +336,14 @@ def mended(body: bytes) -> bytes:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> None:
-    """Raise BadInput if a name is given twice in one object: of what is asked nobody knows which is meant."""
+    """Raise BadInput if a name is given twice in one object: it is unclear which value is meant."""
     if len(dict(pairs)) < len(pairs):
         name, times = Counter(name for name, _ in pairs).most_common(1)[0]
         raise BadInput(name[:80], f"is given {times} times")
 
 
 def _plain(body: bytes) -> Any:
-    """Return a body as plain values, None if what follows its first fault is no JSON either."""
+    """Return a body as plain values, None if what follows its first fault is not JSON either."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -366,7 +366,7 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
         raise explained(error) from None
     for name, value in values.items():
         if isinstance(value, str) and getattr(asked, name, value) is None:
-            raise BadInput(name, f"{value!r} is no value of it; leave it out instead")
+            raise BadInput(name, f"{value!r} is not a value; leave out the parameter instead")
     return asked
 
 
@@ -485,7 +485,7 @@ class QueryText(Answer):
 
 
 def query_text(question: Question, parsed: ParsedQuery | None, text: str) -> QueryText:
-    """Return what is told of a query that was searched for by ``text``."""
+    """Return the answer's part about a query that was searched for by ``text``."""
     if question.like:
         return QueryText(text=str(text), like=question.like)
     told = msgspec.convert(parsed.as_json(), ParsedAnswer) if parsed else msgspec.UNSET

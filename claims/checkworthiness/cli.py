@@ -209,7 +209,7 @@ def _coming(args: argparse.Namespace, formats: StatementFormats, learned: Traine
 def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
     """Return the arguments of ``rank`` with each folder of ``--train`` and ``--input`` replaced by its files.
 
-    Raises QueryError if a folder holds none.
+    Raises QueryError if a folder contains none.
     """
     inputs = [[name] if name == STANDARD_INPUT else map(str, files_in([Path(name)])) for name in args.input]
     return argparse.Namespace(**{**vars(args), "train": files_in(args.train), "input": list(chain(*inputs))})

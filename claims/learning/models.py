@@ -257,7 +257,7 @@ def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze,
     Raises TypeError if ``names`` is not a list of strings, ValueError if a term is repeated or the weights do not fit.
     """
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise TypeError("terms are no list of strings")
+        raise TypeError("terms are not a list of strings")
     if len(set(names)) != len(names):
         raise ValueError("a term is repeated")
     return NgramVocabulary(names, array(state, weights, np.float64, len(names)), analyze, sublinear=sublinear)

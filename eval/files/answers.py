@@ -88,7 +88,7 @@ _ITEM = re.compile(_QUOTED)
 
 
 def docids_in(cell: str) -> list[str] | None:
-    """Return the docids of a cell that holds a Python or JSON list, best first; None if it holds no list."""
+    """Return the docids of a cell that contains a Python or JSON list, best first; None if it contains no list."""
     return [item[1:-1] for item in _ITEM.findall(cell)] if _LIST.fullmatch(cell) else None
 
 
@@ -128,10 +128,10 @@ class ScoreOptions:
 class Scores:
     """The figures of one submission, each by its measure's name.
 
-    ``values`` begins with the official measure. ``unit`` says what the keys of ``per_query`` are. ``topics`` holds the
-    means over topics, if the task has both kinds of means. ``ties`` holds the least and the greatest value of each
-    measure that another order of equal scores would change. ``notes`` tell the reader of the figures of ties that
-    decide and of queries without results.
+    ``values`` begins with the official measure. ``unit`` says what the keys of ``per_query`` are. ``topics`` has the
+    means over topics, if the task has both kinds of means. ``ties`` has the least and the greatest value of each
+    measure that another order of equal scores would change. ``notes`` report ties that decide, and queries without
+    results.
     """
 
     official: str
@@ -145,7 +145,7 @@ class Scores:
     def as_json(self, *, per_query: bool) -> dict[str, Any]:
         """Return the figures as ``score --json`` prints them: measure name to value, including the means over topics.
 
-        ``ties`` holds the bounds of the measures that ties can change, ``notes`` the notes.
+        ``ties`` contains the bounds of the measures that ties can change, ``notes`` the notes.
         """
         figures: dict[str, Any] = dict(self.values)
         figures.update({f"{name} over topics": value for name, value in self.topics.items()})

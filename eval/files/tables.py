@@ -39,9 +39,9 @@ _LOOKED_AT = 40
 
 
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line, including blank lines. A line that is not UTF-8 is an error and left out.
+    """Yield the number and the text of each line, including blank lines.
 
-    The first such error includes the remedy.
+    A line that is not UTF-8 is an error and left out. The first such error includes the remedy.
     """
     remedy = f"; {SAVE_AS_UTF8}"
     for number, line in lines(path, faults):
@@ -55,7 +55,7 @@ def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
 def rows(
     path: Path, faults: Faults, layout: Sequence[str], *, one_run: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and columns of each line of a file without header, whose columns are separated by single tabs.
+    """Yield the number and the columns of each line of a file without header; single tabs separate its columns.
 
     These lines are errors and left out: blank lines, lines with another number of columns, and lines with a column that
     is empty or has outer white space. An empty file is an error. With ``one_run``, so is a last column that changes.
@@ -219,7 +219,7 @@ def unquoted(numbered: Numbered, delimiter: str) -> Rows:
 
 
 def _quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
-    """Return rows below a header whose cells may be in quotes and hold line breaks; none if a row does not fit."""
+    """Return rows below a header whose cells may be in quotes and contain line breaks; none if a row does not fit."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     reader = csv.reader((f"{text}\n" for _, text in numbered), delimiter=delimiter, strict=True)
     found: Rows = []

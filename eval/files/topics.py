@@ -30,13 +30,13 @@ QIDS = (
     *("qid", "query_id", "queryid", "_id", "id", "tweet_id", "tweetid", "id_str", "post_id", "claim_id", "claimid"),
     *("topic_id", "topicid", "topic", "number", "num", "nr", "no"),
 )
-"""The names of the column that holds the ids of queries."""
+"""The names of the column with the ids of queries."""
 
 TEXTS = (
     *("query", "query_text", "text", "tweet_text", "tweet_content", "full_text", "tweet", "claim", "claim_text"),
     *("statement", "question", "title", "content", "contents", "sentence"),
 )
-"""The names of the column that holds the texts of queries."""
+"""The names of the column with the texts of queries."""
 
 DATES = ("date", "created_at", "claim_date")
 
@@ -214,7 +214,7 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
         text_at = 1
     if qid_at is not None and text_at is not None:
         return qid_at, text_at
-    # A header is a first row of single words above texts of several words, whose ids hold digits.
+    # A header is a first row of single words above texts of several words, whose ids contain digits.
     cells, below = shape.cells, rows[1:]
     words = all(cell.strip().replace("-", "_").isidentifier() for cell in cells) and len(cells[0].strip()) > 1
     texts = all(any(len(cell.split()) > 1 for cell in row) for _, row in below)

@@ -85,7 +85,7 @@ def columns(header: str, delimiter: str = "\t") -> list[str]:
 
 
 def has_id(header: Collection[str]) -> bool:
-    """Return whether one of these columns holds the ids of tweets."""
+    """Return whether one of these columns has the ids of tweets."""
     return not {"tweet_id", "tweetid", "id"}.isdisjoint(header)
 
 

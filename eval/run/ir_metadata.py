@@ -1,7 +1,7 @@
 """The description of a run in the form of https://ir-metadata.org (schema 0.1), for TREC and TIRA.
 
 It describes how the run was made: the machine, the software, the command, the retrieval and the data. The user adds the
-actors and the goal in a file. The description holds no time, so that the same run has the same description.
+actors and the goal in a file. The description contains no time, so that the same run has the same description.
 """
 
 from __future__ import annotations

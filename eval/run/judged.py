@@ -49,7 +49,7 @@ class Judged:
 def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, seed: int = 0) -> Judged:
     """Read the judged queries: all of them, or ``sample`` of them drawn with ``seed``.
 
-    Raises QueryError if queries and judgements have no qid in common, or the index holds no judged document,
+    Raises QueryError if queries and judgements have no qid in common, or the index contains no judged document,
     SourceError if a file cannot be read.
     """
     chosen = RANKING.load(files.task)

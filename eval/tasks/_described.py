@@ -111,7 +111,7 @@ def described_task(path: Path) -> DescribedTask:
     except msgspec.ValidationError as error:
         raise ConfigError(explain(error, TaskDescription), place=path) from None
     except re.error as error:
-        raise ConfigError(f"docid.pattern: is no regular expression: {error}", place=path) from None
+        raise ConfigError(f"docid.pattern: is not a regular expression: {error}", place=path) from None
     except UserError as error:
         if isinstance(error, ConfigError):
             raise

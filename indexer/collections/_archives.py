@@ -118,7 +118,7 @@ class _Source:
 
 
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
-    """Return the capture of a record; if it is no page, count or report the reason and return ``None``."""
+    """Return the capture of a record; if it is not a page, count or report the reason and return ``None``."""
     if record.rec_type is None or record.length is None:
         raise BadFileError(
             place, "the header of the record has no type or no length; the rest of the archive cannot be read"

@@ -77,7 +77,7 @@ _DAMAGE = (
     *(pickle.UnpicklingError, struct.error, ArithmeticError, AssertionError, AttributeError, EOFError, LookupError),
     *(MemoryError, NotImplementedError, RecursionError, TypeError, ValueError),
 )
-"""The errors of the unpickler on bytes that are no pickle, or that refer to missing names or objects."""
+"""The errors of the unpickler on bytes that are not a pickle, or that refer to missing names or objects."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
@@ -145,8 +145,8 @@ class _Answer(msgspec.Struct):
 def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
     """Return the columns of a pickled DataFrame whose names are in ``wanted``, in any case.
 
-    Missing values are ``None``; dates are ISO 8601 days. Raises BadFileError if ``content`` is no pickled DataFrame, or
-    uses a name that is not in :data:`ADMITTED`.
+    Missing values are ``None``; dates are ISO 8601 days. Raises BadFileError if ``content`` is not a pickled DataFrame,
+    or uses a name that is not in :data:`ADMITTED`.
     """
     child = subprocess.run(  # noqa: S603
         command("indexer.collections._frames"),
@@ -166,7 +166,7 @@ def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[st
 def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
     """Do the same as :func:`read_columns` in this process, which a damaged pickle may crash.
 
-    Raises RefusedError if the pickle is damaged, uses a name that is not admitted, or is no DataFrame.
+    Raises RefusedError if the pickle is damaged, uses a name that is not admitted, or is not a DataFrame.
     """
     import pandas
     from pandas.compat.pickle_compat import Unpickler
@@ -211,7 +211,7 @@ def _plain(value: Any) -> Any:
     """Return the value of a cell as a plain Python value; a date becomes an ISO 8601 day."""
     if hasattr(value, "isoformat"):
         return value.isoformat()[:10]
-    if isinstance(value, str):  # no answer can carry half a surrogate pair; like NUL, it is no text
+    if isinstance(value, str):  # no answer can carry half a surrogate pair; like NUL, it is not text
         return _SURROGATES.sub("\0", value)
     return value.item() if hasattr(value, "item") else value
 

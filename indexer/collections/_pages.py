@@ -17,7 +17,7 @@ from ._linked_data import BrokenScriptError, parsed
 from ._markup import attributes
 
 # Dates are searched only in the page's markup and address, never compared with today's date: the result must not depend
-# on the day of the build. ``2100`` only excludes numbers that are no years.
+# on the day of the build. ``2100`` only excludes numbers that are not years.
 _LATEST = "2100-01-01"
 
 _BINARY = {
@@ -87,7 +87,7 @@ _NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]{1,2}|[*†‡§]+|↑|↩)[\])]?", r
 _BLANKS = " \t\r\n\f\u00a0\u200b\ufeff"
 _NOTED = re.compile(r"note|\bfn|\bref|cite", re.I)
 _LONG_LINE = 40
-"""Letters of a line that is no refrain: if it occurs twice in a row, one is dropped."""
+"""The fewest letters of a line whose immediate repetition is dropped; shorter lines may be a refrain."""
 _FEWEST_WORDS = 20
 """The fewest words of a part of a page whose copy is left out."""
 _HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})

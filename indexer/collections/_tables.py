@@ -1,6 +1,6 @@
 """Read tables of records in any kind of file: CSV, TSV, a workbook, JSON lines, Parquet or a pandas pickle.
 
-Also identify a file that is no such table, and name the command that reads it.
+Also identify a file that is not such a table, and name the command that reads it.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def _is_claim(row: Mapping[str, Any]) -> bool:
 def _read_results(path: Path, options: ReadOptions) -> dict[str, _Result]:
     """Return the results of all claims of a file of CheckThat! 2019 (one claim per line), by page id.
 
-    Raises BadFileError if the file cannot be read, or if a line is no claim with results.
+    Raises BadFileError if the file cannot be read, or if a line is not a claim with results.
     """
     results: dict[str, _Result] = {}
     for place, claim in read_objects(path, options):

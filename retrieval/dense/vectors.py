@@ -52,7 +52,7 @@ FEWEST_SCANNED = 16
 class VectorFiles(NamedTuple):
     """The names of a segment's files for one encoder.
 
-    ``vectors`` holds the vectors, ``ann`` their approximate index, ``chance`` their cosines with meaningless queries.
+    ``vectors`` has the vectors, ``ann`` their approximate index, ``chance`` their cosines with meaningless queries.
     """
 
     vectors: str = VECTORS

@@ -173,7 +173,7 @@ class TermCache:
     """A cache of the terms of words, and of the words that have certain terms. It is safe for threads.
 
     Analysing a word takes a thousand times as long as looking it up. Finding the words of a text takes several times as
-    long as splitting it at spaces. So the cache holds words with their terms, and chunks: the text between two spaces.
+    long as splitting it at spaces. So the cache has words with their terms, and chunks: the text between two spaces.
     """
 
     def __init__(self, analyze: Analyze, most: int = MOST_REMEMBERED) -> None:

@@ -55,7 +55,7 @@ _PAIRED = 400
 _PLANES = 0x10
 """The highest third byte of a character in UTF-32."""
 _PICKLED = b"(c]})"
-"""The first bytes of a pickle of protocol 0 or 1 that holds more than a word or a number."""
+"""The first bytes of a pickle of protocol 0 or 1 that contains more than a word or a number."""
 _FIRST_KEPT = (0, 1)
 """The memo number of a pickle's first object; Python 2 may start with 1."""
 _MOST_STEPS = 100

@@ -169,7 +169,7 @@ def answer(index: Index, question: Question) -> Answer:
 
 
 def _ranked(index: Index, text: str, search: Search) -> tuple[list[Hit], bool, ResolvedSearch]:
-    """Return the hits of a page and whether more follow; it asks for one hit more than the page holds."""
+    """Return the hits of a page and whether more follow; it asks for one hit more than the page shows."""
     resolved = index.resolve(search)
     settings = resolved.settings.search
     further = int(search.offset + settings.k < settings.max_k)

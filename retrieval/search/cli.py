@@ -121,7 +121,7 @@ def register(commands: Subparsers) -> None:
 def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
     """Add the options of a search, for one query or many; ``hits`` describes the default number of hits."""
     listed = ", ".join(retrievers.names())
-    parser.add_argument("--retriever", metavar="NAME", help=f"{listed} (default: hybrid where there are vectors)")
+    parser.add_argument("--retriever", metavar="NAME", help=f"{listed} (default: hybrid if the index has vectors)")
     parser.add_argument("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
     add_filter(parser)
     parser.add_argument("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")

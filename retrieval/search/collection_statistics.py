@@ -1,6 +1,6 @@
 """Statistics of a collection larger than what one searcher reads: BM25 needs them for all passages.
 
-A shard holds some of the passages. If each query carries the statistics of the whole collection, the shard ranks its
+A shard contains some of the passages. If each query carries the statistics of the whole collection, the shard ranks its
 passages as one index of all passages would.
 """
 

@@ -59,7 +59,7 @@ class EvidenceReader:
             yield evidence
 
     def _highlighter(self, text: str, limit: Deadline | None) -> Highlighter:
-        """Return a highlighter that stops when the time of the search is over."""
+        """Return a highlighter that stops at the end of the search's time."""
         marked = highlighter(text, self._state.terms)
         if limit is None:
             return marked

@@ -83,7 +83,7 @@ class ResolvedSearch(NamedTuple):
 
 
 def reads_vectors(views: Iterable[str]) -> bool:
-    """Return whether one of these views holds vectors; a retriever that reads one encodes queries."""
+    """Return whether one of these views has vectors; a retriever that reads one encodes queries."""
     return any(view.startswith(VECTORS) for view in views)
 
 

@@ -127,7 +127,7 @@ class QueryPart(NamedTuple):
 def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
     """Return the conditions of a query, in their order, even if they contradict each other.
 
-    Return the first ``most``, or all. Each holds the rest of the query.
+    Return the first ``most``, or all. Each has the rest of the query.
     """
     hidden = " ".join(_hidden(query).split())
     matches = list(_PART.finditer(hidden))

@@ -236,12 +236,12 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def has_phrases(self) -> bool:
-        """Whether the index holds word positions and title words, so that a search can match phrases."""
+        """Whether the index has word positions and title words, so that a search can match phrases."""
         return self.views.get(LUCENE, {}).get("phrases") is True
 
     @property
     def has_parts(self) -> bool:
-        """Whether the index also holds words inside longer words; by default in all languages but English.
+        """Whether the index also has words inside longer words; by default in all languages but English.
 
         English runs are compared byte by byte with Pyserini's.
         """

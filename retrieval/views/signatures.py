@@ -45,7 +45,7 @@ class SignaturesView(View):
         self.name = name
 
     def owns(self, file: str) -> bool:
-        """Return whether a file holds the signatures."""
+        """Return whether a file contains the signatures."""
         return file == FILE
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _SignatureSink:

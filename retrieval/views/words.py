@@ -1,7 +1,7 @@
 """The view ``words``: the words of the documents in their written form, which correct misspelt words.
 
-They are counted while the documents are written, and again when segments are merged. ``words.txt`` holds them in order,
-one per line. ``words.u64`` holds two numbers per word: its letters as a mask, and the offset of its line with its
+They are counted while the documents are written, and again when segments are merged. ``words.txt`` has them in order,
+one per line. ``words.u64`` has two numbers per word: its letters as a mask, and the offset of its line with its
 frequency.
 """
 
@@ -49,7 +49,7 @@ class WordsView(View):
         self.name = name
 
     def owns(self, file: str) -> bool:
-        """Return whether a file holds the words."""
+        """Return whether a file contains the words."""
         return file in (TEXT, NUMBERS)
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _WordSink:

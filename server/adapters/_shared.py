@@ -39,7 +39,7 @@ def hits_of(
 ) -> list[Evidence]:
     """Return the evidence for a query, without highlights. ``k_name`` and ``query_name`` are the client's field names.
 
-    Raises BadInput, with the client's field name, if the request is invalid; TimedOutError if there was no time.
+    Raises BadInput, with the client's field name, if the request is invalid; TimedOutError if the time was too short.
     """
     search = search_of(options, index, k_name=k_name)
     return whole_answer(index, Question(query, search, highlight=False), query_name).hits
@@ -92,7 +92,7 @@ def results_of(
 ) -> list[RerankResult]:
     """Return the best ``most`` documents for a query in the shape of Cohere and Jina, best first.
 
-    The score is the probability. Raises TimedOutError if there was no time.
+    The score is the probability. Raises TimedOutError if the time was too short.
     """
     return [
         RerankResult(

@@ -376,8 +376,8 @@ def _check_vector(index: Index, model: str, vector: Sequence[float] | None) -> N
 def _texts(served: ServedIndex, asked: AlegreSearch) -> AlegreTexts:
     """Return the texts that are similar by each model in turn.
 
-    Raises BadInput, with the field, if the request is invalid, TimedOutError if there was no time, PartMissingError if
-    a shard did not answer.
+    Raises BadInput, with the field, if the request is invalid, TimedOutError if the time was too short,
+    PartMissingError if a shard did not answer.
     """
     models = _models(asked, served.index)
     return AlegreTexts(result=[text for model in models for text in _similar(served, model, asked)])

@@ -172,7 +172,7 @@ def _found(index: Index, query: str, search: Search, oldest: str) -> tuple[Revie
     """Return a page of the reviews that match a query, best first, and whether more follow.
 
     With ``oldest``, the page contains only reviews of that day or later, among the first ``max_k`` hits. Raises
-    BadInput if the query cannot be searched, TimedOutError if there was no time.
+    BadInput if the query cannot be searched, TimedOutError if the time was too short.
     """
     if not oldest:
         result = whole_answer(index, Question(query, search, highlight=False))
@@ -192,7 +192,7 @@ def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
     """Return a page of all reviews that match the filter, newest first, and whether more follow.
 
     Reviews of the same day are in descending order of docid. Reviews without a date come last; with ``oldest``, undated
-    and older reviews are left out. Raises TimedOutError if there was no time to check all of them.
+    and older reviews are left out. Raises TimedOutError if the time was too short to check all of them.
     """
     last, limit = search.offset + (search.k or index.settings.search.k), limit_of()
 

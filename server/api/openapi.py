@@ -65,7 +65,7 @@ def _limit(schemas: Json, config: Config) -> None:
     limits = {
         ("SearchRequest", "query"): {"maxLength": search.max_query_chars},
         ("SimpleSearch", "query"): {"maxLength": search.max_query_chars},
-        # This is no limit of the request: a query of a batch that is too long fails alone.
+        # This is not a limit of the request: in a batch, only the query that is too long fails.
         ("BatchQuery", "text"): {
             "description": f"a query of more than {search.max_query_chars} characters fails; the others are answered"
         },

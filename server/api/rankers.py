@@ -112,7 +112,7 @@ _AT_ONCE = 16
 
 
 class TimedRanker:
-    """Scores like the ranker that it wraps, a few statements at a time, until its time is over."""
+    """Scores like the ranker that it wraps, a few statements at a time, until its time ends."""
 
     def __init__(self, ranker: Ranker, seconds: float) -> None:
         self.explains = ranker.explains
@@ -166,7 +166,7 @@ def ranked_claims(asked: RankRequest) -> RankAnswer:
     """Return the claims of a request, ranked and explained.
 
     Raises UnknownRankerError or RankerUnavailableError if there is no ranker, BadInput, with the field, if a claim is
-    invalid, TimedOutError if there was no time to rank.
+    invalid, TimedOutError if the time was too short to rank.
     """
     settings = registry().config.server
     served = ranker_named(asked.ranker, settings.rankers)

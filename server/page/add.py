@@ -215,7 +215,7 @@ def _add(asked: AddState, served: ServedIndex) -> None:
     fields = {name: getattr(asked, name) for name in _FIELDS}
     document = document_at(asked.docid, DocumentRequest(**fields), served.index.info.published)
     if unread_date(document):
-        raise BadInput("date", f"{asked.date[:40]!r} is no date; write it as 2020-03-01, 2020-03 or 2020")
+        raise BadInput("date", f"{asked.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
     try:
         perform(served, put_change(document, absent=not asked.replace))
     except ConditionError:

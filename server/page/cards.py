@@ -61,7 +61,7 @@ def title_of(title: str, passage: str, docid: str) -> str:
 def review_of(metadata: Mapping[str, Any]) -> Review | None:
     """Return the review of a claim in a document's metadata, None if there is no rating.
 
-    Metadata may have any type, so values that are no text are ignored.
+    Metadata may have any type, so values that are not text are ignored.
     """
     texts = {name: value if isinstance(value := metadata.get(name), str) else "" for name in Review._fields}
     if not texts["rating"].strip():

@@ -94,7 +94,7 @@ def _tweets(text: str) -> Iterator[str]:
 
 
 def _column_of_tweets(text: str) -> tuple[str, int] | None:
-    """Return the delimiter of a table and the number of the column with tweets; None if it is no table."""
+    """Return the delimiter of a table and the number of the column with tweets; None if it is not a table."""
     header = next((line for line in text.splitlines() if line.strip()), "")
     for delimiter in _DELIMITERS:
         columns = [column_name(cell.strip('" ')) for cell in header.split(delimiter)]

@@ -125,7 +125,9 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     """
     state = read_parameters(parameters, PageState, known)
     if state.lang and state.lang not in LANGUAGES:
-        raise BadInput("lang", f"{state.lang[:20]!r} is no language of this page; it speaks {' and '.join(LANGUAGES)}")
+        raise BadInput(
+            "lang", f"{state.lang[:20]!r} is not a language of this page; the languages are {' and '.join(LANGUAGES)}"
+        )
     _check_length(state)
     return state
 

@@ -122,7 +122,7 @@ def test_documents_are_read_with_their_fields(name: str, tmp_path: Path) -> None
         (("index", "irds:{failing}"), "irds:{failing}: cannot be read: the download broke off"),
         (
             ("index", "irds:{name}", "more.tsv"),
-            "more.tsv: is no dataset of ir_datasets; index it by itself, or as irds:NAME",
+            "more.tsv: is not a dataset of ir_datasets; index it by itself, or as irds:NAME",
         ),
         (("index", "jsonl"), "the following arguments are required: SOURCE; see factseek index --help"),
         (("run", "trec", "--queries", "irds:{docs}", "--output", "x"), "irds:{docs}: has no queries; it has documents"),

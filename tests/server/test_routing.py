@@ -158,7 +158,9 @@ def test_a_proxy_without_an_address_is_named(config: Config, indexes: dict[str, 
     server = msgspec.structs.replace(config.server, trusted_proxies=["proxy.example"])
     with pytest.raises(ConfigError) as error:
         create_app(msgspec.structs.replace(config, server=server), indexes)
-    assert error.value.line.startswith("server.trusted_proxies: 'proxy.example' is no address of a proxy; write it as")
+    assert error.value.line.startswith(
+        "server.trusted_proxies: 'proxy.example' is not an address of a proxy; write it as"
+    )
 
 
 class _Proxy(BaseHTTPRequestHandler):

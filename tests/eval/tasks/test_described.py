@@ -90,7 +90,7 @@ BAD = {
     "cutoff": ("k: 12", "k: 0", "submission.k: expected int >= 1"),
     "measure": ("nDCG@20", "nDCX@20", "measure: unknown measure 'nDCX@20'"),
     "language": ("summary:", "languages: [english]\nsummary:", "languages[0]: expected str matching"),
-    "pattern": ("summary:", "docid: {pattern: '[', name: id}\nsummary:", "docid.pattern: is no regular expression:"),
+    "pattern": ("summary:", "docid: {pattern: '[', name: id}\nsummary:", "docid.pattern: is not a regular expression:"),
     "yaml": ("summary: ", "summary: [", "is not YAML:"),
     "twice": ("measure:", "summary: again\nmeasure:", "the key 'summary' is already on line 1"),
     "nothing": (DESCRIPTION, "", "expected object, got null"),

@@ -291,7 +291,7 @@ def test_a_document_leads_back_to_the_state_that_it_came_from(client: FlaskClien
         ("offset=-1", "Offset: expected int >= 0."),
         ("offset=x", "Offset: expected int, got str."),
         ("hits=51", "51 is out of range: ask for 1 to 50."),
-        ("lang=fr", "'fr' is no language of this page; it speaks en and ar."),
+        ("lang=fr", "'fr' is not a language of this page; the languages are en and ar."),
         ("view=wide", "View: invalid enum value 'wide'."),
         ("retriever=sparse", "Unknown retriever 'sparse'."),
         ("offset=50", "50 is out of range: a page of this size begins after at most 40 hits."),
