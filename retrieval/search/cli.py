@@ -274,7 +274,7 @@ def _write_counts(
 def _format(args: argparse.Namespace) -> str:
     """Return the output format of the hits, ``""`` for the one for people.
 
-    Raises UsageError if the options name two formats, or if the format cannot hold counts.
+    Raises UsageError if the options name two formats, or if the format cannot contain counts.
     """
     wanted: str = args.format or (JSON if args.json else "")
     if args.json and wanted != JSON:
