@@ -28,14 +28,12 @@ if TYPE_CHECKING:
     from .indexer.settings import BuildSettings, PassageSettings, WatchSettings
     from .retrieval.config import (
         BM25Settings,
-        CombineSettings,
         CrossEncoderSettings,
         DenseSettings,
         EncoderSettings,
         FusionSettings,
         IndexSettings,
         JavaSettings,
-        RerankSettings,
         SearchSettings,
     )
     from .retrieval.domain import Document, Filter, Hit, Passage, Qrels, Query, Run
@@ -50,12 +48,15 @@ if TYPE_CHECKING:
         SourceError,
         UserError,
     )
+    from .retrieval.retrievers.bm25_rm3 import RM3Settings
     from .retrieval.search.evidence import Evidence
     from .retrieval.search.federated import search_many
     from .retrieval.search.index import Index as Searcher
     from .retrieval.search.listings import list_hits
     from .retrieval.search.options import Search
     from .retrieval.search.query_syntax import parse_query
+    from .retrieval.stages.combine import CombineSettings
+    from .retrieval.stages.rerank import RerankSettings
     from .server.settings import ServerSettings
     from .settings import Config
     from .settings import load as read_config
@@ -91,6 +92,7 @@ __all__ = [
     "Qrels",
     "Query",
     "QueryError",
+    "RM3Settings",
     "RerankSettings",
     "Run",
     "Search",
@@ -135,8 +137,11 @@ _HOMES = {
     "claims.settings": "ClaimsSettings VerdictSettings",
     "cluster.settings": "ClusterSettings",
     "indexer.settings": "BuildSettings PassageSettings WatchSettings",
-    "retrieval.config": "BM25Settings CombineSettings CrossEncoderSettings DenseSettings EncoderSettings "
-    "FusionSettings IndexSettings JavaSettings RerankSettings SearchSettings",
+    "retrieval.config": "BM25Settings CrossEncoderSettings DenseSettings EncoderSettings FusionSettings IndexSettings "
+    "JavaSettings SearchSettings",
+    "retrieval.retrievers.bm25_rm3": "RM3Settings",
+    "retrieval.stages.combine": "CombineSettings",
+    "retrieval.stages.rerank": "RerankSettings",
     "server.settings": "ServerSettings",
 }
 """The public names that each module provides; ``public=own`` if the module itself uses another name."""

@@ -199,6 +199,9 @@ class ShardedState:
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of this name and settings."""
+        expanding = retrievers.expanding(name)
+        if expanding is not None:
+            return expanding.over(cast(IndexState, self), config, group=config.search.group)
         fusing = retrievers.fusing(name)
         if fusing is None:
             return ShardedRanking(name, config, self)
@@ -207,7 +210,7 @@ class ShardedState:
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of these names and settings, made together."""
-        if self._gather.remote and not any(map(retrievers.fusing, names)):
+        if self._gather.remote and not any(retrievers.fusing(name) or retrievers.expanding(name) for name in names):
             return ShardedRankings(names, config, self)
         return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
 

@@ -28,6 +28,7 @@ from ..retrieval.search.collection_statistics import (
     TermCount,
     joined_counts,
     joined_fields,
+    weighted_terms,
 )
 from ..retrieval.search.index_state import IndexState
 from ..retrieval.search.order import ordered
@@ -91,7 +92,8 @@ class CollectionTerms:
 
     def query(self, text: str) -> CollectionQuery:
         """Return a text as a query with the statistics of its terms and no vectors."""
-        tokens, fields = sorted(set(self._terms().tokens(text))), self.fields
+        weighted = [term for term, _ in weighted_terms(text)]
+        tokens, fields = sorted(set(weighted or self._terms().tokens(text))), self.fields
         terms = [(of_field.field, token) for of_field in fields for token in tokens]
         counts = dict(zip(terms, self.counts(terms), strict=True))
         if self._fields and all(term in self._known for term in terms):

@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from .errors import ConfigError
 from .plugins import NameOf
+from .plugins import load as load_plugin
+from .plugins import names as plugin_names
 from .search.score_normalizers import FusionKind
 from .text import ProfileName
 from .validation import Mismatch, mismatch, mismatch_in
@@ -37,8 +39,8 @@ DenseType = Literal["auto", "flat"]
 
 AUTO = "auto"
 """The index chooses: its preferred retriever, or the encoder for its language."""
-RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":")]
-RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":")]
+RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
+RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
 
 _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
@@ -162,16 +164,6 @@ class SearchSettings(Settings, frozen=True, kw_only=True):
     stages: tuple[StageName, ...] = ()
 
 
-class CombineSettings(Settings, frozen=True, kw_only=True):
-    """The stage that ranks by a learned combination of the rankings."""
-
-    model: str = ""
-
-    def anchored(self, folder: Path) -> Self:
-        """Resolve the model's path from ``folder``."""
-        return msgspec.structs.replace(self, model=anchored_path(self.model, folder)) if self.model else self
-
-
 class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
     """A CrossEncoder, which reads two texts together: its model, and how it is exported."""
 
@@ -188,21 +180,13 @@ class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, model=model, cache=cache)
 
 
-class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
-    """The CrossEncoder of the stage ``rerank``, and how it runs.
-
-    ``weight`` is its share of the new score; the rest is the hit's score before the stage.
-    """
-
-    depth: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
-    weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
-    seconds: Weight = 0.0
-
-
 class JavaSettings(Settings, frozen=True, kw_only=True):
     """The Java virtual machine that runs Lucene."""
 
     heap: Annotated[str, msgspec.Meta(pattern=r"^[1-9]\d*[mgMG]$")] = "512m"
+
+
+Group = TypeVar("Group", bound=Settings)
 
 
 class Config(Settings, frozen=True, kw_only=True):
@@ -214,12 +198,35 @@ class Config(Settings, frozen=True, kw_only=True):
     dense: DenseSettings = DenseSettings()
     encoder: EncoderSettings = EncoderSettings()
     search: SearchSettings = SearchSettings()
-    combine: CombineSettings = CombineSettings()
-    rerank: RerankSettings = RerankSettings()
     java: JavaSettings = JavaSettings()
+    plugins: tuple[Any, ...] = ()
+    """The settings of retrievers and stages; each plug-in declares its own in its file (:func:`plugin_settings`)."""
+
+    def of(self, kind: type[Group]) -> Group:
+        """Return the settings of a retriever or a stage; the defaults if there are none here."""
+        return next((group for group in self.plugins if isinstance(group, kind)), None) or kind()
+
+    def anchored(self, folder: Path) -> Self:
+        """Resolve relative paths from ``folder``, those of plug-ins too."""
+        own = super().anchored(folder)
+        return msgspec.structs.replace(own, plugins=tuple(group.anchored(folder) for group in self.plugins))
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
+
+
+def plugin_settings(only: Collection[str] | None = None) -> dict[str, type[Settings]]:
+    """Return the class of the settings of each retriever and stage that has some, by the plug-in's module.
+
+    A module declares it as ``SETTINGS``. With ``only``, it loads the modules of these names alone.
+    """
+    modules = [
+        load_plugin(package, name)
+        for package in (f"{__package__}.retrievers", f"{__package__}.stages")
+        for name in plugin_names(package)
+        if only is None or name in only
+    ]
+    return {module.__name__.rpartition(".")[2]: module.SETTINGS for module in modules if hasattr(module, "SETTINGS")}
 
 
 def anchored_path(path: str, folder: Path) -> str:
@@ -255,7 +262,7 @@ def _is_foreign(path: Path, kind: type[Config]) -> bool:
     """
     from .config_file import read_yaml
 
-    groups = kind.__struct_fields__
+    groups = (*kind.__struct_fields__, *plugin_settings())
     try:
         raw = read_yaml(path)
     except ConfigError:
@@ -284,16 +291,30 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
     Raises ConfigError, naming ``place`` and the dotted key.
     """
     values = _without_empty(raw)
+    others = set(values) - set(kind.__struct_fields__) if isinstance(values, dict) else set()
+    groups = plugin_settings(others) if others else {}
+    whole = _with_groups(kind, groups)
     try:
-        config = msgspec.convert(values, kind)
+        if isinstance(values, dict) and "plugins" in values:
+            raise ConfigError("plugins: there is no such setting", place=place)
+        config = msgspec.convert(values, whole)
     except msgspec.ValidationError as error:
-        wrong = mismatch_in(values, error, partial(msgspec.convert, type=kind))
-        raise ConfigError(_explained(wrong, kind), place=place) from None
+        wrong = mismatch_in(values, error, partial(msgspec.convert, type=whole))
+        raise ConfigError(_explained(wrong, _with_groups(kind, plugin_settings())), place=place) from None
     except RecursionError:
         raise ConfigError("is nested too deeply", place=place) from None
     for fault in _unknown_names(config):
         raise ConfigError(fault, place=place)
-    return config
+    return msgspec.structs.replace(view(config, kind), plugins=tuple(getattr(config, name) for name in groups))
+
+
+def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) -> type[AnyConfig]:
+    """Return ``kind`` with groups of plug-ins among its own."""
+    fields = [(name, group, group()) for name, group in groups.items()]
+    made = msgspec.defstruct(
+        kind.__name__, fields, bases=(kind,), module=__name__, frozen=True, kw_only=True, forbid_unknown_fields=True
+    )
+    return cast(type[AnyConfig], made)
 
 
 def view(config: Config, kind: type[AnyConfig]) -> AnyConfig:

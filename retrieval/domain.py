@@ -136,6 +136,27 @@ class VectorQuery(str):
         return type(self), (str(self), self.vector)
 
 
+class WeightedQuery(str):
+    """A text with the index's terms to search for in place of its own words, each with its weight above 0.
+
+    A word retriever uses the terms. A vector retriever uses the text.
+    """
+
+    __slots__ = ("terms",)
+
+    terms: tuple[tuple[str, float], ...]
+
+    def __new__(cls, text: str, terms: tuple[tuple[str, float], ...]) -> Self:
+        """Return the query of a text and its weighted terms."""
+        query = super().__new__(cls, text)
+        query.terms = terms
+        return query
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, tuple[tuple[str, float], ...]]]:
+        """Return the arguments that recreate it in another process."""
+        return type(self), (str(self), self.terms)
+
+
 class Part(NamedTuple):
     """A hit's rank (from 1) and score in a retriever or a stage, and the vote that it added to a fused score."""
 

@@ -18,7 +18,7 @@ class NameOf(NamedTuple):
     """An annotation of a setting: its values name plug-ins of ``package``, such as ``retrieval.stages``.
 
     ``also`` are further names, or all names if ``package`` is empty. A name may start with ``begins``. The plug-in
-    interprets the part after ``ends``.
+    interprets the part after ``ends``. A name has ``joint`` where the module's has an underscore.
     """
 
     package: str
@@ -26,10 +26,12 @@ class NameOf(NamedTuple):
     also: tuple[str, ...] = ()
     begins: str = ""
     ends: str = ""
+    joint: str = "_"
 
     def fault(self, name: str) -> str:
         """Return the fault of a name, with the known names; ``""`` if it has none."""
-        there = [*self.also, *(names(f"{_ROOT}.{self.package}") if self.package else ())]
+        modules = names(f"{_ROOT}.{self.package}") if self.package else []
+        there = [*self.also, *(module.replace("_", self.joint) for module in modules)]
         own = name.removeprefix(self.begins)
         if (own.partition(self.ends)[0] if self.ends else own) in there:
             return ""
@@ -58,24 +60,22 @@ def load(package: str, name: str) -> ModuleType:
 class Plugins(Generic[Offered]):
     """The plug-ins of one package; each is a module that implements the protocol ``Offered``.
 
-    A name is the module's, with hyphens for underscores if ``hyphens`` is true: ``ct2021-1a`` is ``ct2021_1a.py``.
-    ``unknown`` is the error for an unknown name, ``noun`` the word for a plug-in, and ``listed`` introduces the list of
-    names in that error.
+    A name is the module's, with ``joint`` for underscores: ``ct2021-1a`` is ``ct2021_1a.py``. ``unknown`` is the error
+    for an unknown name, ``noun`` the word for a plug-in, and ``listed`` introduces the list of names in that error.
     """
 
-    def __init__(self, package: str, unknown: type[UserError], noun: str, listed: str, *, hyphens: bool = True) -> None:
+    def __init__(self, package: str, unknown: type[UserError], noun: str, listed: str, *, joint: str = "-") -> None:
         self.package = package
         self._unknown = unknown
         self._noun = noun
         self._listed = listed
-        self._hyphens = hyphens
+        self._joint = joint
         self._loaded: dict[tuple[tuple[str, ...], str], Offered] = {}
         """The loaded plug-ins by the package's folders and the name, because every search needs some."""
 
     def names(self) -> list[str]:
-        """Return the names of the plug-ins, with hyphens, in alphabetical order, without importing them."""
-        there = names(self.package)
-        return sorted(name.replace("_", "-") for name in there) if self._hyphens else there
+        """Return the names of the plug-ins, in alphabetical order, without importing them."""
+        return sorted(name.replace("_", self._joint) for name in names(self.package))
 
     def load(self, name: str) -> Offered:
         """Return the plug-in of a name.
@@ -88,6 +88,6 @@ class Plugins(Generic[Offered]):
             there = self.names()
             if name not in there:
                 raise self._unknown(f"unknown {self._noun} {name[:80]!r}", remedy=f"{self._listed} {', '.join(there)}")
-            module = load(self.package, name.replace("-", "_") if self._hyphens else name)
+            module = load(self.package, name.replace(self._joint, "_"))
             self._loaded[path, name] = cast(Offered, module)
         return self._loaded[path, name]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.config import RerankSettings
+from ...retrieval.config import CrossEncoderSettings
 from ...retrieval.domain import Qrels
 from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
 from ...retrieval.progress import Progress
@@ -63,7 +63,7 @@ class EncoderTraining:
         self._model: Any = trainer.load_base(
             settings.base, lambda folder: SentenceTransformer(folder, local_files_only=True)
         )
-        self._teacher = open_cross_encoder(RerankSettings(model=settings.teacher)) if settings.teacher else None
+        self._teacher = open_cross_encoder(CrossEncoderSettings(model=settings.teacher)) if settings.teacher else None
         self._limit: int = self._model.max_seq_length or settings.max_tokens
         prompts = self._model.prompts or {}
         self._query_prompt = prompts.get("query") or ""

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..config import CrossEncoderSettings, RerankSettings
+from ..config import CrossEncoderSettings
 from ..dense.encoder import LABELS, Entailment
 from ..files import storable
 from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, cache_folder, exported, model_digest
@@ -16,7 +16,7 @@ from .runtime import CHARACTERS_PER_TOKEN, encodable, load_exported
 from .sources import find_model
 
 
-def open_cross_encoder(settings: RerankSettings) -> OnnxCrossEncoder:
+def open_cross_encoder(settings: CrossEncoderSettings) -> OnnxCrossEncoder:
     """Open the configured re-ranker; export its model first if necessary.
 
     Raises MachineError if the model is not installed here or cannot be exported.

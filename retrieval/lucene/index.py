@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..domain import Filter
 from ..errors import IndexStateError, MachineError, QueryError
 from ..filters import FIELDS, METADATA, title_tokens, token
-from ..search.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount
+from ..search.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount, weighted_terms
 from ..search.order import Rows, order_ties
 from ..store.integrity import REMEDY
 from .analysis import analysable, open_analyzer, parts_of, terms_of
@@ -203,10 +203,11 @@ class PassageSearcher:
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
         clauses, (text, parts), statistics = self._clauses(where), self._java_texts(query), _statistics(query)
+        terms = _packed_terms(query)
 
         def found(*, ranked: bool) -> str | None:
             answer: str | None = self._java.search(
-                self._searcher, text, parts, n, *weights, clauses, statistics, milliseconds, ranked
+                self._searcher, text, parts, terms, n, *weights, clauses, statistics, milliseconds, ranked
             )
             return answer
 
@@ -243,11 +244,11 @@ class PassageSearcher:
         return self._mask(lambda: self._java.passing(self._searcher, clauses))
 
     def having_words(self, query: str) -> NDArray[np.bool_]:
-        """Return a mask of the passages that contain a word of the query, including deleted ones.
+        """Return a mask of the passages that contain a word or weighted term of the query, including deleted ones.
 
         Raises IndexStateError if the index is damaged.
         """
-        return self._mask(lambda: self._java.holding(self._searcher, *self._java_texts(query)))
+        return self._mask(lambda: self._java.holding(self._searcher, *self._java_texts(query), _packed_terms(query)))
 
     def _java_texts(self, query: str) -> tuple[str, str]:
         """Return a query in the form that Java analyses, and the parts of its words."""
@@ -399,6 +400,12 @@ def _statistics(query: str) -> bytes:
     for term, count in counts.items():
         flat += (*term, *count)
     return pack(list(map(str, flat)))
+
+
+def _packed_terms(query: str) -> bytes:
+    """Return the weighted terms that a query carries, in the format of Java's ``counts``."""
+    terms = weighted_terms(query)
+    return pack([text for term, weight in terms for text in (term, repr(weight))]) if terms else b""
 
 
 def _numbers(packed: str, columns: int) -> list[list[int]]:

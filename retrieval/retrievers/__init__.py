@@ -1,4 +1,4 @@
-"""The retrievers: one file each, found by its name (``bm25`` is ``bm25.py``).
+"""The retrievers: one file each, found by its name (``bm25`` is ``bm25.py``, ``bm25+rm3`` is ``bm25_rm3.py``).
 
 Each module implements :class:`RetrieverKind`. A name may carry a variant after a colon, ``dense:multilingual``; the
 module interprets it. Configuration, command line, HTTP, the page, ``bench`` and ``tune`` use the list of this package.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 from msgspec.structs import replace
 
 from ..config import AUTO, Config, FusionSettings
+from ..domain import Filter
 from ..errors import IndexStateError, QueryError
 from ..plugins import Plugins
 from ..search.retriever import Rankings, Retriever
@@ -20,6 +21,7 @@ from ..store.manifest import Manifest
 from ..terminal import listed
 
 if TYPE_CHECKING:
+    from ..search.index_state import IndexState
     from ..search.snapshot import Snapshot
 
 
@@ -33,7 +35,9 @@ class MissingComponent(NamedTuple):
 class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
-    A module with ``FUSES`` also implements :class:`FusingKind`.
+    A module with ``FUSES`` also implements :class:`FusingKind`. One with ``EXPANDS = True`` implements
+    :class:`ExpandingKind`; an index does not list it, so a search uses it only by name. ``SETTINGS`` is the class of a
+    module's own settings, a group of the configuration with the module's name.
     """
 
     LABEL: str
@@ -86,7 +90,23 @@ class FusingKind(RetrieverKind, Protocol):
         ...
 
 
-KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "the retrievers are", hyphens=False)
+class ExpandingKind(RetrieverKind, Protocol):
+    """The interface of a module that searches with another retriever, after it changed the query by what that found."""
+
+    def over(self, state: IndexState, config: Config, *, group: bool) -> ExpandingRetriever:
+        """Return the retriever over the state of an index: a folder's, or the joint one of all shards."""
+        ...
+
+
+class ExpandingRetriever(Retriever, Protocol):
+    """A retriever that changes a query by what it finds first."""
+
+    def expanded(self, query: str, where: Filter | None) -> str:
+        """Return the query with the terms that it searches for under a filter; an expanded query returns unchanged."""
+        ...
+
+
+KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "the retrievers are", joint="+")
 
 
 def names() -> list[str]:
@@ -111,16 +131,29 @@ def fusing(name: str) -> FusingKind | None:
     return cast(FusingKind, named) if named.FUSES else None
 
 
+def expanding(name: str) -> ExpandingKind | None:
+    """Return the kind of a retriever if it expands queries, else None.
+
+    Raises QueryError if it does not exist.
+    """
+    named = kind(name)
+    return cast(ExpandingKind, named) if getattr(named, "EXPANDS", False) else None
+
+
 def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
     """Return open retrievers, by name, as rankings made together in this process."""
     return SideBySide(parts, [name for name in parts if kind(name).BLOCKING])
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of an index's available retrievers: the one of ``auto`` first, then in alphabetical order."""
+    """Return the names of an index's available retrievers: the one of ``auto`` first, then in alphabetical order.
+
+    Retrievers that expand queries are not listed.
+    """
     able = [
         (name, of_kind)
         for of_kind in map(kind, names())
+        if not getattr(of_kind, "EXPANDS", False)
         for name in of_kind.names(manifest)
         if _answers(of_kind, name, manifest, config)
     ]

@@ -12,6 +12,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..domain import WeightedQuery
+
 Vectors = NDArray[np.float32]
 Term = tuple[str, str]
 """A field and one of its terms."""
@@ -52,24 +54,32 @@ class CollectionQuery(str):
     """A query with its collection's statistics: the counts of its terms, and its vectors by view.
 
     A search treats it as any other text. A word retriever uses these statistics instead of its index's. A vector
-    retriever does not encode it.
+    retriever does not encode it. Its ``terms`` are those of a :class:`WeightedQuery`.
     """
 
-    __slots__ = ("statistics", "vectors")
+    __slots__ = ("statistics", "terms", "vectors")
 
     statistics: CollectionStatistics | None
     vectors: Mapping[str, Vectors]
+    terms: tuple[tuple[str, float], ...]
 
     def __new__(cls, text: str, statistics: CollectionStatistics | None, vectors: Mapping[str, Vectors]) -> Self:
         """Return the query for a text after its profile; vectors and statistics that no ranking reads may be absent."""
         query = super().__new__(cls, text)
         query.statistics = statistics
         query.vectors = vectors
+        query.terms = weighted_terms(text)
         return query
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, CollectionStatistics | None, Mapping[str, Vectors]]]:
         """Return the arguments that recreate it in another process."""
-        return type(self), (str(self), self.statistics, self.vectors)
+        text = WeightedQuery(self, self.terms) if self.terms else str(self)
+        return type(self), (text, self.statistics, self.vectors)
+
+
+def weighted_terms(query: str) -> tuple[tuple[str, float], ...]:
+    """Return the weighted terms that a query carries; none means that its own words count."""
+    return query.terms if isinstance(query, WeightedQuery | CollectionQuery) else ()
 
 
 def joined_fields(parts: Iterable[Sequence[FieldStatistics]]) -> tuple[FieldStatistics, ...]:

@@ -13,6 +13,7 @@ from ..caching import remembered
 from ..domain import FacetCounts, Filter, Total
 from ..errors import QueryError
 from ..store.columns import COUNTED, YEAR, Documents, Rows
+from .collection_statistics import weighted_terms
 from .evidence import Answer
 from .index_state import CountQuery
 
@@ -110,7 +111,7 @@ REMEMBERED = 16
 """The number of queries and filters whose documents stay in memory, a byte each: paging and filtering repeat them."""
 
 
-_Key = tuple[str, tuple[str, ...], str, Filter]
+_Key = tuple[str, tuple[str, ...], str, tuple[tuple[str, float], ...], Filter]
 
 
 class _Matches(NamedTuple):
@@ -177,7 +178,7 @@ class HitCounter:
     def _matching(self, question: CountQuery) -> _Matches:
         text, resolved, where, _ = question
         of_words = where.of_words if where is not None else Filter()
-        key = (resolved.retriever, resolved.rankings, text, of_words)
+        key = (resolved.retriever, resolved.rankings, text, weighted_terms(text), of_words)
         matches = self._remembered.get(key)
         if matches is None:
             rows = self._snapshot.ranking(resolved.retriever, resolved.settings).matching(text)

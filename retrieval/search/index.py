@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from statistics import pstdev
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from .. import retrievers, stages
 from ..config import Config
@@ -21,6 +21,7 @@ from ..filters import refuse_texts
 from ..lucene.analysis import TermCache
 from ..lucene.spelling import words_in
 from ..records.runs import best_documents
+from ..retrievers import ExpandingRetriever
 from ..store.manifest import VECTORS
 from .answer import Answer, Question, answer
 from .counting import check_fields
@@ -154,6 +155,8 @@ class Index:
     def _question(self, query: str, asked: Search) -> CountQuery:
         resolved = self._resolver.resolve(asked)
         (text,) = self._resolver.texts([query], resolved)
+        if retrievers.expanding(resolved.retriever) is not None:
+            text = cast(ExpandingRetriever, self._resolver.retriever(resolved)).expanded(text, asked.where)
         return CountQuery(text, resolved, asked.where, asked.typed)
 
     def word_weights(self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:

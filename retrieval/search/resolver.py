@@ -15,6 +15,7 @@ from ..domain import DocumentQuery, Filter, VectorQuery
 from ..errors import QueryError
 from ..filters import FIELDS, refuse_texts
 from ..stages import Named, StageContext
+from ..stages.rerank import re_ranker
 from ..store.manifest import Manifest
 from ..text import PROFILES, has_words, refuse_text
 from ..views.vectors import searched_approximately
@@ -106,7 +107,7 @@ class Resolver:
 
         Raises QueryError if no model is configured. Raises MachineError if it is not installed here.
         """
-        return self._context.re_ranker()
+        return re_ranker(self._context)
 
     def close(self) -> None:
         """Release the retrievers and the stages."""

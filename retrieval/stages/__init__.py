@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
@@ -15,14 +14,12 @@ from ..caching import OpenedOnce
 from ..config import Config
 from ..deadline import Deadline
 from ..domain import Filter, Hit, Part
-from ..encoders.cross_encoder import open_cross_encoder
 from ..errors import QueryError
 from ..lucene.analysis import TermCache
 from ..plugins import Plugins
 from ..search.evidence import Copies
 from ..search.index_state import IndexState
 from ..search.order import float32, ordered, scores_below
-from ..search.retriever import ReRanker
 from ..store.documents import Stored
 from ..store.manifest import Manifest
 
@@ -48,23 +45,6 @@ class StageContext:
     def keep(self, name: str, opened: Callable[[], Kept]) -> Kept:
         """Return the object kept under a name; open it on first use."""
         return self._kept.get(name, opened)
-
-    def re_ranker(self) -> ReRanker:
-        """Return the configured model that reads query and passage together, opened once.
-
-        Raises QueryError if no model is configured. Raises MachineError if it is not installed here or cannot be
-        exported.
-        """
-        self.check_re_ranker()
-        return self.keep("re-ranker", partial(open_cross_encoder, self.settings.rerank))
-
-    def check_re_ranker(self) -> None:
-        """Raise QueryError if no model is configured that reads query and passage together."""
-        if not self.settings.rerank.model:
-            raise QueryError(
-                "rerank needs a model",
-                remedy="set rerank.model to a CrossEncoder of sentence-transformers on this machine",
-            )
 
     def close(self) -> None:
         """Close the kept objects."""
@@ -141,7 +121,7 @@ class Named(NamedTuple):
     stage: Stage
 
 
-KINDS: Plugins[StageKind] = Plugins(__name__, QueryError, "stage", "the stages are", hyphens=False)
+KINDS: Plugins[StageKind] = Plugins(__name__, QueryError, "stage", "the stages are", joint="_")
 
 
 def names() -> list[str]:

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
+import msgspec
+
+from ..config import Settings, anchored_path
 from ..deadline import Deadline
 from ..dense.vectors import Vectors
 from ..domain import Filter, Hit
@@ -22,6 +26,19 @@ HELP = "re-ranks hits with a model trained on your judgements (factseek train co
 RANKS = True
 
 
+class CombineSettings(Settings, frozen=True, kw_only=True):
+    """The file of a learned combination of rankings."""
+
+    model: str = ""
+
+    def anchored(self, folder: Path) -> Self:
+        """Resolve the model's path from ``folder``."""
+        return msgspec.structs.replace(self, model=anchored_path(self.model, folder)) if self.model else self
+
+
+SETTINGS = CombineSettings
+
+
 def open(value: str, context: StageContext) -> Combine:
     """Return the stage that runs the configured combination.
 
@@ -29,7 +46,7 @@ def open(value: str, context: StageContext) -> Combine:
     """
     if value:
         raise QueryError(f"combine={value[:20]}: combine takes no value", remedy="set combine.model")
-    if not context.settings.combine.model:
+    if not context.settings.of(CombineSettings).model:
         raise QueryError("combine needs a model", remedy="set combine.model to what factseek train combiner wrote")
     return Combine(context)
 
@@ -60,7 +77,7 @@ class Combine:
         return list(map(list, hits))
 
     def _combiner(self) -> Combiner:
-        return self._context.keep("combine", partial(load, Path(self._context.settings.combine.model)))
+        return self._context.keep("combine", partial(load, Path(self._context.settings.of(CombineSettings).model)))
 
 
 class CombineOver(Combine):

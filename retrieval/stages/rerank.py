@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
+from typing import Annotated
 
+import msgspec
+
+from ..config import CrossEncoderSettings, Weight
 from ..deadline import Deadline
 from ..domain import Hit
+from ..encoders.cross_encoder import open_cross_encoder
 from ..errors import QueryError
 from ..lucene.index import flat_text
 from ..search.retriever import ReRanker
@@ -21,16 +27,46 @@ _MOST = 1_000
 """The most hits that one search may re-rank."""
 
 
+class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
+    """The CrossEncoder of the stage ``rerank``, and how it runs.
+
+    ``weight`` is its share of the new score; the rest is the hit's score before the stage.
+    """
+
+    depth: Annotated[int, msgspec.Meta(ge=1, le=_MOST)] = 50
+    weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    seconds: Weight = 0.0
+
+
+SETTINGS = RerankSettings
+
+
+def re_ranker(context: StageContext) -> ReRanker:
+    """Return the configured model that reads query and passage together, opened once.
+
+    Raises QueryError if no model is configured. Raises MachineError if it is not installed here or cannot be exported.
+    """
+    return context.keep(_NAME, partial(open_cross_encoder, _configured(context)))
+
+
+def _configured(context: StageContext) -> RerankSettings:
+    settings = context.settings.of(RerankSettings)
+    if not settings.model:
+        raise QueryError(
+            "rerank needs a model", remedy="set rerank.model to a CrossEncoder of sentence-transformers on this machine"
+        )
+    return settings
+
+
 def open(value: str, context: StageContext) -> Rerank:
     """Return the stage that re-ranks by the configured model, for ``value`` hits, or as many as the settings say.
 
     Raises QueryError if the value is not a number from 1 to 1,000, or if no model is configured.
     """
-    settings = context.settings.rerank
     if value and not (value.isascii() and value.isdigit() and len(value) <= 4 and 1 <= int(value) <= _MOST):
         raise QueryError(f"rerank={value[:20]}: give the number of hits to re-rank, from 1 to {_MOST:,}")
-    context.check_re_ranker()
-    return Rerank(context, int(value) if value else settings.depth)
+    settings = _configured(context)
+    return Rerank(partial(re_ranker, context), settings, int(value) if value else settings.depth)
 
 
 class Rerank:
@@ -41,8 +77,9 @@ class Rerank:
     0..1 over the scored hits.
     """
 
-    def __init__(self, context: StageContext, depth: int) -> None:
-        self._context = context
+    def __init__(self, model: Callable[[], ReRanker], settings: RerankSettings, depth: int) -> None:
+        self._model = model
+        self._settings = settings
         self._depth = depth
 
     @property
@@ -58,7 +95,7 @@ class Rerank:
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return each query's hits in the order of their new scores."""
-        model = self._context.re_ranker()
+        model = self._model()
         stored = iter(texts([hit for ranked in hits for hit in ranked[: self._depth]]))
         ranked_anew = []
         for query, ranked in zip(queries, hits, strict=True):
@@ -66,12 +103,12 @@ class Rerank:
             passages = [flat_text(record.document.title, record.passage.text) for record in records]
             after = self._scores(model, query, passages, limit)
             before = [hit.score for hit in ranked[: len(after)]]
-            ranked_anew.append(rescored(_NAME, ranked, mixed(before, after, self._context.settings.rerank.weight)))
+            ranked_anew.append(rescored(_NAME, ranked, mixed(before, after, self._settings.weight)))
         return ranked_anew
 
     def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Deadline | None) -> list[float]:
         """Return the scores of the first passages, of all of them if time allows."""
-        own = limit.shorter(self._context.settings.rerank.seconds) if limit else None
+        own = limit.shorter(self._settings.seconds) if limit else None
         scores: list[float] = []
         for passage in passages:
             if own is not None and own.is_over(_NAME):

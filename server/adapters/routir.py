@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
+from ...retrieval.stages.rerank import RerankSettings
 from ..errors import BadInput, Problem
 from ..memory import charged_document
 from ..runtime import index_named, registry
@@ -164,7 +165,7 @@ def routir_avail() -> RoutirServices:
     rankings = [f"{name}/{retriever}" for name, served in indexes.items() for retriever in served.retrievers]
     return RoutirServices(
         search=[*indexes, *rankings],
-        score=[_SCORES] if registry().config.rerank.model else [],
+        score=[_SCORES] if registry().config.of(RerankSettings).model else [],
         fuse=[],
         decompose_query=[],
         content=[*indexes],

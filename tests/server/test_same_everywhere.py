@@ -170,7 +170,7 @@ def _searched(index: Index, query: str, retriever: str) -> Hits:
     return [(hit.docid, float(np.float32(hit.score))) for hit in hits]
 
 
-@pytest.mark.parametrize("retriever", ["bm25", "hybrid", "dense"])
+@pytest.mark.parametrize("retriever", ["bm25", "bm25+rm3", "hybrid", "dense"])
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @example('measles "vaccine" -moon source:x')
 @example("cafe\u0301 \u200f麻疹疫苗\tmoon")

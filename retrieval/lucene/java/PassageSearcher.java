@@ -104,23 +104,25 @@ public final class PassageSearcher implements Closeable {
      * Return the n best passages as TopPassages writes them, or null if it took longer than so many milliseconds (-1:
      * no limit). With ranked, equal scores are in the order of the ranks. Clauses and statistics may be empty. Where
      * fewer hold a word, those follow that hold one inside a longer word, or a part of a longer word of the text.
+     * Weighted terms, each a term and its weight, take the place of the text's own if there are any.
      */
     public static String search(
-        long searcher, String text, String parts, int n, float k1, float b, float titleWeight, float textWeight,
-        byte[] clauses, byte[] statistics, int milliseconds, boolean ranked
+        long searcher, String text, String parts, byte[] weighted, int n, float k1, float b, float titleWeight,
+        float textWeight, byte[] clauses, byte[] statistics, int milliseconds, boolean ranked
     ) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
         IndexSearcher lucene = own.lucene(k1, b, statistics);
         if (milliseconds >= 0) lucene.setTimeout(new QueryTimeoutImpl(milliseconds));
-        Query query = own.restricted(own.query(text, titleWeight, textWeight), new Packed(clauses), true);
+        Query words = own.query(own.counts(text, weighted), titleWeight, textWeight);
+        Query query = own.restricted(words, new Packed(clauses), true);
         int most = Math.max(1, Math.min(n, own.reader.maxDoc()));
         TopPassages found = collected(lucene, query, new TopPassages(most, ranked ? own.ranks : null));
-        if (!found.isFull() && !lucene.timedOut()) {
+        if (weighted.length == 0 && !found.isFull() && !lucene.timedOut()) {
             BooleanQuery.Builder any = new BooleanQuery.Builder();
             for (String term : own.terms(text, parts)) any.add(own.holding(term), Occur.SHOULD);
             Query behind = new BooleanQuery.Builder()
                 .add(new BoostQuery(any.build(), OF_A_PART), Occur.MUST)
-                .add(own.query(text, titleWeight, textWeight), Occur.MUST_NOT).build();
+                .add(words, Occur.MUST_NOT).build();
             collected(lucene, own.restricted(behind, new Packed(clauses), true), found);
         }
         return lucene.timedOut() ? null : found.written();
@@ -136,12 +138,12 @@ public final class PassageSearcher implements Closeable {
     }
 
     /** Return a bit for each passage that holds a term of a text or of parts of its words, deleted ones included. */
-    public static String holding(long searcher, String text, String parts) throws IOException {
+    public static String holding(long searcher, String text, String parts, byte[] weighted) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
         FixedBitSet bits = new FixedBitSet(Math.max(1, own.reader.maxDoc()));
-        Set<String> terms = own.terms(text, parts);
+        Set<String> terms = weighted.length == 0 ? own.terms(text, parts) : own.counts(text, weighted).keySet();
         List<String> fields = new ArrayList<>(own.fields);
-        fields.add(PARTS);
+        if (weighted.length == 0) fields.add(PARTS);
         for (LeafReaderContext leaf : own.reader.leaves()) {
             for (String field : fields) {
                 for (String term : terms) {
@@ -162,7 +164,7 @@ public final class PassageSearcher implements Closeable {
     ) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
         IndexSearcher lucene = own.lucene(k1, b, statistics);
-        Query query = own.query(text, titleWeight, textWeight);
+        Query query = own.query(own.counts(text, new byte[0]), titleWeight, textWeight);
         List<String> found = new ArrayList<>();
         ByteBuffer wanted = ByteBuffer.wrap(rows).order(ByteOrder.LITTLE_ENDIAN);
         Set<String> inside = own.terms(text, parts);
@@ -260,10 +262,17 @@ public final class PassageSearcher implements Closeable {
         return searcher;
     }
 
-    /** Return Anserini's bag of words: each term once, weighted by how often it stands in the text, in each field. */
-    private Query query(String text, float titleWeight, float textWeight) throws IOException {
+    /** Return the weight of each term: the given one, else how often the term stands in the text. */
+    private Map<String, Float> counts(String text, byte[] weighted) throws IOException {
         Map<String, Float> counts = new HashMap<>();
-        for (String term : Analysis.terms(analyzer, text)) counts.merge(term, 1f, Float::sum);
+        Packed terms = new Packed(weighted);
+        while (terms.hasNext()) counts.put(terms.next(), Float.parseFloat(terms.next()));
+        if (terms.size == 0) for (String term : Analysis.terms(analyzer, text)) counts.merge(term, 1f, Float::sum);
+        return counts;
+    }
+
+    /** Return Anserini's bag of words: each term once, with its weight, in each field. */
+    private Query query(Map<String, Float> counts, float titleWeight, float textWeight) {
         if (fields.size() == 1) return query(fields.get(0), counts);
         Map<String, Float> weights = new HashMap<>();
         weights.put(fields.get(0), titleWeight);

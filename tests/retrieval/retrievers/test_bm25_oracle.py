@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,26 +49,30 @@ def both(request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytes
         yield Both(source, ours, pyserini_searcher(source, work / "theirs", language), judged_queries(source, qrels))
 
 
-def unfolded(source: Path, folder: Path) -> Path:
+def is_unfolded(text: str) -> bool:
+    return folded(text) == text
+
+
+def unfolded(source: Path, folder: Path, keep: Callable[[str], bool] = is_unfolded) -> Path:
     """Write the documents and the queries of a collection that have one form alone, and its judgements."""
     shutil.copytree(source / "qrels", folder / "qrels")
     for name in ("corpus.jsonl", "queries.jsonl"):
         rows = (source / name).read_text("utf-8").split("\n")[:-1]
         texts = [f"{row.get('title', '')}\n{row['text']}" for row in map(json.loads, rows)]
-        kept = [row for row, text in zip(rows, texts, strict=True) if folded(text) == text]
+        kept = [row for row, text in zip(rows, texts, strict=True) if keep(text)]
         assert len(kept) > len(rows) / 2
         (folder / name).write_text("".join(f"{row}\n" for row in kept), "utf-8")
     return folder
 
 
-def pyserini_searcher(source: Path, folder: Path, language: str) -> Any:
+def pyserini_searcher(source: Path, folder: Path, language: str, *options: str) -> Any:
     # Importing Pyserini's searcher asks for a key that it does not use here.
     os.environ.setdefault("OPENAI_API_KEY", "none")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pyserini.index.lucene import LuceneIndexer
         from pyserini.search.lucene import LuceneSearcher
-    indexer = LuceneIndexer(str(folder), args=["-index", str(folder), "-language", language])
+    indexer = LuceneIndexer(str(folder), args=["-index", str(folder), "-language", language, *options])
     for line in (source / "corpus.jsonl").read_text("utf-8").split("\n")[:-1]:
         document = json.loads(line)
         text = f"{document['title']}\n{document['text']}" if document.get("title") else document["text"]
@@ -122,3 +126,17 @@ def test_splitting_into_segments_changes_no_score(both: Both, tmp_path: Path) ->
         asked = Search(k=50, retriever="bm25")
         queries = both.queries[:200]
         assert many.search(queries, asked) == both.ours.search(queries, asked)
+
+
+def test_expanded_queries_find_what_pyserini_finds(data_dir: Path, tmp_path: Path) -> None:
+    """All terms of the first hits count: Anserini prunes terms of equal weight in the order of a hash."""
+    source = unfolded(data_dir / "scifact", tmp_path / "ascii", str.isascii)
+    config = convert({"index": {"parts": "never"}, "bm25_rm3": {"terms": 1000, "original_weight": 0.4}}, "test")
+    build(BuildRequest(kind="beir", sources=(source,), folder=tmp_path / "ours", dense=False), config)
+    theirs = pyserini_searcher(source, tmp_path / "theirs", "en", "-storeDocvectors")
+    theirs.set_rm3(fb_terms=1000, fb_docs=10, original_query_weight=0.4)
+    queries = judged_queries(source, "qrels/train.tsv")[:40]
+    with Index(tmp_path / "ours", config) as index:
+        ours = index.search(queries, Search(k=100, retriever="bm25+rm3"))
+    for query, hits in zip(queries, ours, strict=True):
+        assert_same(query, hits, [(hit.docid, hit.score) for hit in theirs.search(query, 100)])

@@ -12,7 +12,6 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval.config import CombineSettings
 from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.lucene.analysis import TermCache, query_terms
@@ -35,6 +34,7 @@ from factseek.retrieval.search.combiner import columns as features_of
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.search.trees import Trees
+from factseek.retrieval.stages.combine import CombineSettings
 
 QUERY = "Vaccination against measles prevented 57 million deaths in Africa"
 RANKINGS = ("bm25", "dense")
@@ -76,7 +76,7 @@ def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def configured(path: Path) -> Config:
-    return Config(combine=CombineSettings(model=str(path)))
+    return Config(plugins=(CombineSettings(model=str(path)),))
 
 
 def test_features_say_what_rankings_and_words_say() -> None:

@@ -13,13 +13,13 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.dense.encoder import CONTRADICTS, ENTAILS, NEUTRAL, label_of
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages import StageContext, rerank
+from factseek.retrieval.stages.rerank import RerankSettings
 from tests.small_models import PAIRS, small_cross_encoder
 
 QUERY = "Measles vaccination prevented deaths"
@@ -33,7 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def config(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Config:
     cache = tmp_path_factory.mktemp("cache")
-    return Config(rerank=RerankSettings(model=str(model), cache=str(cache), depth=10))
+    return Config(plugins=(RerankSettings(model=str(model), cache=str(cache), depth=10),))
 
 
 @pytest.fixture(scope="module")

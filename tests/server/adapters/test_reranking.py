@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
 from factseek.retrieval.search.index import Index
+from factseek.retrieval.stages.rerank import RerankSettings
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.server.served import serve
@@ -56,7 +56,7 @@ def reranking(
 ) -> Iterator[Reranking]:
     work = tmp_path_factory.mktemp("reranking")
     settings = RerankSettings(model=str(small_cross_encoder()), cache=str(work / "cache"))
-    config = msgspec.structs.replace(speaking, rerank=settings)
+    config = msgspec.structs.replace(speaking, plugins=(settings,))
     with Index(folders["english"], config) as index:
         client = create_app(config, {"english": index}).test_client()
         yield Reranking(client, open_cross_encoder(settings), settings)

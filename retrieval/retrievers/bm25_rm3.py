@@ -1,0 +1,166 @@
+"""BM25 with the query expanded by the terms of its first hits: RM3, as Anserini's defaults.
+
+Source: Abdul-Jaleel et al., UMass at TREC 2004 (RM3, from Lavrenko and Croft's relevance models). Terms of equal weight
+are taken in the order of their rarity, then in alphabetical order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec.structs import replace
+
+from ..config import Config, Settings, Unit
+from ..deadline import Deadline
+from ..dense.vectors import Mask
+from ..domain import Filter, Hit, WeightedQuery
+from ..lucene.analysis import terms_of
+from ..lucene.index import flat_text
+from ..search.collection_statistics import weighted_terms
+from ..search.retriever import Retriever
+from ..store.manifest import LUCENE, Manifest
+from . import MissingComponent
+
+if TYPE_CHECKING:
+    from ..search.index_state import IndexState
+    from ..search.snapshot import Snapshot
+
+LABEL = "Sparse, expanded"
+HELP = "the same words and those of the first hits, by BM25 and RM3"
+FUSES = False
+EXPANDS = True
+WEIGHS_WORDS = True
+DEFAULT_WEIGHT = 0.0
+PRIORITY = -1
+BLOCKING = False
+BATCHES = False
+MOST_OF_COLLECTION = 0.1
+"""The largest share of passages that may contain a term that expands a query; Anserini's value."""
+_SHORTEST, _LONGEST = 2, 20  # characters of a term that expands a query
+
+Few = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+
+
+class RM3Settings(Settings, frozen=True, kw_only=True):
+    """The expansion of a query: ``terms`` from the first ``passages``, and the weight of the query's own terms."""
+
+    passages: Few = 10
+    terms: Few = 10
+    original_weight: Unit = 0.5
+
+
+SETTINGS = RM3Settings
+
+
+def names(manifest: Manifest) -> tuple[str, ...]:
+    """Return the retriever's name; it has no variants."""
+    return ("bm25+rm3",)
+
+
+def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
+    """Return None: every index supports a search for words."""
+    return None
+
+
+def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
+    """Return the name of the searched view."""
+    return (LUCENE,)
+
+
+def rankings(name: str, config: Config) -> tuple[str, ...]:
+    """Return the name of the one ranking."""
+    return (name,)
+
+
+def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> RM3Retriever:
+    """Return the retriever over a snapshot."""
+    return over(snapshot, config, group=group)
+
+
+def over(state: IndexState, config: Config, *, group: bool) -> RM3Retriever:
+    """Return the retriever over the state of an index."""
+    return RM3Retriever(state, config, group=group)
+
+
+class RM3Retriever(Retriever):
+    """Searches by BM25 twice: for the passages that expand the query, then for the expanded query."""
+
+    def __init__(self, state: IndexState, config: Config, *, group: bool) -> None:
+        def bm25(*, group: bool) -> Retriever:
+            return state.ranking("bm25", replace(config, search=replace(config.search, group=group)))
+
+        self._state = state
+        self._settings = config.of(RM3Settings)
+        self._first, self._bm25 = bm25(group=False), bm25(group=group)
+
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> list[list[Hit]]:
+        """Return at most ``k`` hits per query in the total order; a query that finds nothing is not expanded.
+
+        Raises CutOffError if Lucene takes longer than the limit.
+        """
+        return self._bm25.search(self._expanded(queries, where, limit), k, where, limit)
+
+    def matching(self, query: str) -> Mask | None:
+        """Return the passages that contain a term of the expanded query."""
+        return self._bm25.matching(self.expanded(query, None))
+
+    def expanded(self, query: str, where: Filter | None) -> str:
+        """Return the query with its weighted terms, under a filter; an expanded query returns unchanged."""
+        return self._expanded([query], where, None)[0]
+
+    def _expanded(self, queries: Sequence[str], where: Filter | None, limit: Deadline | None) -> list[str]:
+        if all(map(weighted_terms, queries)):
+            return list(queries)
+        first = self._first.search(queries, self._settings.passages, where, limit)
+        return [self._expand(query, hits) if hits else query for query, hits in zip(queries, first, strict=True)]
+
+    def _expand(self, query: str, hits: Sequence[Hit]) -> str:
+        places = [(hit.docid, hit.passage) for hit in hits]
+        stored = self._state.stored(places, lambda *_: None)
+        texts = [flat_text(stored[place].document.title, stored[place].passage.text) for place in places]
+        own, *passages = map(Counter, terms_of(self._state.manifest.analyzer, [query, *texts]))
+        rarity = self._rarity(sorted(set().union(*passages)))
+        model = _relevance_model(passages, [hit.score for hit in hits], rarity, self._settings.terms)
+        weight = self._settings.original_weight
+        terms = {term: weight * count / own.total() for term, count in own.items()}
+        for term, share in model.items():
+            terms[term] = terms.get(term, 0.0) + (1 - weight) * share
+        return WeightedQuery(query, tuple(sorted((term, value) for term, value in terms.items() if value > 0)))
+
+    def _rarity(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return the number of passages with each term that may expand a query."""
+        fields = self._state.field_statistics()
+        counts = self._state.term_counts([(field.field, term) for term in terms for field in fields])
+        of_fields = iter(counts)
+        rarity = {term: max(next(of_fields).passages for _ in fields) for term in terms}
+        most = MOST_OF_COLLECTION * max(field.passages for field in fields)
+        return {
+            term: count
+            for term, count in rarity.items()
+            if count <= most and _SHORTEST <= len(term) <= _LONGEST and term.isalnum()
+        }
+
+
+def _relevance_model(
+    passages: Sequence[Counter[str]], scores: Sequence[float], rarity: Mapping[str, int], size: int
+) -> dict[str, float]:
+    """Return the ``size`` heaviest terms of passages, with weights that sum to 1.
+
+    A passage adds the shares of its own heaviest terms, times its score.
+    """
+
+    def heaviest(weights: Mapping[str, float]) -> dict[str, float]:
+        ranked = sorted(weights.items(), key=lambda entry: (-entry[1], rarity[entry[0]], entry[0]))[:size]
+        total = sum(weight for _, weight in ranked)
+        return {term: weight / total for term, weight in ranked}
+
+    model: dict[str, float] = {}
+    for passage, score in zip(passages, scores, strict=True):
+        for term, share in heaviest({term: count for term, count in passage.items() if term in rarity}).items():
+            model[term] = model.get(term, 0.0) + share * score
+    return heaviest(model)
