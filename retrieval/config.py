@@ -216,9 +216,9 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def plugin_settings(only: Collection[str] | None = None) -> dict[str, type[Settings]]:
-    """Return the class of the settings of each retriever and stage that has some, by the plug-in's module.
+    """Return the class of the settings of each retriever and stage that has some, by the name of its module.
 
-    A module declares it as ``SETTINGS``. With ``only``, it loads the modules of these names alone.
+    A module declares its class as ``SETTINGS``. With ``only``, only the modules of these names are loaded.
     """
     modules = [
         load_plugin(package, name)
@@ -305,7 +305,8 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
         raise ConfigError("is nested too deeply", place=place) from None
     for fault in _unknown_names(config):
         raise ConfigError(fault, place=place)
-    return msgspec.structs.replace(view(config, kind), plugins=tuple(getattr(config, name) for name in groups))
+    given = tuple(getattr(config, name) for name, group in groups.items() if getattr(config, name) != group())
+    return msgspec.structs.replace(view(config, kind), plugins=given)
 
 
 def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) -> type[AnyConfig]:

@@ -43,7 +43,7 @@ def test_a_command_gets_what_its_package_owns(tmp_path: Path, kind: type[retriev
     assert type(full) is settings.Config
     assert full != settings.Config()
     assert (config.bm25.k1, config.build.lucene_buffer_mb) == (1.2, 7)
-    for name in kind.__struct_fields__:
+    for name in set(kind.__struct_fields__) - {"plugins"}:
         group, whole = getattr(config, name), getattr(full, name)
         assert {field: getattr(whole, field) for field in group.__struct_fields__} == msgspec.structs.asdict(group)
 

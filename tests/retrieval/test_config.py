@@ -9,6 +9,7 @@ import pytest
 
 from factseek.claims.checkworthiness import members, rankers
 from factseek.retrieval import retrievers, stages
+from factseek.retrieval.config import plugin_settings
 from factseek.retrieval.errors import ConfigError
 from factseek.settings import Config, load, read
 
@@ -31,7 +32,10 @@ def test_every_setting_is_documented(root: Path) -> None:
     free = {".passages.split", *named}
     documented = keys(yaml.safe_load((root / "config.yaml").read_text("utf-8")))
     documented = {key for key in documented if not any(key.startswith(f"{name}.") for name in free)} | free
-    assert documented == keys(msgspec.to_builtins(Config()))
+    groups = {name: group() for name, group in plugin_settings().items()}
+    settings = msgspec.to_builtins(Config()) | msgspec.to_builtins(groups)
+    settings.pop("plugins")
+    assert documented == keys(settings)
 
 
 @pytest.mark.parametrize(
