@@ -210,12 +210,16 @@ def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
     found = words_of(form) + (parts_of(form).split() if by_letters else [])
     words: set[str] = set()
     for word in found:
+        if word.isascii():
+            words.add(word)
+            continue
         for run in _LETTERS.split(word):
             if not _LETTERS.fullmatch(run):
                 words.add(run)
-            elif by_letters or len(run) == 1:
+                continue
+            if by_letters or len(run) == 1:
                 words.update(run)
-            words.update(run[at : at + 2] for at in range(len(run) - 1) if _LETTERS.fullmatch(run))
+            words.update(run[at : at + 2] for at in range(len(run) - 1))
     return list(map(_title_token, sorted(words - {""})))
 
 
