@@ -24,6 +24,7 @@ from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, Sour
 from ..retrieval.views import Tools, descriptions, views
 from . import journal as journals
 from .collections import BadLines, LeftOut, ReadOptions, Record, UnreadDates, reader
+from .collections._documents import other_language
 from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
@@ -33,6 +34,8 @@ from .settings import Config
 from .sources import describe
 from .work import BuildTask, SourcesChangedError, Work
 
+_READ_FOR_LANGUAGE = 20
+"""The number of documents from which the language of an index is checked."""
 Verb = Literal["", "append", "update", "overwrite"]
 
 
@@ -189,11 +192,19 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
     """Yield the records of the sources that belong to the share."""
     share = request.share
     records = reader(request.kind).read(request.sources, options.silent() if share and share.quiet else options)
+    first: list[str] = []
     with closing(bar("reading", "document")) as reading:
         for record in records:
             reading.update()
+            if len(first) < _READ_FOR_LANGUAGE and record.document.language == options.language:
+                first.append(record.document.text)
             if share is None or share(record.document.docid):
                 yield record
+    if not request.language and (language := other_language("\n".join(first), options.language)):
+        options.note(
+            f"the texts look like {language}, but the index is for {options.language}; "
+            f"if they are, build it again with --language {language}"
+        )
 
 
 def encoders_of(request: BuildRequest, config: Config) -> Encoders:

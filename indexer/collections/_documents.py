@@ -25,6 +25,7 @@ _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
 _CHECKTHAT = re.compile(r"((CT\d\d-[A-Z0-9]+-\d+)-\d+)(-\d+)?")
 _LETTERS_TO_TELL = 20
 _CHARS_TO_READ = 4000
+_ENGLISH = re.compile(r"\b(?:the|of|and|to|in|is|that|for|was|were|with|are|not)\b", re.I | re.A)
 _OTHER_SCRIPTS = frozenset(
     "am ar as be bg bn ckb dv dz el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or pa ps ru sa sd si sr "
     "ta te tg th ti ug uk ur yi zh".split()
@@ -73,8 +74,14 @@ _COMMON: Names = {
     "language": ("language", "lang", "اللغة", "لغة", "език", "idioma", "dil", "sprache", "langue"),
     "source": ("source", "publisher", "المصدر", "مصدر", "източник", "fuente", "kaynak", "quelle"),
     "topic": ("topic", "subject", "الموضوع", "موضوع", "тема", "tema", "konu", "thema", "sujet"),
+    "rating": (
+        *("rating", "verdict", "ruling", "conclusion", "الحكم", "التقييم", "النتيجة", "вердикт", "оценка", "veredicto"),
+        *("calificación", "valoración", "karar", "sonuç", "bewertung", "urteil", "ergebnis", "évaluation"),
+    ),
 }
 """Names of columns in tables without a fixed format, in seven languages."""
+RATING_NAMES = _COMMON["rating"]
+"""Names of the column with a desk's own verdict."""
 
 
 def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str, str] | None = None) -> Names:
@@ -148,6 +155,14 @@ def text_language(text: str, declared: str) -> str:
     if code and latin != (code in _OTHER_SCRIPTS):
         return code
     return str(identifier(iso_639_1=True).classify(sample)[0])
+
+
+def other_language(text: str, expected: str) -> str:
+    """Return the code of the language that a text looks like, ``""`` if it is the expected one or cannot be told."""
+    if expected == "en" and len(_ENGLISH.findall(text)) * 10 > len(text.split()):
+        return ""  # most texts are English, and the model takes half a second to load
+    looks_like = text_language(text, "")
+    return "" if looks_like == expected else looks_like
 
 
 @lru_cache(maxsize=256)

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urljoin
 
 from ...retrieval.records.claim_review import URN
 from ...retrieval.text import unescaped
-from ._documents import host
+from ._documents import RATING_NAMES, host, plain_name
 from ._linked_data import Node
 
 DOCID = "docid"
@@ -84,6 +84,18 @@ def verdict_of(rating: str, value: float | None = None, worst: float | None = No
     verdict = FALSE if share <= _FALSE_UP_TO else TRUE if share >= _TRUE_FROM else MIXED
     said = _verdicts_in(re.findall(r"[^\W_]+", phrase[:1000]))
     return verdict if not said or (verdict in said and "" not in said) else ""
+
+
+def with_rating(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the metadata of a table's row with its known verdict as ``rating``, in its own words, and ``verdict``."""
+    for name, words in metadata.items():
+        if plain_name(name) in RATING_NAMES and isinstance(words, str) and (verdict := verdict_of(words)):
+            return {
+                **{key: value for key, value in metadata.items() if key != name},
+                "rating": words,
+                "verdict": verdict,
+            }
+    return metadata
 
 
 def _verdicts_in(words: Sequence[str]) -> set[str]:

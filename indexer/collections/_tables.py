@@ -41,6 +41,8 @@ _TURKISH = (b"\xf0", b"\xfd", b"\xfe", b"\xdd", b"\xde")
 """The bytes of Turkish letters that are Icelandic letters in the encoding of Western Europe."""
 _ENOUGH_LETTERS = 8
 """The fewest bytes beyond ASCII from which an encoding can be guessed."""
+_NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+"""The bytes that mean nothing in the encoding of Western Europe."""
 _NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
 """Values that R and other programs leave unquoted although they quote texts."""
 _OPEN_CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?\Z')
@@ -150,18 +152,24 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
     """Guess the encoding of a table that is not UTF-8, and note the guess; return ``""`` if there is no guess.
 
-    For a workbook, note which sheet is read.
+    A few letters are read as those of Western Europe, unless others of the file are UTF-8. For a workbook, note which
+    sheet is read.
     """
     if path.suffix.lower() in SHEETS and (note := sheet_note(path)):
         options.note(f"{path}: {note}")
-    if shape_of_start(start).encoding or sum(byte > 0x7F for byte in start) < _ENOUGH_LETTERS:
+    if shape_of_start(start).encoding:
         return ""
-    from charset_normalizer import from_bytes
+    if sum(byte > 0x7F for byte in start) < _ENOUGH_LETTERS:
+        if not start.decode("utf-8", "ignore").isascii() or _NOT_WINDOWS.search(start):
+            return ""
+        encoding = "cp1252"
+    else:
+        from charset_normalizer import from_bytes
 
-    best = from_bytes(start, cp_isolation=_WINDOWS).best()
-    if best is None:
-        return ""
-    encoding = str(best.encoding)
+        best = from_bytes(start, cp_isolation=_WINDOWS).best()
+        if best is None:
+            return ""
+        encoding = str(best.encoding)
     if encoding == "cp1252" and sum(map(start.count, _TURKISH)) > 1:
         encoding = "cp1254"
     options.note(f"{path}: is not UTF-8, and is read as {encoding}, which is a guess; {SAVE_AS_UTF8}")
@@ -258,13 +266,15 @@ class Columns(NamedTuple):
 
     Each entry of ``required`` is a group of fields; a header must have a column for at least one of them. A name in
     ``names`` that is not among the reader's ``own`` names is a guess, which is noted. ``docid`` names the
-    field of ids: if no column fits it, ids are made from the content of the rows; ``""`` disables this.
+    field of ids: if no column fits it, ids are made from the content of the rows; ``""`` disables this. ``unused``
+    begins the note about the other columns of a table with guesses.
     """
 
     names: Names
     required: Sequence[Sequence[str]]
     own: Names | None = None
     docid: str = ""
+    unused: str = "these columns are not used:"
 
     def of(self, header: Sequence[str]) -> dict[str, list[str]]:
         """Return the columns of each field in a header; guess if no column has one of the reader's own names."""
@@ -300,6 +310,11 @@ class Columns(NamedTuple):
         makes_ids = bool(self.docid) and self.docid not in there
         if makes_ids:
             options.note(f"{place}: no column contains ids; each row gets an id made from its content")
+        used = {column for columns in there.values() for column in columns}
+        unused = [repr(column) for column in header if column.strip() and column not in used]
+        if unused and (makes_ids or there.keys() - sure.keys()):
+            shown = ", ".join(unused[:10]) + (", …" if len(unused) > 10 else "")
+            options.note(f"{place}: {self.unused} {shown}; give one a meaning with --column, as in --column date=NAME")
         return makes_ids
 
     def completed(self, rows: Iterable[tuple[str, Row]], *, makes_ids: bool) -> Iterator[tuple[str, Row]]:

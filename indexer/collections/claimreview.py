@@ -69,7 +69,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 """The column names of each property."""
 _MEANINGS = {
     **{DOCID: "docid", "claimReviewed": "text", "headline": "title", "url": "url", "datePublished": "date"},
-    **{"inLanguage": "language", "author.name": "source"},
+    **{"inLanguage": "language", "author.name": "source", "reviewRating.alternateName": "rating"},
 }
 """The document field that each property becomes."""
 

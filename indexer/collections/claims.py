@@ -15,6 +15,7 @@ from ._documents import columns_of, make_record, names_of_any_table
 from ._files import BadFileError, expand
 from ._lines import read_json
 from ._office import SHEETS, installed
+from ._reviews import with_rating
 from ._tables import Columns, Row, read_rows, texts_of
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
@@ -40,6 +41,7 @@ _NAMES = {
     "source": ("source", "publisher", "site"),
     "topic": ("topic", "topic_id"),
     **{name: (name,) for name in _METADATA},
+    "rating": ("rating", "verdict"),
 }
 
 
@@ -56,7 +58,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             names = names_of_any_table(_NAMES, options)
             rows = read_rows(path, options, Columns(names, (("text",),), _NAMES, "docid"))
         for place, row in rows:
-            metadata = {name: row[name] for name in _METADATA if name in row}
+            metadata = with_rating({name: row[name] for name in _METADATA if name in row})
             if "docid" not in row:
                 options.bad_lines.report(place, "has no id")
             elif record := make_record(row, place, options, metadata, empty="claims without a text"):

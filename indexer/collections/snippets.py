@@ -22,6 +22,7 @@ from ._documents import checkthat_ids, columns_of, make_record, named_fields, na
 from ._files import expand
 from ._lines import json_name, parse_json_object, read_lines
 from ._office import SHEETS, installed
+from ._reviews import with_rating
 from ._tables import (
     Columns,
     content_id,
@@ -191,7 +192,7 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
 
 
 def _columns_of_any(options: ReadOptions) -> Columns:
-    return Columns(names_of_any_table(_NAMES, options), (), _NAMES, "docid")
+    return Columns(names_of_any_table(_NAMES, options), (), _NAMES, "docid", "these columns become metadata:")
 
 
 def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
@@ -247,7 +248,7 @@ def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, opt
     """Return a document; take topic and page from its id if the fields lack them."""
     topic, page = checkthat_ids(fields.get("docid", "").strip())
     page = fields.get("page", "").strip() or page
-    metadata = {"page": page, **metadata} if page else metadata
+    metadata = with_rating({"page": page, **metadata} if page else metadata)
     return make_record({**fields, "topic": fields.get("topic", "").strip() or topic}, place, options, metadata)
 
 

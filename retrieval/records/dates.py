@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import defaultdict
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Literal
 
 Order = Literal["", "day-first", "month-first", "either"]
@@ -37,16 +40,66 @@ _PATTERNS = tuple(
         rf"(?:[a-z]+,? )?{_NAME} {_DAY},? (?P<year>\d{{4}})",
         rf"(?:[a-z]+,? )?{_DAY}(?:[ -]| of ){_NAME}[ ,-]+(?P<year>\d{{4}})",
         rf"{_NAME},? (?P<year>\d{{4}})",
+        r"(?P<year>\d{4})年(?P<number>\d{1,2})月(?:(?P<day>\d{1,2})日)?",
         r"(?P<day>\d{1,2})\. ?(?P<number>\d{1,2})\. ?(?P<year>\d{4}|\d\d)",
     )
 )
+
+
+_LANGUAGES = ("ar", "ar_SY", "bg", "de", "el", "es", "fr", "it", "nl", "pl", "pt", "ru", "sv", "tr", "uk")
+"""The languages whose names of months are read besides English ones."""
+_OF = r"(?: de| del)?"
+_WORD = r"(?P<month>[^\W\d_]{2,}(?: [^\W\d_]+)??)"
+_IN_WORDS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?:[^\W\d_]+,? )?(?P<day>\d{{1,2}})(?:er|º|ο|\.)?{_OF} {_WORD}\.?,?{_OF} (?P<year>\d{{4}})(?: ?г\.?| р\.?)?",
+        rf"{_WORD}\.?,?{_OF} (?P<year>\d{{4}})(?: ?г\.?| р\.?)?",
+    )
+)
+
+
+@cache
+def _month_names() -> dict[str, int]:
+    """Return the number of each month's name in :data:`_LANGUAGES`, without names that mean two months."""
+    from babel.dates import get_month_names
+
+    numbers = defaultdict[str, set[int]](set)
+    for language in _LANGUAGES:
+        for width in ("wide", "abbreviated"):
+            for context in ("format", "stand-alone"):
+                for number, name in get_month_names(width, context, language).items():
+                    numbers[_plain(name)].add(number)
+    return {name: found.pop() for name, found in numbers.items() if len(found) == 1}
+
+
+def _plain(name: str) -> str:
+    return name.casefold().strip(". ")
+
+
+def _date_in_words(text: str) -> str:
+    """Return a date whose month is a word of a language other than English, ``""`` if it is none."""
+    for match in filter(None, (pattern.fullmatch(text) for pattern in _IN_WORDS)):
+        if number := _month_number(_plain(match["month"])):
+            return _from_parts({"day": None, **match.groupdict(), "month": None, "number": str(number)})
+    return ""
+
+
+def _month_number(word: str) -> int:
+    """Return the number of a month by its name, or by a beginning of three letters that only names of it have; or 0."""
+    names = _month_names()
+    if word in names:
+        return names[word]
+    numbers = {number for name, number in names.items() if name.startswith(word)} if len(word) > 2 else set()
+    return numbers.pop() if len(numbers) == 1 else 0
 
 
 def clean_date(value: object, order: str = "") -> str:
     """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a date.
 
     It reads ISO 8601 (partial, basic or with a time), RFC 2822 and Twitter dates; times count in UTC. It also reads
-    PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), English words, and ``5.3.2020``, whose day is first.
+    PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), the names of months in English and fourteen other
+    languages, digits of any script, and ``5.3.2020``, whose day is first.
     In ``3/5/2020`` and ``3-5-2020``, ``order`` decides unless one number is above 12 or both are equal. ``20-03-05``
     always needs ``order``, because its first number may be the year. A two-digit year is in 1969 to 2068, as in POSIX.
     A day that is not in the calendar is not a date.
@@ -54,6 +107,7 @@ def clean_date(value: object, order: str = "") -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     text = " ".join(str(value).split())
+    text = _with_ascii_digits(text)
     if basic := _BASIC.fullmatch(text):
         year, month, day, *clock, offset = basic.groups("")
         text = f"{year}-{month}-{day}T{':'.join(filter(None, clock))}{offset}"
@@ -71,11 +125,12 @@ def clean_date(value: object, order: str = "") -> str:
         )
         return _from_parts({"year": match["year"], "number": match[days[1]], "day": match[days[0]]}) if days else ""
     match = next((match for pattern in _PATTERNS if (match := pattern.fullmatch(text))), None)
-    return _from_parts(match.groupdict()) if match else ""
+    return _from_parts(match.groupdict()) if match else _date_in_words(text.casefold())
 
 
 def order_of(text: str) -> Order:
     """Return which number of ``3/25/2020`` is the day, ``either`` if both may be, ``""`` if it does not matter."""
+    text = _with_ascii_digits(text)
     match = _PARTED.fullmatch(_CLOCK.sub("", " ".join(text.split())))
     if match is None:
         return ""
@@ -85,6 +140,12 @@ def order_of(text: str) -> Order:
         return ""
     days = int(match["first"]) > 12, int(match["second"]) > 12
     return {(True, False): "day-first", (False, True): "month-first", (False, False): "either"}.get(days, "")  # type: ignore[return-value]
+
+
+def _with_ascii_digits(text: str) -> str:
+    if text.isascii():
+        return text
+    return "".join(str(unicodedata.digit(each)) if each.isdecimal() else each for each in text)
 
 
 def _utc_day(written: str) -> str:
