@@ -200,7 +200,7 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
                 first.append(record.document.text)
             if share is None or share(record.document.docid):
                 yield record
-    if not request.language and (language := other_language("\n".join(first), options.language)):
+    if not request.language and (language := other_language(first, options.language)):
         options.note(
             f"the texts look like {language}, but the index is for {options.language}; "
             f"if they are, build it again with --language {language}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -12,6 +13,7 @@ from ...retrieval.domain import NO_METADATA, Document, Span
 from ...retrieval.errors import SourceError
 from ...retrieval.folding import folded_value
 from ...retrieval.languages import identifier, language_code
+from ...retrieval.lucene.analysis import LANGUAGES
 from ...retrieval.records.dates import ORDERS, order_of
 from . import ReadOptions, Record
 from ._lines import json_name
@@ -157,12 +159,15 @@ def text_language(text: str, declared: str) -> str:
     return str(identifier(iso_639_1=True).classify(sample)[0])
 
 
-def other_language(text: str, expected: str) -> str:
-    """Return the code of the language that a text looks like, ``""`` if it is the expected one or cannot be told."""
-    if expected == "en" and len(_ENGLISH.findall(text)) * 10 > len(text.split()):
+def other_language(texts: Sequence[str], expected: str) -> str:
+    """Return the code of the language that most of the texts look like, ``""`` if it is the expected one or unclear."""
+    joined = "\n".join(texts)
+    if expected == "en" and len(_ENGLISH.findall(joined)) * 10 > len(joined.split()):
         return ""  # most texts are English, and the model takes half a second to load
-    looks_like = text_language(text, "")
-    return "" if looks_like == expected else looks_like
+    languages = Counter(filter(None, (text_language(text, "") for text in texts)))
+    ((language, count),) = languages.most_common(1) or [("", 0)]
+    sure = language in LANGUAGES and language != expected and 4 * count >= 3 * languages.total()
+    return language if sure else ""
 
 
 @lru_cache(maxsize=256)

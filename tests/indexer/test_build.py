@@ -46,6 +46,14 @@ def test_an_index_is_made_and_described(tmp_path: Path, write_jsonl, build_jsonl
     assert sorted(path.name for path in (tmp_path / "index").iterdir()) == ["lock", "manifest.json", "segments"]
 
 
+def test_texts_of_another_language_are_noted(write_jsonl, build_jsonl) -> None:
+    texts = ["Der Bürgermeister sagt, die Brücke sei gesperrt.", "Die Arbeitslosigkeit in der Stadt ist gesunken."]
+    source = write_jsonl("docs.jsonl", [{"docid": text[:3], "text": text} for text in texts])
+    (note,) = build_jsonl(source).notes
+    assert note == "the texts look like de, but the index is for en; if they are, build it again with --language de"
+    assert build_jsonl(source, verb="overwrite", index={"language": "de"}).notes == ()
+
+
 def test_segments_change_nothing_in_what_is_found(tmp_path: Path, write_jsonl, build_jsonl) -> None:
     source = write_jsonl("docs.jsonl", DOCUMENTS)
     build_jsonl(source)

@@ -98,3 +98,34 @@ def test_texts_in_quotes_beside_numbers_without_are_read(tmp_path: Path) -> None
     content = b'"id"\t"year"\t"text"\n1\t2020\t"Masks help."\n2\tNA\t"Zinc does not."\n'
     found, _ = documents(tmp_path / "a.tsv", content, "snippets")
     assert [(document.docid, document.text) for document in found] == [("1", "Masks help."), ("2", "Zinc does not.")]
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
+@pytest.mark.parametrize(
+    ("column", "words", "verdict"),
+    [
+        ("Verdict", "False", "false"),
+        ("Bewertung", "richtig", "true"),
+        ("Veredicto", "Engañoso", "mixed"),
+        ("الحكم", "زائف", "false"),
+    ],
+)
+def test_a_desks_own_verdict_is_the_rating(tmp_path: Path, kind: str, column: str, words: str, verdict: str) -> None:
+    content = f"Claim;{column}\nThe bridge is closed.;{words}\n".encode()
+    ((document,), _) = documents(tmp_path / "a.csv", content, kind)
+    assert {name: document.metadata[name] for name in ("rating", "verdict")} == {"rating": words, "verdict": verdict}
+
+
+def test_a_few_letters_are_those_of_western_europe(tmp_path: Path) -> None:
+    (document,), notes = documents(tmp_path / "a.csv", "id;text\n1;Die Brücke\n".encode("cp1252"), "claims")
+    assert document.text == "Die Brücke"
+    assert "is read as cp1252, which is a guess" in notes[0]
+    with pytest.raises(SourceError, match="is not UTF-8"):
+        documents(tmp_path / "b.csv", "id;text\n1;Die Brücke\n".encode() + b"2;Br\xfccke\n", "claims")
+
+
+def test_columns_without_a_meaning_are_named(tmp_path: Path) -> None:
+    content = b"Claim;When;Who\nThe bridge is closed.;3 Oct 2021;Ada\n"
+    for kind, begin in (("claims", "these columns are not used:"), ("snippets", "these columns become metadata:")):
+        _, notes = documents(tmp_path / "a.csv", content, kind)
+        assert notes[-1].endswith(f"{begin} 'When', 'Who'; give one a meaning with --column, as in --column date=NAME")

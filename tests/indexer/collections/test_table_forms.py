@@ -182,13 +182,13 @@ def test_json_that_is_not_one_record_a_line_is_named_with_what_makes_it_so(tmp_p
 @pytest.mark.parametrize("kind", ["claims", "cord19", "claimreview"])
 def test_a_table_of_other_columns_or_encoding_is_told_as_it_is(tmp_path: Path, kind: str) -> None:
     path, table = tmp_path / "a.csv", "Sıra;Ad;Yazı\r\n1;Kızamık;aşı\r\n"
-    path.write_bytes(table.encode("utf-16"))
-    with pytest.raises(SourceError, match=r"there is no column '\w.*; the columns are 'Sıra', 'Ad', 'Yazı'$"):
-        texts(path, kind)
-    for encoding, reason in (("cp1254", "is not UTF-8"), ("utf-16-le", "is UTF-16 without a byte-order mark")):
+    for encoding in ("utf-16", "cp1254"):
         path.write_bytes(table.encode(encoding))
-        with pytest.raises(SourceError, match=f"{reason}.*for Turkish WINDOWS-1254"):
+        with pytest.raises(SourceError, match=r"there is no column '\w.*; the columns are 'Sıra', 'Ad', 'Yazı'$"):
             texts(path, kind)
+    path.write_bytes(table.encode("utf-16-le"))
+    with pytest.raises(SourceError, match="is UTF-16 without a byte-order mark.*for Turkish WINDOWS-1254"):
+        texts(path, kind)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

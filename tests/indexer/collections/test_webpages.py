@@ -416,7 +416,7 @@ def dated(head: str = "", body: str = "", dates: str = "") -> tuple[str, int, ob
         ("", '<time class="updated" datetime="2022-05-05">x</time><time datetime="2019-05-06">y</time>',
          ("2019-05-06", 0, None)),
         ("", "<p>Published 03/02/2020 | Updated 25/02/2020</p>", ("2020-02-03", 0, None)),
-        ("", "<time>5. März 2020</time>", ("", 1, "5. März 2020")),
+        ("", "<time>5. März 2020</time>", ("2020-03-05", 0, None)),
         ('<script type="application/json">{"validThrough": "2031-05-05"}</script>', "", ("", 0, None)),
         ('<script type="application/ld+json">{"@graph": [{"datePublished": "2019-05-06", "comment":'
          ' {"datePublished": "2023-01-01"}}],}</script>', '<time datetime="2020-01-01"></time>',
