@@ -187,7 +187,7 @@ def test_a_table_of_other_columns_or_encoding_is_told_as_it_is(tmp_path: Path, k
         with pytest.raises(SourceError, match=r"there is no column '\w.*; the columns are 'Sıra', 'Ad', 'Yazı'$"):
             texts(path, kind)
     path.write_bytes(table.encode("utf-16-le"))
-    with pytest.raises(SourceError, match="is UTF-16 without a byte-order mark.*for Turkish WINDOWS-1254"):
+    with pytest.raises(SourceError, match=r"is UTF-16 without a byte-order mark.*for Turkish WINDOWS-1254"):
         texts(path, kind)
 
 
