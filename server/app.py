@@ -47,7 +47,7 @@ def create_app(
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
     judged_by: Mapping[str, ServedVerdicts] = MappingProxyType({}),
 ) -> Flask:
-    """Return the application that serves ``indexes``; raise ConfigError if an index, adapter or proxy is misnamed."""
+    """Return the application that serves ``indexes``; raise ConfigError if a name or a proxy is invalid or unknown."""
     app = Application(page.__name__)
     app.extensions[REGISTRY] = IndexRegistry(config, indexes)
     app.extensions[RANKERS] = ranked_by

@@ -66,7 +66,7 @@ class BadInput(QueryError):
 
 
 class RefusedError(FactseekError):
-    """The server refuses a request, with these headers; the client may retry after seconds, 0 means the default."""
+    """The server refuses a request; the client may retry after ``retry_after`` seconds, 0 means the default."""
 
     status, slug = 503, "unavailable"
 

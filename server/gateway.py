@@ -64,7 +64,7 @@ class _Lane:
         """For each answer, the request's scope and its work, which a thread does or will do."""
 
     def make_way(self) -> None:
-        """Raise OverloadedError if no more may wait, even without requests whose clients, half closed, may be gone."""
+        """Make place for a request, if need be by dropping one whose client may be gone; raise OverloadedError."""
         if len(self.jobs) < self.most:
             return
         for future, (scope, work) in self.jobs.items():

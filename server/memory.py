@@ -159,7 +159,7 @@ def give_memory_back() -> None:
 
 
 def share_memory_among_threads() -> None:
-    """Limit the C library to two arenas, each as large as any thread ever needed; free large blocks at once."""
+    """Limit the C library to two arenas, as each keeps the most that it ever needed; return large blocks at once."""
     with suppress(AttributeError, OSError):  # only glibc has this
         library = ctypes.CDLL(None)
         library.mallopt(_M_ARENA_MAX, 2)

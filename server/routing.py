@@ -103,7 +103,7 @@ def _checked(host: str) -> str:
 
 
 def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
-    """Return the networks of ``server.trusted_proxies``, of which any may be a single address; raise ConfigError."""
+    """Return the networks of ``server.trusted_proxies``, also of single addresses; raise ConfigError if invalid."""
     networks = []
     for address in addresses:
         try:
@@ -126,7 +126,7 @@ def _address(caller: str) -> str:
 
 
 def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplication:
-    """Return an application that believes these proxies, of several values that of the farthest; raise ConfigError."""
+    """Return an application that trusts these proxies, of several the farthest; raise ConfigError if one is invalid."""
     networks = networks_of(addresses)
 
     def is_trusted(text: str) -> bool:

@@ -99,7 +99,7 @@ def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name
 
 
 def answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer and note a question within a request's limits; BadInput names the query as the client does."""
+    """Answer a question within a request's limits, and note it; raise BadInput, by the client's name of the query."""
     began = monotonic()
     if has_request_context() and "began" in g:  # the request may have counted before it searched
         began -= perf_counter() - float(g.began)
@@ -112,7 +112,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
 
 
 def whole_answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Return :func:`answer`, or raise PartMissingError if a shard did not answer and the client could not know."""
+    """Return what :func:`answer` does, for clients that cannot see what is missing; raise PartMissingError instead."""
     began = monotonic()
     result = answer(index, question, query_name)
     check_whole(index, began)
@@ -167,7 +167,7 @@ def note_query(query: str | list[str]) -> None:
 
 
 def _retriever(asked: str | None, search: Search, index: Index) -> str:
-    """Return the retriever, or raise BadInput for it or the weights, without its place, which clients must not see."""
+    """Return the retriever, or raise BadInput, with the field to blame, and without folders, which are not public."""
     try:
         if asked not in (None, AUTO):
             return index.resolve(search._replace(retriever=asked)).retriever

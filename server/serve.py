@@ -50,7 +50,7 @@ def serve(config: Config) -> None:
 
 
 def check(config: Config) -> None:
-    """Open and close all that is served, so that workers start without error; raise ConfigError or the error."""
+    """Open and close everything once, so that errors are reported before workers start; raise them or ConfigError."""
     if not config.server.indexes:
         raise ConfigError("there is no index to serve: name one under server.indexes, or with --index NAME=DIR")
     if config.server.writes and not config.server.keys:

@@ -41,7 +41,7 @@ def limits_of(settings: ServerSettings) -> WriterLimits:
 
 
 def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
-    """Return what waits some seconds and returns whether to stop: by a signal, without a server, for another index."""
+    """Return a function that waits some seconds and returns whether to stop: at a signal, or with server or index."""
     stop_requested = False
 
     def hear(*_: object) -> None:

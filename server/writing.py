@@ -90,7 +90,7 @@ def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool
 
 
 def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
-    """Submit lines of JSON, each a document, and return the job; raise NotWrittenError if it cannot be stored."""
+    """Submit documents, each a line of JSON, and return their job; raise NotWrittenError if it cannot be stored."""
     folder, most = folder_of(served), registry().config.server.max_queued
     with _queue(folder) as queue:
         if len(queue.bulks()) >= most:
@@ -101,7 +101,7 @@ def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
 
 
 def perform(served: ServedIndex, change: Change) -> Result:
-    """Make a change, served from now on; raise ConditionError, NotFoundError, or NotWrittenError if it was too late."""
+    """Make a change and serve it; raise ConditionError, NotFoundError, or NotWrittenError if it was not in time."""
     result = _published(folder_of(served), change)
     metrics_of(current_app).writes(served.name, result)()
     if result == "conflict":
@@ -167,7 +167,7 @@ def _conditions() -> tuple[tuple[str, ...], bool]:
 
 
 def _lines_of(request: Request, most: int) -> list[bytes]:
-    """Return the lines, each an unchecked document; raise BadInput, UnsupportedMediaType or RequestEntityTooLarge."""
+    """Return the documents, unchecked lines of JSON; raise BadInput, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json and request.mimetype not in _LINES:
         raise UnsupportedMediaType
     body, place = fixed(body_of(request)), "is not a JSON array of documents"

@@ -268,7 +268,7 @@ class StoredText(NamedTuple):
         return StoredText(document.text, kept, created if isinstance(created, str) else "", document.language)
 
     def document(self, index: Index, docid: str) -> Document:
-        """Return the document for this text, with the index's filter fields from its contexts; raise BadInput."""
+        """Return the document for this text, with filter fields from its contexts; raise BadInput by Alegre's name."""
         metadata: dict[str, Any] = {_CONTEXTS: self.contexts, _CREATED: self.created_at}
         for name in set(index.info.filter_fields) - metadata.keys():
             if values := [value for context in self.contexts for value in metadata_values(context.get(name))]:
@@ -322,7 +322,7 @@ def _retrievers(index: Index) -> dict[str, str]:
 
 
 def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
-    """Return the models in a request, each once, as vectors of others cannot be compared; without any, by words."""
+    """Return the models in a request, each once, else the ranking by words; raise BadInput if one is not there."""
     there, models = _retrievers(index), list[str]()
     names = [("model", asked.model)] if asked.model is not None else []
     names += [(f"models[{number}]", name) for number, name in enumerate(asked.models or [])]

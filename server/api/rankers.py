@@ -148,7 +148,7 @@ def rank_claims() -> Response:
 
 
 def ranked_claims(asked: RankRequest) -> RankAnswer:
-    """Return the claims of a request, ranked and explained; raise BadInput, TimedOutError, or if there is no ranker."""
+    """Return the claims of a request, ranked and explained; raise UnknownRankerError, BadInput or TimedOutError."""
     settings = registry().config.server
     served = _ranker_named(asked.ranker, settings.rankers)
     manifest, languages = served.learned.manifest, served.learned.manifest.languages

@@ -33,7 +33,7 @@ class ServedVerdicts(NamedTuple):
 
 
 def check(config: Config) -> None:
-    """Raise ConfigError if a model cannot be loaded, or has no entailment: it is wrong too often to show to people."""
+    """Raise ConfigError if a model cannot be loaded, or lacks entailment and is wrong too often to show to people."""
 
     def load(name: str, path: str, config: Config) -> None:
         if _loaded(name, path, config).learned.manifest.entailment is None:

@@ -120,7 +120,7 @@ def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) 
 
 
 def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[Block]:
-    """Return a document's text, cut where passages begin, without overlaps, with the ``chosen`` one and marks."""
+    """Return a document's text in blocks that begin where passages do, without overlaps, with marks by ``mark``."""
     picked = next((passage for passage in passages if passage.number == chosen), None)
     numbers = {passage.start: passage.number for passage in passages}
     ends = (picked.start, picked.end) if picked else ()

@@ -131,7 +131,7 @@ class CheckState(RequestFields):
         return address_of("page.check_page", msgspec.structs.replace(self, kind=other))
 
     def links_of(self, claim: RankedClaim) -> tuple[str, str]:
-        """Return the addresses of a claim's evidence and verdict, in chosen, else other indexes of its script."""
+        """Return the addresses of a claim's evidence and verdict in indexes of its script, the chosen ones first."""
         indexes, names = registry().indexes, self.index
         chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
         fitting = [served.name for served in chosen if written_in(claim.text, served.index.info.language)]

@@ -149,7 +149,7 @@ def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
 
 
 def ranking_of_many(asked: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
-    """Return one ranking over several indexes, by default each its own; raise BadInput or TimedOutError."""
+    """Return one ranking over several indexes, each by ``retriever`` or its own; raise BadInput or TimedOutError."""
     if retriever:
         asked = [
             part._replace(
@@ -328,7 +328,7 @@ def _year_of(state: PageState) -> str:
 
 
 def chips_of(state: PageState) -> list[dict[str, Any]]:
-    """Return the active choices, without which there may be more hits if they narrow; none for very long queries."""
+    """Return the active choices; without one that narrows there may be more hits. A very long query has none."""
     if len(state.query) > LONGEST_ADDRESS:
         return []
     year, several = _year_of(state), len(state.index) > 1
