@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Request
 from werkzeug.routing import MapAdapter
 
-from . import adapters, auth, errors, hooks, metrics, page, runtime, schemas, search, writing
-from .api import docs, many, rankers, verdicts
-from .api import routes as api
-from .api.rankers import ServedRanker
-from .api.verdicts import ServedVerdicts
+from . import adapters, auth, errors, hooks, metrics, page, schemas, writing
+from .api import openapi, rankers, routes
+from .api.rankers import RANKERS, ServedRanker
+from .api.verdicts import VERDICTS, ServedVerdicts
 from .auth import Rates
 from .routing import DocidConverter, RememberingMap, behind
+from .runtime import REGISTRY, IndexRegistry
+from .search import BESIDE
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -45,15 +47,12 @@ def create_app(
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
     judged_by: Mapping[str, ServedVerdicts] = MappingProxyType({}),
 ) -> Flask:
-    """Return the WSGI application that serves ``indexes`` by name; ``rates`` counts for all workers.
-
-    Raises ConfigError if an index has a name that cannot be served, there is no adapter of a name, or a proxy has no
-    address.
-    """
+    """Return the application that serves ``indexes``; raise ConfigError if a name or a proxy is invalid or unknown."""
     app = Application(page.__name__)
-    runtime.install(app, config, indexes)
-    rankers.install(app, ranked_by)
-    verdicts.install(app, judged_by)
+    app.extensions[REGISTRY] = IndexRegistry(config, indexes)
+    app.extensions[RANKERS] = ranked_by
+    app.extensions[VERDICTS] = judged_by
+    app.extensions[BESIDE] = ThreadPoolExecutor(config.server.threads, "search")
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes
     app.config["MAX_FORM_MEMORY_SIZE"] = config.server.max_body_bytes
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 3600
@@ -63,11 +62,11 @@ def create_app(
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app, page.problem_page)
     hooks.register(app, config.server)
-    search.register(app, config.server)
     metrics.register(app)
     auth.register(app, config.server, rates)
-    for module in (api, many, rankers, writing, docs, page):
+    for module in (routes, rankers, writing, openapi, page):
         app.register_blueprint(module.blueprint)
+    app.register_blueprint(routes.many)
     adapters.install(app, config.server.adapters, {**config.server.indexes, **indexes})
     schemas.prepare()
     app.wsgi_app = behind(app.wsgi_app, config.server.trusted_proxies)  # type: ignore[method-assign]

@@ -14,7 +14,6 @@ import struct
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
 
@@ -27,23 +26,9 @@ OPEN = ("/livez", "/readyz", "/metrics", "/static/")
 """Addresses that need no key: those for monitoring, and those of the page that asks for the key."""
 # Chromium reads only the first challenge in a line; it must be Basic, so that browsers ask for a password.
 _CHALLENGE = 'Basic realm="factseek", Bearer realm="factseek"'
-_SEND_ONE = "send a key that this server knows: Authorization: Bearer KEY"
-_ASK: Mapping[str, str] = {"WWW-Authenticate": _CHALLENGE}
 _BUCKET = struct.Struct("16sdd")  # caller, remaining requests, time of that state
 _LEAST = 1024
 _PROBES = 16
-
-
-class UnknownKeyError(RefusedError):
-    """A request has no key, or an unknown one."""
-
-    status, slug = 401, "unauthorized"
-
-
-class TooManyRequestsError(RefusedError):
-    """A caller has used up its requests for now."""
-
-    status, slug = 429, "too-many-requests"
 
 
 def new_key() -> str:
@@ -57,10 +42,9 @@ def digest(key: str) -> str:
 
 
 def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
-    """Refuse requests to ``app`` without a known key or above the rate limit. Without a key, the address is the caller.
+    """Refuse requests to ``app`` without a known key or above the rate limit; without keys, an address is a caller.
 
-    If documents may be written, reading needs no key, unless the server is private. Views that write call
-    :func:`check_key`.
+    If documents may be written, reading needs no key, unless the server is private; views that write check the key.
     """
     if not settings.keys and not settings.per_minute:
         return
@@ -71,47 +55,34 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
             return
         key = _sent_key() if settings.keys else ""
         if settings.keys and (key or settings.private or not settings.writes):
-            g.key_name = _known(settings.keys, key)
+            sent = digest(key)
+            # Compare all keys, each in constant time, so that the duration reveals nothing.
+            known = [name for name, held in settings.keys.items() if hmac.compare_digest(sent, held)]
+            if not known:
+                raise _unauthorized()
+            g.key_name = known[-1]
         g.caller = caller = g.get("key_name") or f"address {request.remote_addr}"
-        if settings.per_minute:
-            wait = rates.wait(caller, settings.per_minute)
-            if wait:
-                raise TooManyRequestsError(
-                    f"at most {settings.per_minute} requests a minute are answered; wait {wait:.1f} seconds",
-                    retry_after=wait,
-                )
+        wait = rates.wait(caller, settings.per_minute) if settings.per_minute else 0.0
+        if wait:
+            reason = f"at most {settings.per_minute} requests a minute are answered; wait {wait:.1f} seconds"
+            raise RefusedError(reason, 429, "too-many-requests", retry_after=wait)
 
     app.before_request(check)
 
 
 def check_key() -> None:
-    """Raise UnknownKeyError if the current request has no known key."""
+    """Raise RefusedError if the current request has no known key."""
     if not g.get("key_name"):
-        raise UnknownKeyError(_SEND_ONE, _ASK)
+        raise _unauthorized()
 
 
-def _known(keys: Mapping[str, str], key: str) -> str:
-    """Return the name of a key.
-
-    Raises UnknownKeyError if the key is unknown.
-    """
-    sent = digest(key)
-    known_name = ""
-    for name, held in keys.items():
-        # Compare all keys, each in constant time, so that the duration reveals nothing.
-        if hmac.compare_digest(sent, held):
-            known_name = name
-    if not known_name:
-        raise UnknownKeyError(_SEND_ONE, _ASK)
-    return known_name
+def _unauthorized() -> RefusedError:
+    reason = "send a key that this server knows: Authorization: Bearer KEY"
+    return RefusedError(reason, 401, "unauthorized", headers={"WWW-Authenticate": _CHALLENGE})
 
 
 def _sent_key() -> str:
-    """Return the key of a request, ``""`` if there is none.
-
-    The key is a bearer token, the password of basic authentication, ``X-API-Key``, or the parameter that an adapter's
-    protocol uses.
-    """
+    """Return the key of a request: a bearer token, a password, ``X-API-Key``, or an adapter's own parameter."""
     scheme, _, value = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
@@ -143,31 +114,23 @@ class Rates:
     def wait(self, caller: str, per_minute: int, now: float | None = None) -> float:
         """Count a request. Return 0 if it may be answered, else the seconds to wait.
 
-        A caller may send ``per_minute`` requests at once, and regains that many evenly within a minute. ``now`` is in
-        seconds of the monotonic clock, which all processes share.
+        A caller regains ``per_minute`` requests evenly within a minute. ``now`` is of the clock that processes share.
         """
         now = monotonic() if now is None else now
         name = hashlib.blake2b(caller.encode("utf-8", "replace"), digest_size=16).digest()
         with self._threads:
             fcntl.lockf(self._lock, fcntl.LOCK_EX)
             try:
-                place, left = self._bucket(name, per_minute, now)
+                first = int.from_bytes(name[:4], "big")
+                places = [(first + step) % self._buckets * _BUCKET.size for step in range(_PROBES)]
+                buckets = [(place, *_BUCKET.unpack_from(self._memory, place)) for place in places]
+                # The caller's own bucket, else the least recently used one.
+                own = (bucket for bucket in buckets if bucket[1] == name)
+                place, holder, left, since = next(own, None) or min(buckets, key=lambda bucket: bucket[3])
+                left = min(float(per_minute), left + (now - since) * per_minute / 60.0 if holder == name else math.inf)
                 if left < 1.0:
                     return (1.0 - left) * 60.0 / per_minute
                 _BUCKET.pack_into(self._memory, place, name, left - 1.0, now)
                 return 0.0
             finally:
                 fcntl.lockf(self._lock, fcntl.LOCK_UN)
-
-    def _bucket(self, name: bytes, per_minute: int, now: float) -> tuple[int, float]:
-        """Return the position of the caller's bucket, or of the least recently used one, and its remaining requests."""
-        first = int.from_bytes(name[:4], "big")
-        oldest, oldest_place = math.inf, 0
-        for step in range(_PROBES):
-            place = (first + step) % self._buckets * _BUCKET.size
-            holder, left, since = _BUCKET.unpack_from(self._memory, place)
-            if holder == name:
-                return place, min(float(per_minute), left + (now - since) * per_minute / 60.0)
-            if since < oldest:
-                oldest, oldest_place = since, place
-        return oldest_place, float(per_minute)

@@ -13,6 +13,7 @@ from ..retrieval.errors import ConfigError, UsageError
 from ..retrieval.terminal import DONE, Subparsers, add_config, add_verify, config_of, say, write
 from .settings import Config
 
+_UNLESS = " of the configuration; none with --index"
 _KEY_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -30,47 +31,25 @@ def register(commands: Subparsers) -> None:
         " output, or HTTP with --http. Ctrl-C stops it.",
     )
     for parser in (serving, tools):
-        _add_named(
-            parser, "--index", "NAME=DIR", "serve the index in DIR as NAME; repeatable (default: "
-            "server.indexes of the configuration)",
-        )  # fmt: skip
-        _add_named(
-            parser, "--ranker", "NAME=FILE", "serve the ranker in FILE as NAME; repeatable (default: "
-            "server.rankers of the configuration; none with --index)",
-        )  # fmt: skip
-    _add_named(
-        serving, "--verdicts", "NAME=FILE", "judge claims on the page with the model in FILE (from factseek verdict"
-            " --save); repeatable (default: server.verdicts of the configuration; none with --index)",
-    )  # fmt: skip
-    _add_named(
-        serving, "--adapter", "NAME[=INDEX]", "serve another protocol under /NAME/ from the index INDEX, else from"
-            " the first; repeatable (default: server.adapters of the configuration, none)",
-    )  # fmt: skip
-    tools.add_argument(
-        "--verdicts",
-        type=Path,
-        metavar="FILE",
-        help="judge claims with the model in FILE (from factseek verdict --save)",
-    )
+        _add_named(parser, "--index", "NAME=DIR", "serve the index in DIR as NAME", "indexes of the configuration")
+        _add_named(parser, "--ranker", "NAME=FILE", "serve the ranker in FILE as NAME", f"rankers{_UNLESS}")
+    judge = "judge claims on the page with the model in FILE (from factseek verdict --save)"
+    _add_named(serving, "--verdicts", "NAME=FILE", judge, f"verdicts{_UNLESS}")
+    speak = "serve another protocol under /NAME/ from the index INDEX, else from the first"
+    _add_named(serving, "--adapter", "NAME[=INDEX]", speak, "adapters of the configuration, none")
+    judge = "judge claims with the model in FILE (from factseek verdict --save)"
+    tools.add_argument("--verdicts", type=Path, metavar="FILE", help=judge)
     tools.add_argument("--http", action="store_true", help="serve over HTTP, at /mcp, instead of standard input")
     host = "the address to listen on (default: server.host, 127.0.0.1)"
     serving.add_argument("--host", metavar="ADDRESS", help=host)
-    serving.add_argument(
-        "--port", type=int, metavar="N", help="the port; 0 takes any free port (default: server.port, 8000)"
-    )
-    serving.add_argument(
-        "--workers", type=int, metavar="N", help="the number of processes (default: server.workers, 2)"
-    )
-    serving.add_argument(
-        "--allow-writes",
-        action="store_true",
-        help="allow requests that add or delete documents; they always need a key (default: server.writes, false)",
-    )
-    serving.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="query sharded indexes on the Ray cluster at HOST:PORT (default: cluster.address, none)",
-    )
+    port = "the port; 0 takes any free port (default: server.port, 8000)"
+    serving.add_argument("--port", type=int, metavar="N", help=port)
+    workers = "the number of processes (default: server.workers, 2)"
+    serving.add_argument("--workers", type=int, metavar="N", help=workers)
+    writes = "allow requests that add or delete documents; they always need a key (default: server.writes, false)"
+    serving.add_argument("--allow-writes", action="store_true", help=writes)
+    ray = "query sharded indexes on the Ray cluster at HOST:PORT (default: cluster.address, none)"
+    serving.add_argument("--ray", metavar="ADDRESS", help=ray)
     tools.add_argument("--host", metavar="ADDRESS", help=host)
     tools.add_argument("--port", type=int, metavar="N", help="default: server.port, 8000")
     for parser, command in ((serving, serve), (tools, offer_tools)):
@@ -86,24 +65,22 @@ def register(commands: Subparsers) -> None:
     key.set_defaults(command=make_key)
 
 
-def _add_named(parser: argparse.ArgumentParser, option: str, what: str, help: str) -> None:
-    parser.add_argument(option, action="append", default=[], metavar=what, help=help)
+def _add_named(parser: argparse.ArgumentParser, option: str, pair: str, what: str, default: str) -> None:
+    says = f"{what}; repeatable (default: server.{default})"
+    parser.add_argument(option, action="append", default=[], metavar=pair, help=says)
 
 
 def make_key(args: argparse.Namespace) -> int:
     """Print a new key and its line for the configuration."""
     if not _KEY_NAME.fullmatch(args.name):
-        raise UsageError(
-            f"{args.name[:80]!r} cannot name a key", remedy="use up to 64 letters, digits, '.', '_' and '-'"
-        )
+        remedy = "use up to 64 letters, digits, '.', '_' and '-'"
+        raise UsageError(f"{args.name[:80]!r} cannot name a key", remedy=remedy)
     from .auth import digest, new_key
 
     key = new_key()
     write(f"{key}\n")
-    say(
-        f"Store this key now; it is not shown again. To accept it, add this line under server.keys:\n  {args.name}:"
-        f" {digest(key)}"
-    )
+    what = "Store this key now; it is not shown again. To accept it, add this line under server.keys"
+    say(f"{what}:\n  {args.name}: {digest(key)}")
     return DONE
 
 
@@ -132,10 +109,7 @@ def offer_tools(args: argparse.Namespace) -> int:
 
 
 def configured(args: argparse.Namespace) -> Config:
-    """Return the configuration, changed by the command-line options.
-
-    Raises ConfigError if an option is invalid.
-    """
+    """Return the configuration, changed by the command-line options; raise ConfigError if an option is invalid."""
     config = config_of(args, Config)
     asked = {name: getattr(args, name, None) for name in ("host", "port", "workers")}
     changes: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Protocol, Self
 
 import msgspec
 from flask import Flask, Response, current_app, g, request
@@ -21,7 +21,9 @@ from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, Q
 
 RETRY_AFTER = 5.0
 """Seconds after which a client may retry an index that could not be searched; a replaced one is available by then."""
-_DIALECTS, _PAGE = "factseek.dialects", "factseek.problem_page"
+DIALECTS = "factseek.dialects"
+"""The extension of an application with the :class:`Dialect` of each prefix of addresses."""
+_PAGE = "factseek.problem_page"
 _HTTP = {
     400: ("bad-input", "the request is invalid"),
     404: ("not-found", "there is nothing at this address"),
@@ -57,27 +59,28 @@ class BadInput(QueryError):
     """A field of a request is invalid."""
 
     def __init__(self, field: str, reason: str, unnamed: str = "") -> None:
-        """Name the field as the client wrote it; ``body`` is the whole body.
-
-        ``unnamed`` is the reason without the field's name, for the page, which names the field by its label.
-        """
+        """Name the field as the client wrote it, ``body`` for the whole; the page has labels and shows ``unnamed``."""
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.unnamed = unnamed or reason
 
 
 class RefusedError(FactseekError):
-    """The server refuses a request regardless of its content; ``headers`` belong to the refusal.
-
-    The client may retry after ``retry_after`` seconds; 0 uses the default of the status.
-    """
+    """The server refuses a request; the client may retry after ``retry_after`` seconds, 0 means the default."""
 
     status, slug = 503, "unavailable"
 
     def __init__(
-        self, message: str, headers: Mapping[str, str] = MappingProxyType({}), *, retry_after: float = 0.0
+        self,
+        message: str,
+        status: int = 0,
+        slug: str = "",
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        retry_after: float = 0.0,
     ) -> None:
         super().__init__(message)
+        self.status, self.slug = status or self.status, slug or self.slug
         self.headers = headers
         self.retry_after = retry_after
 
@@ -85,7 +88,7 @@ class RefusedError(FactseekError):
 class OverloadedError(RefusedError):
     """The server has more requests than it can answer."""
 
-    status, slug = 503, "overloaded"
+    slug = "overloaded"
 
     def __init__(self, message: str = "the server is busy; try again") -> None:
         super().__init__(message, retry_after=1)
@@ -103,12 +106,6 @@ class UnknownRankerError(NotFoundError):
     slug = "unknown-ranker"
 
 
-class UnknownJobError(NotFoundError):
-    """There is no job with this id."""
-
-    slug = "unknown-job"
-
-
 class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An error in the format of a problem document (RFC 9457)."""
 
@@ -120,25 +117,26 @@ class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     field: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Dialect(NamedTuple):
-    """The error format of a protocol, and where its clients put a key."""
+class Failure(Protocol):
+    """The shape of another protocol's errors: an Answer that can be made from a problem."""
 
-    failure: Callable[[Problem], object]
-    """Returns an error in the protocol's shape; its ``status`` is already the protocol's."""
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return a problem in this shape; its status is already the protocol's."""
+        ...
+
+
+class Dialect(Protocol):
+    """The errors of another protocol, its status for each of ours if different, and the query parameter with a key."""
+
+    failure: type[Failure]
     statuses: Mapping[int, int]
-    """The protocol's status for each of our statuses, if different."""
     key_parameter: str
-    """The query parameter with a key, ``""`` if there is none."""
-
-
-def speak(app: Flask, prefix: str, dialect: Dialect) -> None:
-    """Let ``app`` answer errors at all addresses below ``/prefix/`` in a dialect."""
-    app.extensions.setdefault(_DIALECTS, {})[prefix] = dialect
 
 
 def dialect() -> Dialect | None:
     """Return the dialect of the current request's address, None for our own API."""
-    dialects: Mapping[str, Dialect] = current_app.extensions.get(_DIALECTS, {})
+    dialects: Mapping[str, Dialect] = current_app.extensions.get(DIALECTS, {})
     return dialects.get(request.path.partition("/")[2].partition("/")[0])
 
 
@@ -161,7 +159,7 @@ def answer(error: Exception) -> Response | HTTPException:
     if spoken is not None:
         # An unknown address is 404 in every protocol, even if the protocol has another status for unknown names.
         own = problem.status if problem.error == "not-found" else spoken.statuses.get(problem.status, problem.status)
-        body = msgspec.json.encode(spoken.failure(msgspec.structs.replace(problem, status=own)))
+        body = msgspec.json.encode(spoken.failure.of(msgspec.structs.replace(problem, status=own)))
         response = Response(body, own, mimetype="application/json")
     elif _is_read_by_a_person():
         response = Response(current_app.extensions[_PAGE](problem), problem.status, mimetype="text/html")
@@ -180,13 +178,12 @@ def answer(error: Exception) -> Response | HTTPException:
 
 def _problem_of(error: Exception) -> Problem:
     status, (slug, detail) = 500, _HTTP[500]
-    field: str | msgspec.UnsetType = msgspec.UNSET
+    field = error.field if isinstance(error, BadInput) else msgspec.UNSET
     if isinstance(error, HTTPException):
         status = error.code or 500
         slug, detail = slug_of(status), _HTTP[status][1] if status in _HTTP else error.name.lower()
     elif isinstance(error, QueryError):
         status, slug, detail = 400, "bad-input", error.line
-        field = error.field if isinstance(error, BadInput) else field
     elif isinstance(error, NotFoundError):
         status, slug, detail = 404, getattr(error, "slug", "unknown-document"), error.line
     elif isinstance(error, RefusedError):
@@ -205,7 +202,6 @@ def slug_of(status: int) -> str:
 
 
 def _is_read_by_a_person() -> bool:
-    """Return whether a browser shows the answer to a person."""
     if request.path.startswith(("/v1/", "/livez", "/readyz")):
         return False
     offered = ["application/json", "text/html"]

@@ -64,11 +64,7 @@ class _Lane:
         """For each answer, the request's scope and its work, which a thread does or will do."""
 
     def make_way(self) -> None:
-        """Return if one more request may wait.
-
-        A client that has closed its sending half may be gone. If there is no place, such a request is dropped. Raises
-        OverloadedError if there is no place.
-        """
+        """Make place for a request, if need be by dropping one whose client may be gone; raise OverloadedError."""
         if len(self.jobs) < self.most:
             return
         for future, (scope, work) in self.jobs.items():
@@ -134,11 +130,7 @@ class Gateway:
             charge.keep(0)
 
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
-        """Read a whole body.
-
-        Raises RequestEntityTooLarge if the body is too long, NoMemoryError if there is no memory for it, _GoneError if
-        the client left.
-        """
+        """Return a whole body; raise RequestEntityTooLarge, NoMemoryError, or _GoneError if the client left."""
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
         if announced > self._most_body:
             raise RequestEntityTooLarge
@@ -156,27 +148,22 @@ class Gateway:
                 return bytes(body)
 
     async def _answer(self, lane: _Lane, scope: Any, environ: dict[str, Any], *, join: bool) -> _Answer:
-        """Let a thread of a lane answer. With ``join``, return the whole answer, even if its length is not declared.
-
-        Raises OverloadedError if too many requests wait already.
-        """
+        """Let a thread of a lane answer, with ``join`` in one piece; raise OverloadedError if too many wait."""
         lane.make_way()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Answer] = loop.create_future()
 
-        def settle(answer: _Answer | None, error: Exception | None = None) -> None:
-            if answer is not None and not future.cancelled():
-                future.set_result(answer)
-            elif error is not None and not future.cancelled():
-                future.set_exception(error)
+        def settle(set_: Callable[[Any], None], value: _Answer | Exception) -> None:
+            if not future.cancelled():
+                set_(value)
 
         def work() -> None:
             try:
                 answer = _answered(self._application, environ, join=join)
             except Exception as error:  # noqa: BLE001  an error of the application ends this answer, not the thread
-                loop.call_soon_threadsafe(settle, None, error)
+                loop.call_soon_threadsafe(settle, future.set_exception, error)
                 return
-            loop.call_soon_threadsafe(settle, answer)
+            loop.call_soon_threadsafe(settle, future.set_result, answer)
             if answer.rest is None:
                 _close(answer)  # after the hand-over, so that nobody waits for the log
 
@@ -187,10 +174,7 @@ class Gateway:
             lane.jobs.pop(future, None)
 
     async def _stream(self, answer: _Answer, receive: Any, send: Any) -> None:
-        """Send an answer piece by piece; stop if the client leaves.
-
-        Raises OverloadedError if too many answers are being sent.
-        """
+        """Send an answer piece by piece until the client leaves; raise OverloadedError if too many are being sent."""
         pool, loop = self._stream_pool, asyncio.get_running_loop()
         if self._streams >= self._most_streams:
             pool.submit(_close, answer)
@@ -233,10 +217,7 @@ class Gateway:
 
 
 def environ_of(scope: Any) -> dict[str, Any]:
-    """Return the WSGI environment of a request (PEP 3333), without its body.
-
-    A header with an underscore in its name is dropped: it could imitate another header.
-    """
+    """Return the environment of a request (PEP 3333), without its body and headers that imitate others (``_``)."""
     server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
     environ: dict[str, Any] = {
         "REQUEST_METHOD": scope["method"],
@@ -301,19 +282,15 @@ def _answered(application: WSGI, environ: dict[str, Any], *, join: bool) -> _Ans
 
 def _next_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bool, bool]:
     """Return the next pieces of an answer, whether there are more, and whether to wait before asking for them."""
-    until = monotonic() + _TOGETHER_SECONDS
-    together = bytearray()
+    until, together = monotonic() + _TOGETHER_SECONDS, bytearray()
     for piece in pieces:
         together += piece
-        if not piece:
-            return bytes(together), True, True
-        if len(together) >= _TOGETHER or monotonic() > until:
-            return bytes(together), True, False
+        if not piece or len(together) >= _TOGETHER or monotonic() > until:
+            return bytes(together), True, not piece
     return bytes(together), False, False
 
 
 def _close(answer: _Answer) -> None:
-    """Tell the application that its answer was sent, or that nobody waits for it."""
     try:
         answer.close()
     except Exception:  # noqa: BLE001  the client already has the answer
@@ -321,8 +298,6 @@ def _close(answer: _Answer) -> None:
 
 
 def _noting_gone(send: Callable[[dict[str, Any]], Awaitable[None]]) -> Callable[[dict[str, Any]], Awaitable[None]]:
-    """Return ``send``, changed to raise _GoneError if the connection was just closed."""
-
     async def checked(message: dict[str, Any]) -> None:
         try:
             await send(message)

@@ -38,12 +38,6 @@ PROTECTION = {
 }
 
 
-class EncodedBodyError(RefusedError):
-    """A body is compressed, or encoded in another way."""
-
-    status, slug = 415, "unsupported-media-type"
-
-
 def register(app: Flask, settings: ServerSettings) -> None:
     """Give every request of ``app`` an id, and every answer its headers and its line in the log."""
     app.before_request(_begin)
@@ -77,7 +71,8 @@ def _begin() -> None:
         raise BadInput(parameter.partition("=")[0][:80], "is not UTF-8; percent-encode the bytes of UTF-8") from None
     encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip()
     if encoding.lower() not in ("", "identity"):
-        raise EncodedBodyError(f"a body with Content-Encoding: {encoding[:40]} is not read; send it unencoded")
+        reason = f"a body with Content-Encoding: {encoding[:40]} is not read; send it unencoded"
+        raise RefusedError(reason, 415, "unsupported-media-type")
 
 
 def _finish(log_queries: bool, response: Response) -> Response:

@@ -11,6 +11,8 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -66,7 +68,7 @@ _EXCERPT = 600
 """The most characters of a passage in an answer; get_document returns the whole text."""
 _MOST = 20
 """The most hits of an answer, because an agent reads each."""
-_CREDENTIALS = (b"authorization", b"x-api-key")
+_CREDENTIALS = ("authorization", "x-api-key")
 _KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")
 """Headers of an API refusal that are passed to the agent."""
 
@@ -163,94 +165,23 @@ class RankedTexts(BaseModel):
 
 
 class RefusedQuestionError(Exception):
-    """The API refused a request. The message is the API's; ``status`` is the HTTP status of its answer."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
+    """The API refused a request. The arguments are its message and the HTTP status of its answer."""
 
 
+@dataclass(frozen=True, slots=True)
 class AgentTools:
-    """The tools over the indexes of an application. Each runs in a thread of ``pool``, which Java must know.
+    """The tools over the indexes of an application; verdicts come from ``model``, if there is one."""
 
-    Verdicts come from ``model``, if there is one.
-    """
+    app: Flask
+    config: Config
+    indexes: Mapping[str, Index]
+    model: TrainedVerdicts | None
 
-    def __init__(
-        self, app: Flask, config: Config, indexes: Mapping[str, Index], model: TrainedVerdicts | None, pool: Executor
-    ) -> None:
-        self._app = app
-        self._config = config
-        self._indexes = indexes
-        self._model = model
-        self._pool = pool
-
-    async def search(
+    def search(
         self, query: Query, index: IndexName = "", k: Hits = 5, retriever: Retriever = None, as_of: AsOf = ""
     ) -> SearchResult:
         """Find documents with evidence on a claim, a tweet or a question, best first."""
-        return await self._run(lambda: self._search(query, self._named(index), k, retriever, as_of))
-
-    async def get_document(self, docid: str, index: IndexName = "") -> WholeDocument:
-        """Return a document with its whole text, by its docid."""
-        return await self._run(lambda: self._document(self._named(index), docid))
-
-    async def list_indexes(self) -> IndexDescriptions:
-        """List the indexes that can be searched."""
-        return IndexDescriptions(**await self._run(lambda: self._answer("GET", "indexes")))
-
-    async def check_claim(self, claim: Query, index: IndexName = "", k: Hits = 5, as_of: AsOf = "") -> CheckedClaim:
-        """Find the evidence on a claim. If a model is served, also return its verdict, with a warning."""
-        return await self._run(lambda: self._checked(claim, self._named(index), k, as_of))
-
-    async def rank_claims(self, texts: Texts) -> RankedTexts:
-        """Rank texts by check-worthiness, those with the claims most worth checking first."""
-        body = {"claims": [{"id": str(number), "text": text} for number, text in enumerate(texts, 1)], "words": 0}
-        return RankedTexts(**await self._run(lambda: self._answer("POST", "claims", "rank", body=body)))
-
-    async def document_text(self, index: str, docid: str) -> str:
-        """The title and the text of a document."""
-        try:
-            document = await self._in_pool(lambda: self._document(self._named(index), docid))
-        except RefusedQuestionError as error:
-            kind = ResourceNotFoundError if error.status == HTTPStatus.NOT_FOUND else ResourceError
-            raise kind(str(error)) from None
-        return f"{document.title}\n{document.text}" if document.title else document.text
-
-    async def _run(self, call: Callable[[], T]) -> T:
-        """Return the result of ``call``, run in a thread of the pool.
-
-        Raises ToolError, with one line that the agent can act on, if the request is invalid.
-        """
-        try:
-            return await self._in_pool(call)
-        except RefusedQuestionError as error:
-            raise ToolError(str(error)) from None
-        except QueryError as error:
-            raise ToolError(error.what) from None
-
-    async def _in_pool(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
-
-    def _named(self, index: str) -> str:
-        return index or next(iter(self._indexes))
-
-    def _answer(self, method: str, *parts: str, body: dict[str, Any] | None = None) -> Any:
-        """Return the API's answer at the address of these parts; a part may contain any character.
-
-        Raises RefusedQuestionError if the answer is an error.
-        """
-        address = "/v1/" + "/".join(quote(part, safe="") for part in parts)
-        with Client(self._app.wsgi_app).open(address, method=method, json=body) as answer:
-            content = answer.get_json()
-        if answer.status_code >= 400:
-            raise RefusedQuestionError(content["detail"], answer.status_code)
-        return content
-
-    def _document(self, name: str, docid: str) -> WholeDocument:
-        return WholeDocument(index=name, **self._answer("GET", name, "documents", docid)["document"])
-
-    def _search(self, query: str, name: str, k: int, retriever: str | None, as_of: str) -> SearchResult:
+        name = index or next(iter(self.indexes))
         body = {"query": query, "k": k, "highlight": False, "as_of": as_of}
         answer = self._answer("POST", name, "search", body=body | ({"retriever": retriever} if retriever else {}))
         hits = []
@@ -266,16 +197,22 @@ class AgentTools:
             hits.append(EvidenceHit(**shown))
         return SearchResult(index=name, hits=hits, note=answer["note"])
 
-    def _checked(self, claim: str, name: str, k: int, as_of: str) -> CheckedClaim:
-        """Return the evidence on a claim and the verdict.
+    def get_document(self, docid: str, index: IndexName = "") -> WholeDocument:
+        """Return a document with its whole text, by its docid."""
+        name = index or next(iter(self.indexes))
+        return WholeDocument(index=name, **self._answer("GET", name, "documents", docid)["document"])
 
-        Raises QueryError if the index is not of the kind that the model was trained with, or the claim cannot be
-        searched.
-        """
-        evidence, verdict = self._search(claim, name, k, None, as_of), None
-        if self._model is not None:
-            where, settings = parse_filter([], as_of=as_of) if as_of else None, self._config.verdict
-            verifier = self._model.verifier(Finder(self._indexes[name], settings, where), settings, for_people=True)
+    def list_indexes(self) -> IndexDescriptions:
+        """List the indexes that can be searched."""
+        return IndexDescriptions(**self._answer("GET", "indexes"))
+
+    def check_claim(self, claim: Query, index: IndexName = "", k: Hits = 5, as_of: AsOf = "") -> CheckedClaim:
+        """Find the evidence on a claim. If a model is served, also return its verdict, with a warning."""
+        evidence, verdict = self.search(claim, index, k, None, as_of), None
+        if self.model is not None:
+            where, settings = parse_filter([], as_of=as_of) if as_of else None, self.config.verdict
+            finder = Finder(self.indexes[evidence.index], settings, where)
+            verifier = self.model.verifier(finder, settings, for_people=True)
             verdict = next(verifier.verify([Claim("claim", claim)]), None)
             if verdict is None:
                 raise QueryError("the claim was not judged")
@@ -288,14 +225,52 @@ class AgentTools:
             warning=WARNING if verdict else NO_MODEL,
         )
 
+    def rank_claims(self, texts: Texts) -> RankedTexts:
+        """Rank texts by check-worthiness, those with the claims most worth checking first."""
+        body = {"claims": [{"id": str(number), "text": text} for number, text in enumerate(texts, 1)], "words": 0}
+        return RankedTexts(**self._answer("POST", "claims", "rank", body=body))
+
+    def document_text(self, index: str, docid: str) -> str:
+        """The title and the text of a document."""
+        try:
+            document = self.get_document(docid, index)
+        except RefusedQuestionError as error:
+            message, status = error.args
+            raise (ResourceNotFoundError if status == HTTPStatus.NOT_FOUND else ResourceError)(message) from None
+        return f"{document.title}\n{document.text}" if document.title else document.text
+
+    def _answer(self, method: str, *parts: str, body: dict[str, Any] | None = None) -> Any:
+        """Return the API's answer at the address of these parts; a part may contain any character."""
+        address = "/v1/" + "/".join(quote(part, safe="") for part in parts)
+        with Client(self.app.wsgi_app).open(address, method=method, json=body) as answer:
+            content = answer.get_json()
+        if answer.status_code >= 400:
+            raise RefusedQuestionError(content["detail"], answer.status_code)
+        return content
+
+
+def _in_pool(pool: Executor, call: Callable[..., T]) -> Callable[..., Awaitable[T]]:
+    """Return a tool that runs in a thread of ``pool``, which Java must know; a refusal is a line for the agent."""
+
+    @wraps(call)
+    async def run(*values: Any, **named: Any) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool, partial(call, *values, **named))
+        except RefusedQuestionError as error:
+            raise ToolError(error.args[0]) from None
+        except QueryError as error:
+            raise ToolError(error.what) from None
+
+    return run
+
 
 class OneLineServer(MCPServer[Any]):
     """An MCP server that refuses invalid or unknown arguments in one line, with their names."""
 
-    def __init__(self, tools: AgentTools) -> None:
+    def __init__(self, tools: AgentTools, pool: Executor) -> None:
         """Offer the tools, and documents as resources."""
         listed = (tools.search, tools.get_document, tools.list_indexes, tools.check_claim, tools.rank_claims)
-        offered = [Tool.from_function(tool) for tool in listed]
+        offered = [Tool.from_function(_in_pool(pool, tool)) for tool in listed]
         for tool in offered:
             arguments = tool.fn_metadata.arg_model
             arguments.model_config["extra"] = "forbid"
@@ -306,16 +281,13 @@ class OneLineServer(MCPServer[Any]):
         )
         # A docid is not a path: a collection may use any characters in it.
         security = ResourceSecurity(exempt_params=frozenset({"docid"}))
-        address = "factseek://{index}/{+docid}"
-        self.resource(address, name="document", mime_type="text/plain", security=security)(tools.document_text)
+        offer = self.resource("factseek://{index}/{+docid}", name="document", mime_type="text/plain", security=security)
+        offer(_in_pool(pool, tools.document_text))
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool by its name.
-
-        Raises ToolError, in one line, if the arguments are invalid or the tool refuses them.
-        """
+        """Call a tool by its name; raise ToolError, in one line, if it refuses its arguments."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -329,32 +301,28 @@ class OneLineServer(MCPServer[Any]):
             raise ToolError(f"Error executing tool {name}: {'; '.join(faults)}") from None
 
 
-class Gate:
-    """An ASGI application in front of ``app``: it asks ``door``, the HTTP API, whether a caller may send requests."""
+def gated(app: Application, door: Flask, threads: int) -> Application:
+    """Return ``app`` for callers who may send requests to ``door``, the HTTP API; others get its refusal."""
+    pool = ThreadPoolExecutor(threads, "gate")
 
-    def __init__(self, app: Application, door: Flask, threads: int) -> None:
-        self._app = app
-        self._door = door
-        self._pool = ThreadPoolExecutor(threads, "gate")
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on, or answer with the API's refusal."""
-        if scope["type"] == "http":
-            refusal = await asyncio.get_running_loop().run_in_executor(self._pool, self._refusal, scope)
-            if refusal is not None:
-                kept = [(name.lower().encode(), value.encode()) for name, value in refusal.headers
-                        if name.lower() in _KEPT]  # fmt: skip
-                await send({"type": "http.response.start", "status": refusal.status_code, "headers": kept})
-                await send({"type": "http.response.body", "body": refusal.get_data()})
-                return
-        await self._app(scope, receive, send)
-
-    def _refusal(self, scope: Any) -> TestResponse | None:
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
-                   if name in _CREDENTIALS]  # fmt: skip
+    def answer_to(scope: Any) -> TestResponse:
+        sent = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        headers = [pair for pair in sent if pair[0] in _CREDENTIALS]
         address = (scope.get("client") or ("",))[0]
-        asked = Client(self._door.wsgi_app).get("/v1/indexes", headers=headers, environ_base={"REMOTE_ADDR": address})
-        return asked if asked.status_code >= 400 else None
+        return Client(door.wsgi_app).get("/v1/indexes", headers=headers, environ_base={"REMOTE_ADDR": address})
+
+    async def gate(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            answer = await asyncio.get_running_loop().run_in_executor(pool, answer_to, scope)
+            if answer.status_code >= 400:
+                sent = [(name.lower(), value) for name, value in answer.headers]
+                kept = [(name.encode(), value.encode()) for name, value in sent if name in _KEPT]
+                await send({"type": "http.response.start", "status": answer.status_code, "headers": kept})
+                await send({"type": "http.response.body", "body": answer.get_data()})
+                return
+        await app(scope, receive, send)
+
+    return gate
 
 
 def run_stdio(config: Config, verdicts: Path | None, create_app: Factory) -> None:
@@ -365,10 +333,7 @@ def run_stdio(config: Config, verdicts: Path | None, create_app: Factory) -> Non
 
 
 def run_http(config: Config, verdicts: Path | None, create_app: Factory, listener: socket.socket, url: str) -> None:
-    """Offer the tools as streamable HTTP on a bound socket, until a signal stops it.
-
-    Keys, rates and the limit of a body are those of the server.
-    """
+    """Offer the tools over HTTP on a bound socket until a signal, with the keys, rates and limits of the server."""
     import uvicorn
 
     log_to_stderr()
@@ -381,7 +346,7 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
             max_request_body_size=settings.max_body_bytes,
             host=settings.host,
         )
-        gate = Gate(app, create_app(config, indexes), settings.threads)
+        gate = gated(app, create_app(config, indexes), settings.threads)
         say(f"factseek offers its tools on {url}{PATH}")
         proxies = settings.trusted_proxies
         proxied: dict[str, Any] = {"proxy_headers": bool(proxies), "forwarded_allow_ips": proxies}
@@ -390,10 +355,7 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
 
 @contextmanager
 def opened(config: Config, verdicts: Path | None, create_app: Factory) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
-    """Open the indexes and the model, yield the server with the tools over them, and close them afterwards.
-
-    Raises ConfigError if no index is named; IndexStateError, SourceError or MachineError if one cannot be opened.
-    """
+    """Open the indexes and the model, yield the server with the tools over them, and close them afterwards."""
     if not config.server.indexes:
         raise ConfigError("there is no index to search: name one under server.indexes, or with --index NAME=DIR")
     model = training.load(verdicts, view(config, claims.Config)) if verdicts else None
@@ -406,4 +368,4 @@ def opened(config: Config, verdicts: Path | None, create_app: Factory) -> Iterat
         pool = stack.enter_context(ThreadPoolExecutor(config.server.threads, "tools"))
         trusting = msgspec.structs.replace(config, server=within)
         app = create_app(trusting, indexes, ranked_by=rankers.opened(config))
-        yield OneLineServer(AgentTools(app, config, indexes, model, pool)), indexes
+        yield OneLineServer(AgentTools(app, config, indexes, model), pool), indexes

@@ -46,13 +46,10 @@ class Budget:
         """The charge that has held memory for the longest time."""
 
     def take(self, size: int, holder: Charge, share: float = 1.0) -> bool:
-        """Take ``size`` more bytes for a holder from a share of the budget; return whether that was possible.
-
-        A holder that is alone, or has held memory for the longest time, always gets its bytes. Else a request larger
-        than the whole budget would never succeed, and parallel answers would all fail.
-        """
+        """Take ``size`` more bytes for a holder from a share of the budget; return whether that was possible."""
         with self._lock:
             self._eldest = self._eldest or holder
+            # Else a request larger than the whole budget would never succeed, and parallel answers would all fail.
             favoured = self.held <= holder.held or holder is self._eldest
             if not favoured and self.held + size > self._limit * share:
                 return False
@@ -87,10 +84,7 @@ class Charge:
         self.held = 0
 
     def spend(self, size: int) -> None:
-        """Take ``size`` more bytes.
-
-        Raises NoMemoryError if the budget does not allow it.
-        """
+        """Take ``size`` more bytes; raise NoMemoryError if the budget does not allow it."""
         if not self._budget.take(size, self):
             raise NoMemoryError
 
@@ -99,10 +93,7 @@ class Charge:
         self._budget.give(size, self)
 
     def keep(self, size: int, share: float = 1.0) -> None:
-        """Hold exactly ``size`` bytes from now on, from a share of the budget.
-
-        Raises NoMemoryError if that is more than before and the budget does not allow it.
-        """
+        """Hold exactly ``size`` bytes from now on, from a share of the budget, or raise NoMemoryError."""
         if size < self.held:
             self.give_back(self.held - size)
         elif size > self.held and not self._budget.take(size - self.held, self, share):
@@ -119,10 +110,7 @@ class PartMemory:
         self._held = self._spent = self._needed = 0
 
     def spend(self, size: int) -> None:
-        """Charge ``size`` bytes.
-
-        Raises NoMemoryError if the budget does not allow it, or if they are too many for one part.
-        """
+        """Charge ``size`` bytes; raise NoMemoryError if the budget does not allow it, or one part may not have them."""
         spent = self._spent + size
         self._needed = max(self._needed, spent)
         if self._most is not None and spent > self._most:
@@ -135,10 +123,7 @@ class PartMemory:
         self._spent -= size
 
     def take_again(self) -> None:
-        """Take at once the memory that the part needed when it was refused.
-
-        Raises NoMemoryError if the budget does not allow it, before anything is read in vain.
-        """
+        """Take at once what the part needed when it was refused, or raise NoMemoryError before it is read in vain."""
         self._spent = 0
         self._hold(self._needed)
 
@@ -161,10 +146,7 @@ def answer_memory() -> Memory:
 
 
 def charged_document(index: Index, docid: str) -> Document:
-    """Return a document after charging the memory to write it.
-
-    Raises NotFoundError if there is no document with this id, NoMemoryError if there is no memory for it.
-    """
+    """Return a document after charging the memory to write it; raise NotFoundError or NoMemoryError."""
     document = index.document(docid)
     answer_memory().spend((1 + WRITTEN) * sys.getsizeof(document.text))
     return document
@@ -177,10 +159,7 @@ def give_memory_back() -> None:
 
 
 def share_memory_among_threads() -> None:
-    """Limit the C library to two arenas, not eight per core: each would grow to the most that one thread ever needed.
-
-    Large blocks go back to the system at once. By default, the library raises the size that counts as large.
-    """
+    """Limit the C library to two arenas, as each keeps the most that it ever needed; return large blocks at once."""
     with suppress(AttributeError, OSError):  # only glibc has this
         library = ctypes.CDLL(None)
         library.mallopt(_M_ARENA_MAX, 2)

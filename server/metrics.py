@@ -12,11 +12,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Flask, Response, g
 from flask.globals import request_ctx
@@ -27,6 +28,8 @@ from .search import Timed
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder; the library reads it at its first import, after the fork."""
+REMEMBERED = 1024
+"""The most label combinations of one metric to cache: a lookup takes a lock, and more time than counting."""
 _PREFIX = "factseek-metrics-"
 _NAME = re.compile(_PREFIX + r"(\d{1,9})-\w+")
 _FIRST_SIZE = 1 << 16
@@ -35,9 +38,8 @@ _OF_A_VALUE = 32
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _KEY = "factseek-metrics"
 _log = logging.getLogger("factseek.server")
-_TEXT = "text/plain; version=0.0.4; charset=utf-8"
-REMEMBERED = 1024
-"""The most label combinations of one metric to cache: a lookup takes a lock, and more time than counting."""
+Metric = Callable[..., Callable[..., None]]
+"""A function from label values to a function that counts 1, or a time in seconds."""
 
 
 class Metrics:
@@ -46,19 +48,24 @@ class Metrics:
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Histogram
 
-        allocate_files()
+        _allocate_files()
         self._registry = CollectorRegistry()
-        more: dict[str, Any] = {"registry": self._registry}
-        timed: dict[str, Any] = {"buckets": _SECONDS, **more}
-        counts, times = partial(_labelled, Counter, more), partial(_labelled, Histogram, timed)
-        self.requests = counts("factseek_requests", "Answers.", ["method", "route", "status"])
-        self.errors = counts("factseek_errors", "Answers of status 400 and above.", ["route", "status"])
-        self.writes = counts("factseek_writes", "Documents put and deleted.", ["index", "result"])
-        self.refused = counts("factseek_refused", "Requests refused because the server was full.", ["status"])
-        self.seconds = times("factseek_request_seconds", "Time from request to answer.", ["route"])
-        self.stages = times(
-            "factseek_stage_seconds", "Time of each stage of a search or ranking.", ["route", "retriever", "stage"]
-        )
+
+        def counter(name: str, says: str, *labels: str) -> Metric:
+            return _remembered(name, Counter(name, says, labels, registry=self._registry), "inc")
+
+        def times(name: str, says: str, *labels: str) -> Metric:
+            return _remembered(
+                name, Histogram(name, says, labels, registry=self._registry, buckets=_SECONDS), "observe"
+            )
+
+        self.requests = counter("factseek_requests", "Answers.", "method", "route", "status")
+        self.errors = counter("factseek_errors", "Answers of status 400 and above.", "route", "status")
+        self.writes = counter("factseek_writes", "Documents put and deleted.", "index", "result")
+        self.refused = counter("factseek_refused", "Requests refused because the server was full.", "status")
+        self.seconds = times("factseek_request_seconds", "Time from request to answer.", "route")
+        stages = "Time of each stage of a search or ranking."
+        self.stages = times("factseek_stage_seconds", stages, "route", "retriever", "stage")
 
     def text(self, serving: IndexRegistry) -> bytes:
         """Return all metrics, and the state of the served indexes, in Prometheus' text format."""
@@ -72,32 +79,17 @@ class Metrics:
         return generate_latest(registry) + _served(serving).encode()
 
 
-def _labelled(kind: Any, options: dict[str, Any], name: str, says: str, labels: list[str]) -> Callable[..., Any]:
-    """Return a function from label values to their counter or histogram."""
-    labelled = kind(name, says, labels, **options).labels
-
+def _remembered(name: str, metric: Any, verb: str) -> Metric:
     @lru_cache(maxsize=REMEMBERED)
-    def counted(*values: Any) -> Any:
+    def counting(*values: Any) -> Callable[..., None]:
         try:
-            return labelled(*values)
+            count: Callable[..., None] = getattr(metric.labels(*values), verb)
         except OSError as error:
             _log.warning("%s of %s is not counted: %s", name, values, error.strerror)
-            return _LOST
+            return lambda *_: None  # without room the count is lost, but not the answer
+        return count
 
-    return counted
-
-
-class _Lost:
-    """Replaces a counter that has no room: the count is lost, but not the answer."""
-
-    def inc(self) -> None:
-        """Count nothing."""
-
-    def observe(self, _: float) -> None:
-        """Count nothing."""
-
-
-_LOST = _Lost()
+    return counting
 
 
 def register(app: Flask) -> None:
@@ -106,7 +98,7 @@ def register(app: Flask) -> None:
 
     def answer() -> Response:
         """Return the metrics in the text format of Prometheus."""
-        return Response(metrics.text(registry()), content_type=_TEXT)
+        return Response(metrics.text(registry()), content_type="text/plain; version=0.0.4; charset=utf-8")
 
     app.after_request(partial(_count, metrics))
     app.add_url_rule("/metrics", "metrics", answer)
@@ -121,20 +113,20 @@ def metrics_of(app: Flask) -> Metrics:
 def _count(metrics: Metrics, response: Response) -> Response:
     answered, status, noted = request_ctx.request, response.status_code, g._get_current_object()
     route = answered.url_rule.rule if answered.url_rule else "-"
-    metrics.requests(answered.method, route, status).inc()
+    metrics.requests(answered.method, route, status)()
     if status >= 400:
-        metrics.errors(route, status).inc()
+        metrics.errors(route, status)()
     # A streamed answer is not complete yet.
     response.call_on_close(partial(_ended, metrics, route, noted.began, noted.get("searches", ())))
     return response
 
 
 def _ended(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]) -> None:
-    metrics.seconds(route).observe(perf_counter() - began)
+    metrics.seconds(route)(perf_counter() - began)
     for search in searches:  # labelled by the retriever's file, of which there are few
         retriever, took = search.retriever.partition(":")[0], search.took
         for stage in took.__struct_fields__:
-            metrics.stages(route, retriever, stage).observe(getattr(took, stage) / 1000)
+            metrics.stages(route, retriever, stage)(getattr(took, stage) / 1000)
 
 
 def _served(serving: IndexRegistry) -> str:
@@ -167,7 +159,7 @@ def _served(serving: IndexRegistry) -> str:
     return "\n".join([*lines, ""])
 
 
-def allocate_files() -> None:
+def _allocate_files() -> None:
     """Make the library allocate its files completely; a counter that has no room raises OSError."""
     from prometheus_client import values
     from prometheus_client.mmap_dict import MmapedDict
@@ -198,36 +190,35 @@ def allocate_files() -> None:
     patched.MmapedDict = AllocatedDict  # the library creates its files by this name
 
 
-class MetricsFolder(NamedTuple):
-    """The folder, and the descriptor whose lock shows that a server uses it; workers inherit it."""
-
-    folder: Path
-    lock: int
-
-
-def share() -> MetricsFolder | None:
-    """Create the folder before the workers are forked, and remove folders of dead servers.
-
-    If shared memory is not writable, use the folder for temporary files. If neither is, return None: each worker counts
-    alone.
-    """
+@contextmanager
+def shared() -> Iterator[None]:
+    """Give forked workers a common folder, in shared memory if possible; without any, each worker counts alone."""
     os.environ.pop(VARIABLE, None)
-    for memory in (True, False):
+    master = os.getpid()
+    problem: OSError | None = None
+    for root in (Path("/dev/shm"), Path(tempfile.gettempdir())):  # noqa: S108  counts, gone with the server
         try:
-            root = Path("/dev/shm" if memory else tempfile.gettempdir())  # noqa: S108  counts, gone with the server
             for folder in root.glob(f"{_PREFIX}*"):
-                if _abandoned(folder):
+                if _is_abandoned(folder):
                     shutil.rmtree(folder, ignore_errors=True)
-            created = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
+            created = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{master}-", dir=root))
             lock = os.open(created, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX)  # shows that a server uses the folder; workers inherit it
+            break
         except OSError as error:
             problem = error
-        else:
-            os.environ[VARIABLE] = str(created)
-            return MetricsFolder(created, lock)
-    _log.warning("there is no folder for the metrics of all workers, each counts alone: %s", problem)
-    return None
+    else:
+        _log.warning("there is no folder for the metrics of all workers, each counts alone: %s", problem)
+        yield
+        return
+    os.environ[VARIABLE] = str(created)
+    try:
+        yield
+    finally:
+        if os.getpid() == master:
+            os.environ.pop(VARIABLE, None)
+            shutil.rmtree(created, ignore_errors=True)
+            os.close(lock)
 
 
 def takes_files(folder: str) -> bool:
@@ -239,16 +230,7 @@ def takes_files(folder: str) -> bool:
         return False
 
 
-def unshare(metrics: MetricsFolder | None) -> None:
-    """Remove the folder, if there is one."""
-    if metrics is None:
-        return
-    os.environ.pop(VARIABLE, None)
-    shutil.rmtree(metrics.folder, ignore_errors=True)
-    os.close(metrics.lock)
-
-
-def _abandoned(folder: Path) -> bool:
+def _is_abandoned(folder: Path) -> bool:
     """Return whether the server that created a folder is dead and no worker of it uses the folder."""
     name = _NAME.fullmatch(folder.name)
     if not name or Path(f"/proc/{name[1]}").exists():

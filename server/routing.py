@@ -60,10 +60,7 @@ class RememberingMap(Map):
         self.remembered: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]] = {}
 
     def bound(self, request: Request) -> BoundRoutes:
-        """Return the routes bound to a request.
-
-        Raises BadHost if the host that the client sends is invalid.
-        """
+        """Return the routes bound to a request; raise BadHost if the host that the client sends is invalid."""
         environ = request.environ
         path = environ["PATH_INFO"].encode("latin-1").decode(errors="replace")
         host, name, scheme = environ.get("HTTP_HOST"), environ["SERVER_NAME"], environ["wsgi.url_scheme"]
@@ -82,10 +79,7 @@ class BoundRoutes(MapAdapter):
     map: RememberingMap
 
     def match(self, *args: Any, **options: Any) -> Any:
-        """Return werkzeug's result; with ``return_rule``, the route and the values in the address.
-
-        Raises werkzeug's errors, which are not remembered.
-        """
+        """Return werkzeug's result, the route and the values in the address; errors are not remembered."""
         if args or options != {"return_rule": True}:
             return super().match(*args, **options)
         remembered, address = self.map.remembered, (self.default_method, self.path_info)
@@ -102,7 +96,6 @@ class BoundRoutes(MapAdapter):
 
 @lru_cache(maxsize=64)
 def _checked(host: str) -> str:
-    """Return a host in the form that werkzeug uses in addresses."""
     try:
         return host.lower().encode("idna").decode("ascii")
     except UnicodeError:
@@ -110,25 +103,21 @@ def _checked(host: str) -> str:
 
 
 def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
-    """Return the networks of ``server.trusted_proxies``; a single address is a network of its own.
-
-    Raises ConfigError if one is invalid.
-    """
+    """Return the networks of ``server.trusted_proxies``, also of single addresses; raise ConfigError if invalid."""
     networks = []
     for address in addresses:
         try:
             networks.append(ip_network(address, strict=False))
         except ValueError:
-            raise ConfigError(
+            what, remedy = (
                 f"{address[:80]!r} is not an address of a proxy",
-                place="server.trusted_proxies",
-                remedy="write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8",
-            ) from None
+                "write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8",
+            )
+            raise ConfigError(what, place="server.trusted_proxies", remedy=remedy) from None
     return networks
 
 
 def _address(caller: str) -> str:
-    """Return the address of a caller without its port, ``""`` if it is invalid."""
     match = _CALLER.fullmatch(caller.strip())
     try:
         return str(ip_address(match[1] or match[2])) if match else ""
@@ -137,11 +126,7 @@ def _address(caller: str) -> str:
 
 
 def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplication:
-    """Return an application that trusts the proxies at these addresses for the caller and the server's address.
-
-    If a header has several values, the one from the farthest trusted proxy is used. Headers from anyone else are
-    ignored. Raises ConfigError if an address is invalid.
-    """
+    """Return an application that trusts these proxies, of several the farthest; raise ConfigError if one is invalid."""
     networks = networks_of(addresses)
 
     def is_trusted(text: str) -> bool:

@@ -13,8 +13,8 @@ import re
 import subprocess
 import threading
 import weakref
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
-from flask import Flask, current_app, request
+from flask import current_app, request
 
 from ..indexer import queue
 from ..retrieval.encoders.runtime import SharedEncoders
@@ -42,6 +42,8 @@ from .settings import Config
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
+REGISTRY = "factseek"
+"""The extension of an application with its :class:`IndexRegistry`."""
 READY = "ready"
 UNAVAILABLE = "unavailable"
 GONE = "gone"
@@ -60,7 +62,6 @@ FRESH_SECONDS = 10.0
 AGAIN = 2.0
 """Seconds between two starts by one worker: a writer that dies at once is not restarted at once."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_KEY = "factseek"
 _USED = "factseek.used"
 _FileIdentity = tuple[int, int, int]
 _log = logging.getLogger("factseek.server")
@@ -68,10 +69,7 @@ _log = logging.getLogger("factseek.server")
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ServedIndex:
-    """A snapshot of an index under its name. ``retrievers`` lists those that it supports, its default first.
-
-    A request keeps a reference while it uses the index.
-    """
+    """A snapshot of an index, kept by each request that uses it, with its retrievers, the default first."""
 
     name: str
     index: Index
@@ -83,6 +81,7 @@ class IndexRegistry:
     """The configuration, the served indexes, and the state of each. Safe for threads."""
 
     def __init__(self, config: Config, indexes: Mapping[str, Index]) -> None:
+        """Serve open indexes; raise ConfigError if one has an invalid name."""
         self.config = config
         self._served: dict[str, ServedIndex] = {}
         self.indexes: Mapping[str, ServedIndex] = MappingProxyType(self._served)
@@ -120,30 +119,21 @@ class IndexRegistry:
         """Return the state of each index. Each call tries a search on an index of unknown state, until one succeeds."""
         with self._asking:
             for name, served in self.indexes.items():
-                if name not in self.recorded and answers(name, served.index):
-                    self.recorded[name] = READY
+                if name not in self.recorded:
+                    with _errors_logged(name):
+                        _try(served.index)
+                        self.recorded[name] = READY
         return {name: self.recorded.get(name, UNAVAILABLE) for name in {**self.indexes, **self.recorded}}
-
-
-def install(app: Flask, config: Config, indexes: Mapping[str, Index]) -> None:
-    """Give ``app`` its indexes.
-
-    Raises ConfigError if an index has an invalid name.
-    """
-    app.extensions[_KEY] = IndexRegistry(config, indexes)
 
 
 def registry() -> IndexRegistry:
     """Return the registry of the current application."""
-    found: IndexRegistry = current_app.extensions[_KEY]
+    found: IndexRegistry = current_app.extensions[REGISTRY]
     return found
 
 
 def index_named(name: str) -> ServedIndex:
-    """Return the index with this name, and keep it open until the current request ends.
-
-    Raises UnknownIndexError if there is no such index; IndexStateError if it is not open at the moment.
-    """
+    """Return the index, kept open for the current request; raise UnknownIndexError, or IndexStateError if not open."""
     serving = registry()
     served = serving.indexes.get(name)
     if served is not None:
@@ -170,39 +160,35 @@ def mark_failed() -> None:
 
 
 def checked_name(name: str) -> str:
-    """Return ``name`` if it is a valid name for an index, and no path.
-
-    Raises ConfigError if it is not.
-    """
+    """Return ``name`` if it is a valid name for an index, and no path; raise ConfigError if it is not."""
     if not _NAME.fullmatch(name):
-        raise ConfigError(
-            f"{name[:80]!r} cannot name an index",
-            place="server.indexes",
-            remedy="use up to 64 letters, digits, '.', '_' and '-', a letter or digit first",
-        )
+        remedy = "use up to 64 letters, digits, '.', '_' and '-', a letter or digit first"
+        raise ConfigError(f"{name[:80]!r} cannot name an index", place="server.indexes", remedy=remedy)
     if name in RESERVED:
         raise ConfigError(f"the name {name!r} is reserved", place="server.indexes", remedy="choose another")
     return name
 
 
-def answers(name: str, index: Index) -> bool:
-    """Return whether an index answers a search that opens all of its parts; log any error."""
+@contextmanager
+def _errors_logged(name: str) -> Iterator[None]:
     try:
-        document = next(index.documents(), None)
-        words = f"{document.title} {document.text}"[:200] if document else ""
-        words = words if any(map(str.isalnum, words)) else "evidence"
-        index.evidence("", index.search([words], Search(k=1))[0])
-        for ranking in index.info.retrievers:  # a first search measures its ranking, and no user should wait for it
-            alone = Search(k=1, retriever=ranking)
-            if index.resolve(alone).rankings == (ranking,):
-                index.evidence("", index.search([words], alone)[0], alone)
+        yield
     except FactseekError as error:
         _log.error("%s is not ready: %s", name, error.line)
     except Exception:  # noqa: BLE001  a damaged index may raise any error; the others continue
         _log.exception("%s is not ready", name)
-    else:
-        return True
-    return False
+
+
+def _try(index: Index) -> None:
+    """Search an index so that all of its parts are opened."""
+    document = next(index.documents(), None)
+    words = f"{document.title} {document.text}"[:200] if document else ""
+    words = words if any(map(str.isalnum, words)) else "evidence"
+    index.evidence("", index.search([words], Search(k=1))[0])
+    for ranking in index.info.retrievers:  # a first search measures its ranking, and no user should wait for it
+        alone = Search(k=1, retriever=ranking)
+        if index.resolve(alone).rankings == (ranking,):
+            index.evidence("", index.search([words], alone)[0], alone)
 
 
 class IndexReloader:
@@ -246,48 +232,41 @@ class IndexReloader:
         try:
             start(self._config.java.heap, YOUNG)
             with java_thread():
-                self._keep()
+                while self._look_at_all():
+                    pass
+                for served in self._registry.indexes.values():
+                    served.index.close()
+                self._encoders.close()
         except FactseekError as error:
             _log.error("nothing can be served: %s", error.line)
         finally:
             self._looked.set()
 
-    def _keep(self) -> None:
-        stop = False
-        while not stop:
-            for name, folder in self._config.server.indexes.items():
-                self._look(name, Path(folder))
-                if self._registry.writers is not None:
-                    self._registry.writers.ensure_writer(Path(folder))
-            self._looked.set()
-            if monotonic() > self._tidied + TIDY_EVERY:  # opening an index briefly takes much memory
-                give_memory_back()
-                self._tidied = monotonic()
-            stop = self._wait_for_next_look()
-        for served in self._registry.indexes.values():
-            served.index.close()
-        self._encoders.close()
-
-    def _wait_for_next_look(self) -> bool:
-        """Close unused snapshots, and look at indexes that threads wait for; return whether to stop.
-
-        It returns when it is time to look at all indexes again.
-        """
+    def _look_at_all(self) -> bool:
+        """Look at all indexes, then do what threads ask for until the next look; return False to stop."""
+        for name, folder in self._config.server.indexes.items():
+            self._look(name, Path(folder))
+            if self._registry.writers is not None:
+                self._registry.writers.ensure_writer(Path(folder))
+        self._looked.set()
+        if monotonic() > self._tidied + TIDY_EVERY:  # opening an index briefly takes much memory
+            give_memory_back()
+            self._tidied = monotonic()
         until = monotonic() + LOOK_EVERY
         while (left := until - monotonic()) > 0:
             try:
                 asked = self._asked.get(timeout=left)
             except Empty:
-                return False
+                break
             if asked is None:
-                return True
+                return False
             if isinstance(asked, tuple):
                 name, done = asked
                 self._look(name, Path(self._config.server.indexes[name]))
                 done.set()
             else:
                 asked.close()
-        return False
+        return True
 
     def _look(self, name: str, folder: Path) -> None:
         states = self._registry.recorded
@@ -311,26 +290,20 @@ class IndexReloader:
                 self._again[name] = monotonic() + TRY_AGAIN
 
     def _replaced(self, name: str, folder: Path) -> bool:
-        try:
-            index = self._open(folder)
-        except FactseekError as error:
-            _log.error("%s is not ready: %s", name, error.line)
-            return False
-        except Exception:  # noqa: BLE001  a damaged index may raise any error; the others continue
-            _log.exception("%s is not ready", name)
-            return False
-        if not answers(name, index):
-            index.close()
-            return False
-        if name in self._registry.indexes:
-            _log.info("%s serves manifest %s", name, index.info.id)
-        self._registry.publish(name, index)
-        self._registry.recorded[name] = READY
-        self._tidied = 0.0
-        return True
-
-    def _open(self, folder: Path) -> Index:
-        return open_index(folder, self._config, encoders=self._encoders)
+        with _errors_logged(name):
+            index = open_index(folder, self._config, encoders=self._encoders)
+            try:
+                _try(index)
+            except BaseException:
+                index.close()
+                raise
+            if name in self._registry.indexes:
+                _log.info("%s serves manifest %s", name, index.info.id)
+            self._registry.publish(name, index)
+            self._registry.recorded[name] = READY
+            self._tidied = 0.0
+            return True
+        return False
 
 
 class Writers:
@@ -354,7 +327,7 @@ class Writers:
         if started is not None and (started[0].poll() is None or monotonic() - started[1] < AGAIN):
             return
         if queue.waits(folder):
-            with suppress(OSError):  # the directory is gone or read-only, so nothing can wait there
+            with suppress(OSError):  # the directory is gone or read-only, so nothing can wait there; or a writer runs
                 self._start(folder)
 
     def _start(self, folder: Path) -> None:
@@ -367,12 +340,8 @@ class Writers:
                 pass_fds=(handle, self._lifeline),
                 env=environment(TQDM_DISABLE="1"),
             )
-        except BlockingIOError:
-            return
         finally:
-            # The lock belongs to the open file, which the writer has inherited, so it stays locked until the writer
-            # ends.
-            os.close(handle)
+            os.close(handle)  # the lock belongs to the open file, which the writer has inherited
         self._started[folder] = process, monotonic()
         _log.info("process %d writes %s", process.pid, folder)
         if process.stdin is not None:

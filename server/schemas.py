@@ -6,12 +6,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from flask import Request, Response
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
@@ -28,6 +29,12 @@ from ..retrieval.store.manifest import Manifest
 from ..retrieval.text import ProfileName
 from ..retrieval.validation import Mismatch, mismatch, mismatch_in
 from .errors import BadInput
+
+
+def says(description: str) -> Meta:
+    """Return the annotation that describes a field of a request."""
+    return Meta(description=description)
+
 
 FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="the weight of this ranking")]
 Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
@@ -46,13 +53,11 @@ class ForeignFields(RequestFields, kw_only=True, forbid_unknown_fields=False):
 class FilterRequest(RequestFields):
     """Allowed values for each field: any of its values matches, and all fields must match."""
 
-    topic: Annotated[str | list[str], Meta(description="the topic, as in the collection")] = []
-    source: Annotated[str | list[str], Meta(description="the publisher: a site's host, a journal")] = []
-    language: Annotated[str | list[str], Meta(description="ISO 639-1 code")] = []
-    kind: Annotated[str | list[str], Meta(description="the kind of source: snippets, webpages, cord19, ...")] = []
-    metadata: Annotated[
-        dict[str, str | list[str]], Meta(description="metadata fields that the index declares for filters")
-    ] = {}
+    topic: Annotated[str | list[str], says("the topic, as in the collection")] = []
+    source: Annotated[str | list[str], says("the publisher: a site's host, a journal")] = []
+    language: Annotated[str | list[str], says("ISO 639-1 code")] = []
+    kind: Annotated[str | list[str], says("the kind of source: snippets, webpages, cord19, ...")] = []
+    metadata: Annotated[dict[str, str | list[str]], says("metadata fields that the index declares for filters")] = {}
 
     def values(self) -> dict[str, list[str]]:
         """Return the values of each field."""
@@ -63,21 +68,18 @@ class FilterRequest(RequestFields):
 class FusionRequest(RequestFields):
     """The fusion of this search; omitted fields keep their configured values."""
 
-    kind: Annotated[
-        FusionKind | None,
-        Meta(description="the kind of fusion: reciprocal ranks, or a sum of normalised scores"),
-    ] = None
-    rrf_k: Annotated[
-        RrfK | None, Meta(description="the constant of reciprocal rank fusion; without kind it selects rrf")
-    ] = None
+    kind: Annotated[FusionKind | None, says("the kind of fusion: reciprocal ranks, or a sum of normalised scores")] = (
+        None
+    )
+    rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion; without kind it selects rrf")] = None
     weights: Annotated[
         Annotated[dict[Annotated[str, Meta(max_length=80)], FusionWeight], Meta(max_length=16)] | None,
-        Meta(description="the rankings that are fused, each with its weight"),
+        says("the rankings that are fused, each with its weight"),
     ] = None
-    depth: Annotated[Positive | None, Meta(description="hits of each ranking that are fused")] = None
+    depth: Annotated[Positive | None, says("hits of each ranking that are fused")] = None
 
 
-Parse = Annotated[bool, Meta(description="true: documents as objects; false: as strings of JSON")]
+Parse = Annotated[bool, says("true: documents as objects; false: as strings of JSON")]
 FacetValues = Annotated[int, Meta(ge=1, le=1000)]
 _Single = TypeVar("_Single", bound="SingleQueryOptions")
 _Searched = TypeVar("_Searched", bound="SearchRequest")
@@ -86,65 +88,57 @@ _Searched = TypeVar("_Searched", bound="SearchRequest")
 class SearchOptions(RequestFields):
     """The options of a search; ``None`` selects the configured value."""
 
-    k: Annotated[Positive | None, Meta(description="the number of hits (default: as configured)")] = None
+    k: Annotated[Positive | None, says("the number of hits (default: as configured)")] = None
     retriever: Annotated[
         Annotated[str, Meta(max_length=80)] | None,
-        Meta(description="the retriever (default: hybrid if the index has vectors, else bm25)"),
+        says("the retriever (default: hybrid if the index has vectors, else bm25)"),
     ] = None
     filter: Annotated[
         FilterRequest | list[str],
-        Meta(description="filters as an object of fields, or as a list of field=value; applied before ranking"),
+        says("filters as an object of fields, or as a list of field=value; applied before ranking"),
     ] = []
-    as_of: Annotated[str, Meta(description="only documents up to this day, month or year, such as 2020-03")] = ""
-    since: Annotated[str, Meta(description="only documents from this day, month or year on")] = ""
-    undated: Annotated[Literal["drop", "keep"], Meta(description="what as_of and since do with undated documents")] = (
-        "drop"
-    )
+    as_of: Annotated[str, says("only documents up to this day, month or year, such as 2020-03")] = ""
+    since: Annotated[str, says("only documents from this day, month or year on")] = ""
+    undated: Annotated[Literal["drop", "keep"], says("what as_of and since do with undated documents")] = "drop"
     fusion: Annotated[
-        FusionRequest | FusionKind | None,
-        Meta(description="how hybrid fuses its rankings (default: as configured)"),
+        FusionRequest | FusionKind | None, says("how hybrid fuses its rankings (default: as configured)")
     ] = None
     profile: Annotated[
-        ProfileName | None,
-        Meta(description="tweet: drops links, mentions and RT, and searches hashtags whole and split"),
+        ProfileName | None, says("tweet: drops links, mentions and RT, and searches hashtags whole and split")
     ] = None
-    highlight: Annotated[bool, Meta(description="mark the words of the query in each passage")] = True
+    highlight: Annotated[bool, says("mark the words of the query in each passage")] = True
     group: Annotated[
-        bool | None, Meta(description="true: one hit per document, by its best passage; false: one hit per passage")
+        bool | None, says("true: one hit per document, by its best passage; false: one hit per passage")
     ] = None
     stages: Annotated[
         Annotated[list[Annotated[str, Meta(max_length=80)]], Meta(max_length=16)] | None,
-        Meta(
-            description="stages that reorder or thin the ranking, in this order, each as NAME or NAME=VALUE"
+        says(
+            "stages that reorder or thin the ranking, in this order, each as NAME or NAME=VALUE"
             " (default: as configured)"
         ),
     ] = None
     collapse: Annotated[
-        Literal["near"] | None,
-        Meta(description="near: groups near-duplicates under their best hit, and counts and names them"),
+        Literal["near"] | None, says("near: groups near-duplicates under their best hit, and counts and names them")
     ] = None
     sort: Annotated[
-        Literal["date"] | None,
-        Meta(description="date: sorts the first hits, as many as hybrid fuses, by date, newest first"),
+        Literal["date"] | None, says("date: sorts the first hits, as many as hybrid fuses, by date, newest first")
     ] = None
-    passages: Annotated[
-        bool, Meta(description="add to each hit all passages of its document that contain a word of the query")
-    ] = False
+    passages: Annotated[bool, says("add to each hit all passages of its document that contain a word of the query")] = (
+        False
+    )
 
 
 class SingleQueryOptions(SearchOptions, kw_only=True):
     """The options of a search for one query: its syntax, and which part of the ranking to return."""
 
-    query: Annotated[str, Meta(description="a claim, a tweet or a question")] = ""
+    query: Annotated[str, says("a claim, a tweet or a question")] = ""
     syntax: Annotated[
         Literal["plain", "query"],
-        Meta(description='query: "exact words", -word, title:, source:, topic:, before: and after: have their meaning'),
+        says('query: "exact words", -word, title:, source:, topic:, before: and after: have their meaning'),
     ] = "plain"
-    hits: Annotated[Positive | None, Meta(description="another name for k, as in Pyserini and Anserini")] = None
-    qid: Annotated[Annotated[str, Meta(max_length=200)] | None, Meta(description="an id that the answer repeats")] = (
-        None
-    )
-    offset: Annotated[Count, Meta(description="how many of the first hits to skip")] = 0
+    hits: Annotated[Positive | None, says("another name for k, as in Pyserini and Anserini")] = None
+    qid: Annotated[Annotated[str, Meta(max_length=200)] | None, says("an id that the answer repeats")] = None
+    offset: Annotated[Count, says("how many of the first hits to skip")] = 0
     cursor: Annotated[
         str,
         Meta(
@@ -152,21 +146,18 @@ class SingleQueryOptions(SearchOptions, kw_only=True):
             description="the cursor of the previous answer, for the hits that follow; note tells if the index changed",
         ),
     ] = ""
-    count: Annotated[bool, Meta(description="also return the total number of hits")] = False
+    count: Annotated[bool, says("also return the total number of hits")] = False
     facets: Annotated[
         Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
-        Meta(
-            description="count all matching documents by a field, and return its most frequent values and the total:"
+        says(
+            "count all matching documents by a field, and return its most frequent values and the total:"
             " an object of field and number of values, or a list of field=number (default: 10). Several indexes are"
             " counted one by one and together, and `index` is a field too"
         ),
     ] = {}
 
     def with_one_k(self: _Single) -> _Single:
-        """Return the same request with ``k`` set and ``hits`` cleared.
-
-        Raises BadInput if ``k`` and ``hits`` differ.
-        """
+        """Return the same request with ``k`` set and ``hits`` cleared; raise BadInput if they differ."""
         if self.k is not None and self.hits not in (None, self.k):
             raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they mean the same, give one of them")
         return msgspec.structs.replace(self, k=self.k or self.hits, hits=None)
@@ -177,22 +168,19 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
 
     like: Annotated[
         str,
-        Meta(
-            description="the id of a document of the index, instead of a query: finds similar documents, without"
+        says(
+            "the id of a document of the index, instead of a query: finds similar documents, without"
             " itself and, under collapse, without its near-duplicates"
         ),
     ] = ""
     format: Annotated[
         Literal["bibtex", "csv", "json", "jsonld", "ndjson", "ris", "trec", "tsv"] | None,
-        Meta(description="the format of the hits (default: from the Accept header, else json)"),
+        says("the format of the hits (default: from the Accept header, else json)"),
     ] = None
-    explain: Annotated[bool, Meta(description="explain what was searched for and how each score was computed")] = False
+    explain: Annotated[bool, says("explain what was searched for and how each score was computed")] = False
 
     def with_one_query(self: _Searched) -> _Searched:
-        """Return the same request with ``k`` set and ``hits`` cleared.
-
-        Raises BadInput if ``k`` and ``hits`` differ, or there is no query or two.
-        """
+        """Return :meth:`with_one_k` of the request; raise BadInput if there is no query, or two."""
         if not (self.query or self.like):
             raise BadInput("query", "is missing; give one, or a document's id as like")
         if self.query and self.like:
@@ -212,12 +200,12 @@ IndexName = Annotated[str, Meta(max_length=64)]
 class SearchManyRequest(SingleQueryOptions, kw_only=True):
     """The body of ``POST /v1/search``, for all indexes; each uses its own default retriever."""
 
-    query: Annotated[str, Meta(description="a claim, a tweet or a question")]
+    query: Annotated[str, says("a claim, a tweet or a question")]
     indexes: Annotated[
         Annotated[dict[IndexName, FusionWeight], Meta(max_length=16)] | Annotated[list[IndexName], Meta(max_length=16)],
-        Meta(description="the indexes to search, as an object of names and weights or as a list (default: all)"),
+        says("the indexes to search, as an object of names and weights or as a list (default: all)"),
     ] = []
-    rrf_k: Annotated[RrfK | None, Meta(description="the constant of the fusion of the indexes")] = None
+    rrf_k: Annotated[RrfK | None, says("the constant of the fusion of the indexes")] = None
 
 
 class BatchQuery(RequestFields):
@@ -250,8 +238,8 @@ class RankRequest(RequestFields):
 
     claims: list[ClaimRequest]
     words: Annotated[int, Meta(ge=0, le=100, description="the number of words to return; 0 is fastest")] = 5
-    top: Annotated[Positive | None, Meta(description="the number of claims to return (default: all)")] = None
-    ranker: Annotated[str | None, Meta(description="the name of the ranker (default: the server's first)")] = None
+    top: Annotated[Positive | None, says("the number of claims to return (default: all)")] = None
+    ranker: Annotated[str | None, says("the name of the ranker (default: the server's first)")] = None
 
 
 class DocumentRequest(RequestFields, kw_only=True):
@@ -262,29 +250,27 @@ class DocumentRequest(RequestFields, kw_only=True):
     the source. A date that cannot be read is kept in the metadata.
     """
 
-    text: Annotated[str, Meta(description="the text to search and show")]
-    docid: Annotated[str, Meta(description="optional, because the address names it")] = ""
-    title: Annotated[str, Meta(description="searched with the text")] = ""
-    url: Annotated[str, Meta(description="the address of the document")] = ""
-    date: Annotated[str, Meta(description="a day, month or year, such as 2020-03")] = ""
-    language: Annotated[str, Meta(description="ISO 639-1 code")] = ""
-    source: Annotated[str, Meta(description="the publisher")] = ""
-    topic: Annotated[str, Meta(description="a label to filter by")] = ""
-    metadata: Annotated[dict[str, Any], Meta(description="further fields to show")] = {}
+    text: Annotated[str, says("the text to search and show")]
+    docid: Annotated[str, says("optional, because the address names it")] = ""
+    title: Annotated[str, says("searched with the text")] = ""
+    url: Annotated[str, says("the address of the document")] = ""
+    date: Annotated[str, says("a day, month or year, such as 2020-03")] = ""
+    language: Annotated[str, says("ISO 639-1 code")] = ""
+    source: Annotated[str, says("the publisher")] = ""
+    topic: Annotated[str, says("a label to filter by")] = ""
+    metadata: Annotated[dict[str, Any], says("further fields to show")] = {}
 
 
 class AliasRequest(RequestFields):
     """The body of ``PUT /v1/aliases/{name}``."""
 
-    index: Annotated[IndexName, Meta(description="the served index that the alias points to")]
+    index: Annotated[IndexName, says("the served index that the alias points to")]
 
 
 class BulkParameters(RequestFields):
     """The parameters of ``POST /v1/{index}/documents``."""
 
-    mode: Annotated[Mode, Meta(description="update: replaces documents with the same docid; append: refuses them")] = (
-        "update"
-    )
+    mode: Annotated[Mode, says("update: replaces documents with the same docid; append: refuses them")] = "update"
 
 
 class DocParameters(RequestFields):
@@ -304,21 +290,20 @@ def prepare(kind: type[RequestFields] = RequestFields) -> None:
 
 
 def from_body(request: Request, kind: type[_Asked]) -> _Asked:
-    """Return a request's JSON body.
-
-    Raises BadInput, naming the field, if it does not fit; UnsupportedMediaType if it does not claim to be JSON;
-    RequestEntityTooLarge.
-    """
+    """Return a request's JSON body; raise BadInput with the field, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json:
         raise UnsupportedMediaType
-    body = mended(body_of(request))
+    body = fixed(body_of(request))
     try:
         asked = msgspec.json.decode(body, type=kind)
         if not issubclass(kind, ForeignFields):
             json.loads(body, object_pairs_hook=_each_once)
         return asked
     except msgspec.ValidationError as error:
-        raise _explained(mismatch_in(_plain(body), error, partial(msgspec.convert, type=kind))) from None
+        raw: Any = None
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # what follows the first fault
+            raw = msgspec.json.decode(body)
+        raise _explained(mismatch_in(raw, error, partial(msgspec.convert, type=kind))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise BadInput("body", f"is not JSON: {reason}") from None
@@ -327,7 +312,7 @@ def from_body(request: Request, kind: type[_Asked]) -> _Asked:
 _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
 
 
-def mended(body: bytes) -> bytes:
+def fixed(body: bytes) -> bytes:
     """Return a body without a byte-order mark, and half a character in it as ``?``, as an index reads it."""
     body = body.removeprefix(b"\xef\xbb\xbf")
     if b"\\ud" not in body and b"\\uD" not in body:
@@ -336,25 +321,13 @@ def mended(body: bytes) -> bytes:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> None:
-    """Raise BadInput if a name is given twice in one object: it is unclear which value is meant."""
-    if len(dict(pairs)) < len(pairs):
+    if len(dict(pairs)) < len(pairs):  # it is unclear which value is meant
         name, times = Counter(name for name, _ in pairs).most_common(1)[0]
         raise BadInput(name[:80], f"is given {times} times")
 
 
-def _plain(body: bytes) -> Any:
-    """Return a body as plain values, None if what follows its first fault is not JSON either."""
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
-    """Return a request's query string.
-
-    Raises BadInput, naming the parameter, if it does not fit or is given twice.
-    """
+    """Return a request's query string; raise BadInput, naming the parameter, if it does not fit or is given twice."""
     values: dict[str, Any] = {}
     for name, texts in parameters.lists():
         if name not in _LISTS and len(texts) > 1:
@@ -371,10 +344,7 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
 
 
 def body_of(request: Request) -> bytes:
-    """Return a request's body.
-
-    Raises RequestEntityTooLarge.
-    """
+    """Return a request's body; raise RequestEntityTooLarge."""
     most = request.max_content_length
     if most is not None and request.environ.get("wsgi.input_terminated"):
         # The stream ends with the body, as the engine's does: nothing has to watch over it while it is read.
@@ -410,22 +380,13 @@ class RankTook(Answer):
     explain: float
 
 
-CoverageIfAny = Coverage | msgspec.UnsetType
+CoverageIfAny = Coverage | UnsetType
 """Present only if a part was not ready in time."""
-TotalIfAsked = TotalAnswer | msgspec.UnsetType
-FacetsIfAsked = dict[str, FacetAnswer] | msgspec.UnsetType
-CursorIfAny = str | msgspec.UnsetType
-DepthIfFused = int | msgspec.UnsetType
-ApproximateIfSo = Literal[True] | msgspec.UnsetType
+TotalIfAsked = TotalAnswer | UnsetType
+FacetsIfAsked = dict[str, FacetAnswer] | UnsetType
+ApproximateIfSo = Literal[True] | UnsetType
 """Present only if an approximate vector index was searched, which may miss a few of the nearest passages."""
-
-
-SuitedIfAny = list[str] | msgspec.UnsetType
-"""The served indexes in the query's script; present only if the searched index is in another script."""
-
-
-SuggestionIfAny = str | msgspec.UnsetType
-"""The query with corrected spelling, which would match more documents; it was not searched for."""
+TextIfAny = str | UnsetType
 
 
 class SearchAnswer(Answer, kw_only=True):
@@ -442,17 +403,19 @@ class SearchAnswer(Answer, kw_only=True):
     took_ms: Took
     note: str
     hits: list[Evidence]
-    qid: str | msgspec.UnsetType = msgspec.UNSET
-    query: QueryText | msgspec.UnsetType = msgspec.UNSET
-    explanation: Explanation | msgspec.UnsetType = msgspec.UNSET
-    suited_indexes: SuitedIfAny = msgspec.UNSET
-    suggestion: SuggestionIfAny = msgspec.UNSET
-    coverage: CoverageIfAny = msgspec.UNSET
-    approximate: ApproximateIfSo = msgspec.UNSET
-    depth: DepthIfFused = msgspec.UNSET
-    cursor: CursorIfAny = msgspec.UNSET
-    total: TotalIfAsked = msgspec.UNSET
-    facets: FacetsIfAsked = msgspec.UNSET
+    qid: TextIfAny = UNSET
+    query: QueryText | UnsetType = UNSET
+    explanation: Explanation | UnsetType = UNSET
+    suited_indexes: list[str] | UnsetType = UNSET
+    """The served indexes in the query's script; present only if the searched index is in another script."""
+    suggestion: TextIfAny = UNSET
+    """The query with corrected spelling, which would match more documents; it was not searched for."""
+    coverage: CoverageIfAny = UNSET
+    approximate: ApproximateIfSo = UNSET
+    depth: int | UnsetType = UNSET
+    cursor: TextIfAny = UNSET
+    total: TotalIfAsked = UNSET
+    facets: FacetsIfAsked = UNSET
 
 
 class ParsedAnswer(Answer):
@@ -475,20 +438,15 @@ class QueryText(Answer):
     """
 
     text: str
-    parsed: ParsedAnswer | msgspec.UnsetType = msgspec.UNSET
-    like: str | msgspec.UnsetType = msgspec.UNSET
-
-    @property
-    def tells(self) -> bool:
-        """Whether it says more than what was asked."""
-        return bool(self.parsed or self.like)
+    parsed: ParsedAnswer | UnsetType = UNSET
+    like: TextIfAny = UNSET
 
 
 def query_text(question: Question, parsed: ParsedQuery | None, text: str) -> QueryText:
     """Return the answer's part about a query that was searched for by ``text``."""
     if question.like:
         return QueryText(text=str(text), like=question.like)
-    told = msgspec.convert(parsed.as_json(), ParsedAnswer) if parsed else msgspec.UNSET
+    told = msgspec.convert(parsed.as_json(), ParsedAnswer) if parsed else UNSET
     return QueryText(text=question.query, parsed=told)
 
 
@@ -499,11 +457,11 @@ class AskedIndex(Answer):
     retriever: str
     weight: float
     note: str
-    suggestion: SuggestionIfAny = msgspec.UNSET
-    total: TotalIfAsked = msgspec.UNSET
-    facets: FacetsIfAsked = msgspec.UNSET
-    coverage: CoverageIfAny = msgspec.UNSET
-    approximate: ApproximateIfSo = msgspec.UNSET
+    suggestion: TextIfAny = UNSET
+    total: TotalIfAsked = UNSET
+    facets: FacetsIfAsked = UNSET
+    coverage: CoverageIfAny = UNSET
+    approximate: ApproximateIfSo = UNSET
 
 
 class SearchManyAnswer(Answer, kw_only=True):
@@ -513,15 +471,15 @@ class SearchManyAnswer(Answer, kw_only=True):
     """
 
     request_id: str
-    qid: str | msgspec.UnsetType = msgspec.UNSET
+    qid: TextIfAny = UNSET
     indexes: dict[str, AskedIndex]
     rrf_k: int
     took_ms: Took
     hits: list[Evidence]
-    query: QueryText | msgspec.UnsetType = msgspec.UNSET
-    cursor: CursorIfAny = msgspec.UNSET
-    total: TotalIfAsked = msgspec.UNSET
-    facets: FacetsIfAsked = msgspec.UNSET
+    query: QueryText | UnsetType = UNSET
+    cursor: TextIfAny = UNSET
+    total: TotalIfAsked = UNSET
+    facets: FacetsIfAsked = UNSET
 
 
 class Candidate(Answer):
@@ -559,7 +517,7 @@ class PassagePlace(Answer, kw_only=True):
     """A passage of a document; ``start`` and ``end`` are characters of the document's text, ``page`` counts from 1."""
 
     number: int
-    page: int | msgspec.UnsetType = msgspec.UNSET
+    page: int | UnsetType = UNSET
     start: int
     end: int
     text: str
@@ -616,8 +574,8 @@ class BatchHits(Answer):
     qid: str
     note: str
     hits: list[Evidence]
-    coverage: CoverageIfAny = msgspec.UNSET
-    approximate: ApproximateIfSo = msgspec.UNSET
+    coverage: CoverageIfAny = UNSET
+    approximate: ApproximateIfSo = UNSET
 
 
 class BatchFault(Answer):
@@ -696,7 +654,7 @@ class DocumentWritten(Answer, kw_only=True):
     manifest_id: str
     docid: str
     result: Literal["created", "replaced", "unchanged"]
-    unread_date: str | msgspec.UnsetType = msgspec.UNSET
+    unread_date: TextIfAny = UNSET
 
 
 class RefusedDocument(Answer):
@@ -761,8 +719,8 @@ class Health(Answer):
     """
 
     status: Literal["ok", "unavailable"]
-    indexes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-    shards: dict[str, list[ShardHealth]] | msgspec.UnsetType = msgspec.UNSET
+    indexes: dict[str, str] | UnsetType = UNSET
+    shards: dict[str, list[ShardHealth]] | UnsetType = UNSET
 
 
 def document_answer(document: Document) -> DocumentAnswer:
@@ -772,13 +730,8 @@ def document_answer(document: Document) -> DocumentAnswer:
 
 def passage_place(passage: Passage, metadata: Mapping[str, Any]) -> PassagePlace:
     """Return a passage as the API returns it; ``metadata`` is that of its document."""
-    return PassagePlace(
-        number=passage.number,
-        page=page_at(metadata, passage.start),
-        start=passage.start,
-        end=passage.end,
-        text=passage.text,
-    )
+    number, start, end, text = passage.number, passage.start, passage.end, passage.text
+    return PassagePlace(number=number, page=page_at(metadata, start), start=start, end=end, text=text)
 
 
 def json_answer(answer: Answer | list[Any], status: int = 200) -> Response:

@@ -30,9 +30,9 @@ from .app import create_app
 from .auth import Rates
 from .gateway import WSGI, Gateway
 from .logs import log_to_stderr
-from .metrics import metrics_of, share, takes_files, unshare
+from .metrics import metrics_of, shared, takes_files
 from .routing import networks_of
-from .runtime import IndexReloader, Writers, checked_name, registry
+from .runtime import REGISTRY, IndexRegistry, IndexReloader, Writers, checked_name
 from .settings import Config
 from .worker import EventWorker, server_of
 
@@ -42,34 +42,20 @@ _RESERVED_DESCRIPTORS = 256
 
 
 def serve(config: Config) -> None:
-    """Serve the configured indexes until a signal stops it, then exit with gunicorn's exit code.
-
-    Raises ConfigError if no index is named, a name is invalid, or the address is not available; IndexStateError or
-    MachineError if an index cannot be opened.
-    """
+    """Check and serve the configured indexes until a signal stops it, then exit with gunicorn's exit code."""
     check(config)
     listener = listen(config.server.host, config.server.port)
-    metrics_folder = share()
-    master = os.getpid()
-    try:
+    with shared():
         FactseekServer(config, listener).run()
-    finally:
-        if os.getpid() == master:
-            unshare(metrics_folder)
 
 
 def check(config: Config) -> None:
-    """Open and close every index and ranker, so that an error is reported once, before workers start.
-
-    Raises ConfigError, IndexStateError or MachineError if something cannot be served.
-    """
+    """Open and close everything once, so that errors are reported before workers start; raise them or ConfigError."""
     if not config.server.indexes:
         raise ConfigError("there is no index to serve: name one under server.indexes, or with --index NAME=DIR")
     if config.server.writes and not config.server.keys:
-        raise ConfigError(
-            "changes to an index need a key: create one with factseek key NAME, and add it under server.keys",
-            place="server.writes",
-        )
+        what = "changes to an index need a key: create one with factseek key NAME, and add it under server.keys"
+        raise ConfigError(what, place="server.writes")
     adapters.check(config.server.adapters, config.server.indexes)
     networks_of(config.server.trusted_proxies)
     java_home()
@@ -96,10 +82,7 @@ def check(config: Config) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Bind the address; port 0 takes a free port.
-
-    Raises ConfigError if that fails.
-    """
+    """Bind the address; port 0 takes a free port. Raise ConfigError if that fails."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = addresses[0]
@@ -108,9 +91,8 @@ def listen(host: str, port: int) -> socket.socket:
         raise ConfigError(f"{host!r} is not an address of this machine", place="server.host") from None
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
-        raise ConfigError(
-            f"cannot listen on {host} port {port}: {reason}", remedy="choose another --host or --port"
-        ) from None
+        what = f"cannot listen on {host} port {port}: {reason}"
+        raise ConfigError(what, remedy="choose another --host or --port") from None
 
 
 class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
@@ -152,25 +134,19 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             self.cfg.set(name, value)
 
     def _announce(self, worker: Any) -> None:
-        """Log once, when the first worker answers, what is served and where."""
-        if worker.age == 1:
+        if worker.age == 1:  # the first worker answers
             say(f"factseek serves {', '.join(self._config.server.indexes)} on {self._url}")
 
     def load(self) -> Any:
         """Load the rankers, open the indexes and make the application. It runs in each worker, after the fork."""
         log_to_stderr()
-        app = create_app(
-            self._config,
-            {},
-            self._rates,
-            ranked_by=rankers.opened(self._config),
-            judged_by=verdicts.opened(self._config),
-        )
-        with app.app_context():
-            if self._lifeline is not None:
-                registry().writers = Writers(self._config, self._lifeline[0])
-            self._reloader = IndexReloader(registry(), self._config)
-        self._reloader.start()
+        config = self._config
+        app = create_app(config, {}, self._rates, ranked_by=rankers.opened(config), judged_by=verdicts.opened(config))
+        registry: IndexRegistry = app.extensions[REGISTRY]
+        if self._lifeline is not None:
+            registry.writers = Writers(config, self._lifeline[0])
+        self.reloader = IndexReloader(registry, config)
+        self.reloader.start()
         self._metrics = metrics_of(app)
         # Read the parts of pages before there are connections, which take file descriptors.
         mimetypes.init()
@@ -178,24 +154,16 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             app.jinja_env.get_template(name)
         return app
 
-    def gateway(self, application: WSGI) -> Gateway:
-        """Return the gateway to the application that :meth:`load` made, for a worker's server."""
+    def server(self, application: WSGI, **more: Any) -> tuple[Gateway, uvicorn.Server]:
+        """Return the gateway to the application that :meth:`load` made, and the HTTP server of a worker."""
         settings = self._config.server
         gateway = Gateway(application, settings, adapters.changing(settings.adapters))
         gateway.refused = self._count_refused
-        return gateway
-
-    def uvicorn(self, gateway: Gateway, **more: Any) -> uvicorn.Server:
-        """Return the HTTP server of a worker."""
-        seconds = self._config.server.answer_seconds
-        return server_of(gateway, self._most_connections, seconds, self._count_refused, **more)
-
-    def close(self) -> None:
-        """Close the indexes after a worker has answered its last request."""
-        self._reloader.stop()
+        seconds, refused = settings.answer_seconds, self._count_refused
+        return gateway, server_of(gateway, self._most_connections, seconds, refused, **more)
 
     def _count_refused(self, status: int) -> None:
-        self._metrics.refused(status).inc()
+        self._metrics.refused(status)()
 
 
 def url_of(listener: socket.socket) -> str:

@@ -15,9 +15,7 @@ from ..retrieval.config import Count, Positive, Settings, anchored_path
 
 
 class ServerSettings(Settings, frozen=True, kw_only=True):
-    """The HTTP server. ``indexes`` maps served names to index directories.
-
-    ``rankers`` and ``verdicts`` map served names to model files.
+    """The HTTP server. ``indexes``, ``rankers`` and ``verdicts`` map served names to index directories and model files.
 
     ``adapters`` maps the names of other protocols to the indexes that they use.
     """

@@ -40,7 +40,7 @@ _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 _UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
 
 
-class Connection(HttpToolsProtocol):
+class _Connection(HttpToolsProtocol):
     """uvicorn's connection with limits. If a limit is exceeded, the answer is a line of plain text."""
 
     def __init__(self, *args: Any, most: int, answering: float, refused: Callable[[int], object], **more: Any) -> None:
@@ -66,7 +66,7 @@ class Connection(HttpToolsProtocol):
         if len(self.connections) <= self._most:
             return
         idle = [
-            other for other in self.connections if isinstance(other, Connection) and other.idle and other is not self
+            other for other in self.connections if isinstance(other, _Connection) and other.idle and other is not self
         ]
         if idle:
             min(idle, key=lambda other: (other.cycle is not None, other._free_since)).transport.close()
@@ -85,7 +85,6 @@ class Connection(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def data_received(self, data: bytes) -> None:
-        """Parse incoming data, unless it is behind a waiting request."""
         if self._dead:
             return
         begins = not (self._unread or self._head_since or (self._answers and self.cycle.more_body))
@@ -111,7 +110,6 @@ class Connection(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def on_response_complete(self) -> None:
-        """Continue with the next request, or close."""
         self._free_since = self.loop.time()
         super().on_response_complete()
         if self.transport.is_closing():
@@ -145,12 +143,10 @@ class Connection(HttpToolsProtocol):
     # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
-        """Begin a head."""
         super().on_message_begin()
         self._head_since = self.loop.time()
 
     def on_url(self, url: bytes) -> None:
-        """Accept a piece of the address."""
         super().on_url(url)
         if len(self.url) > _MOST_ADDRESS:
             self._status = 414
@@ -186,12 +182,10 @@ class Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        """Accept a piece of the body."""
         self._silent = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
         self._silent = 0
         super().on_message_complete()
 
@@ -270,7 +264,7 @@ def server_of(
     config = uvicorn.Config(
         gateway,
         loop="uvloop",
-        http=partial(Connection, most=most, answering=answering, refused=refused),  # type: ignore[arg-type]
+        http=partial(_Connection, most=most, answering=answering, refused=refused),  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -287,7 +281,7 @@ def server_of(
 def sweep(server: uvicorn.Server, gateway: Gateway) -> None:
     """Disconnect slow clients, and give memory back after much was used."""
     for connection in tuple(server.server_state.connections):
-        if isinstance(connection, Connection):
+        if isinstance(connection, _Connection):
             connection.sweep()
     if gateway.budget.calmed(_MUCH):
         give_memory_back()
@@ -324,17 +318,17 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         The process exits without the usual cleanup: the Java virtual machine and native libraries still have threads,
         and the order of their destructors is undefined.
         """
-        gateway: Gateway = self.app.gateway(self.wsgi)
-        server = self.app.uvicorn(
-            gateway,
+        server: uvicorn.Server
+        self._gateway, server = self.app.server(
+            self.wsgi,
             backlog=self.cfg.backlog,
             timeout_graceful_shutdown=self.cfg.graceful_timeout,
             callback_notify=self._tick,
             timeout_notify=0,
         )
-        self._gateway, self._server = gateway, server
+        self._server = server
         server.run([listener.sock for listener in self.sockets])
-        self.app.close()
+        self.app.reloader.stop()
         logging.shutdown()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):

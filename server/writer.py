@@ -25,11 +25,7 @@ NICE = 5
 
 
 def main(folder: str, lock: str, lifeline: str) -> int:
-    """Write the index in ``folder`` until the server closes ``lifeline``, a pipe.
-
-    ``lock`` is the descriptor of the queue's lock, which this process holds. The configuration comes from standard
-    input.
-    """
+    """Write an index until the server closes ``lifeline``, holding ``lock``; the configuration is on standard input."""
     config = msgspec.json.decode(sys.stdin.buffer.read(), type=Config)
     log_to_stderr()
     with suppress(OSError):
@@ -45,10 +41,7 @@ def limits_of(settings: ServerSettings) -> WriterLimits:
 
 
 def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
-    """Return a function that waits for the given seconds and returns whether to stop.
-
-    It stops at a signal, if the server is gone, or if another index has replaced the one in the folder.
-    """
+    """Return a function that waits some seconds and returns whether to stop: at a signal, or with server or index."""
     stop_requested = False
 
     def hear(*_: object) -> None:

@@ -23,25 +23,13 @@ from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError, UserError
 from ..retrieval.store.documents import checksum
 from ..retrieval.store.manifest import Manifest
+from . import schemas
 from .api.routes import document_state
 from .auth import check_key
-from .errors import BadInput, RefusedError, UnknownJobError
+from .errors import BadInput, RefusedError
 from .metrics import metrics_of
 from .runtime import ServedIndex, index_named, registry
-from .schemas import (
-    AliasAnswer,
-    AliasRequest,
-    BulkParameters,
-    DocumentRequest,
-    DocumentWritten,
-    JobAnswer,
-    RefusedDocument,
-    body_of,
-    from_body,
-    from_query,
-    json_answer,
-    mended,
-)
+from .schemas import DocumentRequest, body_of, fixed, from_body, from_query, json_answer
 
 blueprint = Blueprint("writing", __name__)
 Put = Literal["created", "replaced", "unchanged"]
@@ -53,12 +41,6 @@ _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _log = logging.getLogger("factseek.server")
 
 
-class WritesOffError(RefusedError):
-    """This server is read-only."""
-
-    status, slug = 403, "writes-off"
-
-
 class ConditionError(RefusedError):
     """A document is not in the state that a change requires."""
 
@@ -68,19 +50,16 @@ class ConditionError(RefusedError):
 class NotWrittenError(RefusedError):
     """A change was not published, or it is unknown whether it was."""
 
-    status, slug = 503, "not-written"
+    slug = "not-written"
 
 
 def writable(name: str) -> ServedIndex:
-    """Return the index with this name, if the caller may change it.
-
-    Raises WritesOffError if this server is read-only, UnknownKeyError if the request has no key, UnknownIndexError or
-    IndexStateError as for a search.
-    """
+    """Return the index, if the caller may change it; raise RefusedError if not, or its own error."""
     settings = registry().config.server
     # Without keys anybody could write. factseek serve refuses to start then, and other servers must not write either.
     if not settings.writes or not settings.keys:
-        raise WritesOffError("this server is read-only; start it with --allow-writes, or set server.writes: true")
+        reason = "this server is read-only; start it with --allow-writes, or set server.writes: true"
+        raise RefusedError(reason, 403, "writes-off")
     check_key()
     return index_named(name)
 
@@ -91,10 +70,7 @@ def folder_of(served: ServedIndex) -> Path:
 
 
 def document_at(docid: str, asked: DocumentRequest, manifest: Manifest) -> Document:
-    """Return the document that a request writes at ``docid``.
-
-    Raises BadInput, with the field, if it is invalid.
-    """
+    """Return the document that a request writes at ``docid``; raise BadInput, with the field, if it is invalid."""
     if asked.docid not in ("", docid):
         raise BadInput("docid", f"is {asked.docid[:80]!r}, but the address has {docid[:80]!r}; leave out the field")
     row = {**msgspec.structs.asdict(asked), "docid": docid}
@@ -113,39 +89,21 @@ def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool
     )
 
 
-def delete_change(docid: str, states: tuple[str, ...] = ()) -> Change:
-    """Return the change that deletes the document ``docid``, if it is in one of these states."""
-    return Change(docid=docid, states=states)
-
-
-def deletion_of(docid: str) -> Change:
-    """Return the change that deletes the document ``docid``, under the conditions of the current request."""
-    states, absent = _conditions()
-    return Change(docid=docid, states=states, absent=absent)
-
-
 def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
-    """Submit many documents, each a line of JSON, to the writer. Return the job that reports on them.
-
-    Raises NotWrittenError if too many bulks wait, or if the bulk cannot be stored.
-    """
+    """Submit documents, each a line of JSON, and return their job; raise NotWrittenError if it cannot be stored."""
     folder, most = folder_of(served), registry().config.server.max_queued
-    with handover_errors_reported(), Queue(folder) as queue:
+    with _queue(folder) as queue:
         if len(queue.bulks()) >= most:
             raise NotWrittenError(f"{most} bulks are already waiting; nothing was accepted; try again")
         job = queue.submit_bulk(mode, lines)
-    ensure_writer(folder)
+    _ensure_writer(folder)
     return job
 
 
 def perform(served: ServedIndex, change: Change) -> Result:
-    """Submit a change to the writer. Return its result after this worker serves the changed index.
-
-    Raises ConditionError if the document is not in the required state, NotFoundError if the document to delete does not
-    exist, NotWrittenError if the change was not published in time.
-    """
+    """Make a change and serve it; raise ConditionError, NotFoundError, or NotWrittenError if it was not in time."""
     result = _published(folder_of(served), change)
-    metrics_of(current_app).writes(served.name, result).inc()
+    metrics_of(current_app).writes(served.name, result)()
     if result == "conflict":
         raise ConditionError("the document is not in the state that the request requires")
     if result == "absent":
@@ -157,55 +115,48 @@ def perform(served: ServedIndex, change: Change) -> Result:
 
 
 @contextmanager
-def handover_errors_reported() -> Iterator[None]:
-    """Raise NotWrittenError, after logging the cause, if a change cannot be submitted."""
+def _queue(folder: Path) -> Iterator[Queue]:
+    """Open the queue of an index; raise NotWrittenError, after logging the cause, if a change cannot be submitted."""
     try:
-        yield
+        with Queue(folder) as queue:
+            yield queue
     except UserError as error:
         _log.error("%s", error.line)
         raise NotWrittenError("the server cannot store the change; its log gives the reason") from None
 
 
 def _published(folder: Path, change: Change) -> Result:
-    with handover_errors_reported(), Queue(folder) as queue:
+    patience = registry().config.server.write_seconds
+    with _queue(folder) as queue:
         number = queue.submit(change)
         began = seen = monotonic()
-        patience = registry().config.server.write_seconds
-        ensure_writer(folder)
+        _ensure_writer(folder)
         while (outcome := queue.outcome(number)) is None:
             now = monotonic()
             if now > began + patience:
-                raise _late(patience, withdrawn=queue.withdraw(number))
+                seconds = f"within {patience:g} seconds"
+                if queue.withdraw(number):
+                    reason = f"the index could not be written {seconds}: another process may be writing it"
+                    raise NotWrittenError(f"{reason}; nothing was changed; try again")
+                reason = f"the change is running, but was not published {seconds}"
+                raise NotWrittenError(f"{reason}: check the document before you retry")
             if now > seen + _SEE_EVERY:
                 seen = now
-                ensure_writer(folder)
+                _ensure_writer(folder)
             sleep(_LOOK_EVERY)
     if outcome.result == "failed":
         raise NotWrittenError(f"the change was not made: {outcome.error}")
     return outcome.result
 
 
-def ensure_writer(folder: Path) -> None:
-    """Start a writer for the index in ``folder``, if a change or a job waits and no writer runs."""
+def _ensure_writer(folder: Path) -> None:
     writers = registry().writers
     if writers is not None:
         writers.ensure_writer(folder)
 
 
-def _late(patience: float, *, withdrawn: bool) -> NotWrittenError:
-    if withdrawn:
-        reason = f"the index could not be written within {patience:g} seconds: another process may be writing it"
-        return NotWrittenError(f"{reason}; nothing was changed; try again")
-    return NotWrittenError(
-        f"the change is running, but was not published within {patience:g} seconds: check the document before you retry"
-    )
-
-
 def _conditions() -> tuple[tuple[str, ...], bool]:
-    """Return the states in ``If-Match``, and whether ``If-None-Match`` requires that there is no document.
-
-    A weak ETag is valid: it identifies the document, and only the answers around it differ.
-    """
+    """Return the states in ``If-Match``, weak ones too, and whether ``If-None-Match`` requires that there is none."""
     match, none_match = request.if_match, request.if_none_match
     if "If-None-Match" in request.headers and not none_match.star_tag:
         raise BadInput("If-None-Match", "must be *, which requires that the document does not exist")
@@ -215,46 +166,28 @@ def _conditions() -> tuple[tuple[str, ...], bool]:
     return states, none_match.star_tag
 
 
-def lines_of(request: Request, most: int) -> list[bytes]:
-    """Return the documents of a request, each a line of JSON.
-
-    Documents are not checked here, but a truncated or invalid body is refused as a whole. Raises BadInput, with the
-    item's number (from 1), if the body is invalid; UnsupportedMediaType if it is of another type; RequestEntityTooLarge
-    if it is too long.
-    """
+def _lines_of(request: Request, most: int) -> list[bytes]:
+    """Return the documents, unchecked lines of JSON; raise BadInput, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json and request.mimetype not in _LINES:
         raise UnsupportedMediaType
-    body = mended(body_of(request))
+    body, place = fixed(body_of(request)), "is not a JSON array of documents"
     try:
         body.decode("utf-8")
+        parts = map(bytes, _ARRAY.decode(body)) if request.is_json else map(bytes.strip, body.split(b"\n"))
+        items = [item for item in parts if item]
+        if not 1 <= len(items) <= most:
+            remedy = "; split it" if items else ""
+            raise BadInput("body", f"a bulk contains 1 to {most} documents, this one {len(items)}{remedy}")
+        for number, item in enumerate(items, 1):
+            place = f"item {number} is not a JSON object"
+            _OBJECT.decode(item)
     except UnicodeDecodeError as error:
         raise BadInput("body", f"is not UTF-8 (byte {error.start + 1})") from None
-    parts = _array(body) if request.is_json else [line.strip() for line in body.split(b"\n")]
-    items = [item for item in parts if item]
-    if not 1 <= len(items) <= most:
-        remedy = "; split it" if items else ""
-        raise BadInput("body", f"a bulk contains 1 to {most} documents, this one {len(items)}{remedy}")
-    return [_line(number, item) for number, item in enumerate(items, 1)]
-
-
-def _array(body: bytes) -> list[bytes]:
-    try:
-        return [bytes(item) for item in _ARRAY.decode(body)]
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BadInput("body", f"is not a JSON array of documents: {_error_text(error)}") from None
-
-
-def _line(number: int, item: bytes) -> bytes:
-    try:
-        _OBJECT.decode(item)
-        # Line ends may occur between the parts of an object, but never inside a string.
-        return item.replace(b"\r", b" ").replace(b"\n", b" ")
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BadInput("body", f"item {number} is not a JSON object: {_error_text(error)}") from None
-
-
-def _error_text(error: Exception) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error).replace("`", "")
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).replace("`", "")
+        raise BadInput("body", f"{place}: {reason}") from None
+    # Line ends may occur between the parts of an object, but never inside a string.
+    return [item.replace(b"\r", b" ").replace(b"\n", b" ") for item in items]
 
 
 @blueprint.put("/v1/<name>/documents/<docid:docid>")
@@ -269,7 +202,7 @@ def put_document(name: str, docid: str) -> Response:
     states, absent = _conditions()
     result = perform(served, put_change(document, states, absent=absent))
     now = index_named(name)
-    answer = DocumentWritten(
+    answer = schemas.DocumentWritten(
         request_id=g.request_id,
         index=name,
         manifest_id=now.manifest_id,
@@ -294,7 +227,9 @@ def delete_document(name: str, docid: str) -> Response:
     The answer comes after the deletion is published, so no search finds the document. ``If-Match`` with an ETag
     requires that the document is in that state.
     """
-    perform(writable(name), deletion_of(docid))
+    served = writable(name)
+    states, absent = _conditions()
+    perform(served, Change(docid=docid, states=states, absent=absent))
     return Response(status=204)
 
 
@@ -306,8 +241,8 @@ def post_documents(name: str) -> Response:
     document but other content. The job gives the reasons.
     """
     served = writable(name)
-    mode = from_query(request.args, BulkParameters).mode
-    job = hand_over(served, mode, lines_of(request, registry().config.server.max_bulk))
+    mode = from_query(request.args, schemas.BulkParameters).mode
+    job = hand_over(served, mode, _lines_of(request, registry().config.server.max_bulk))
     response = json_answer(_job(name, job), 202)
     response.headers["Location"] = url_for("writing.job_state", job=job.id)
     return response
@@ -328,15 +263,14 @@ def job_state(job: str) -> Response:
             record = queue.job(job)
         if record is not None:
             return json_answer(_job(name, record))
-    raise UnknownJobError(f"there is no job {job[:80]!r}; the server forgets a job some time after its end")
+    reason = f"there is no job {job[:80]!r}; the server forgets a job some time after its end"
+    raise RefusedError(reason, 404, "unknown-job")
 
 
-def _job(name: str, job: Job) -> JobAnswer:
-    fields = msgspec.structs.asdict(job)
-    for name_of_list in ("refusals", "skips"):
-        fields[name_of_list] = [RefusedDocument(**msgspec.structs.asdict(item)) for item in fields[name_of_list]]
+def _job(name: str, job: Job) -> schemas.JobAnswer:
+    fields = {**msgspec.to_builtins(job), "request_id": g.request_id, "index": name}
     del fields["attempts"]
-    return JobAnswer(request_id=g.request_id, index=name, **fields)
+    return msgspec.convert(fields, schemas.JobAnswer)
 
 
 @blueprint.put("/v1/aliases/<name>")
@@ -347,7 +281,7 @@ def point_alias(name: str) -> Response:
     earlier continue with the previous index.
     """
     alias = writable(name).name
-    asked = from_body(request, AliasRequest)
+    asked = from_body(request, schemas.AliasRequest)
     if asked.index == alias:
         raise BadInput("index", "an alias cannot point to itself")
     target, folders = index_named(asked.index).name, registry().config.server.indexes
@@ -356,4 +290,6 @@ def point_alias(name: str) -> Response:
     point(Path(folders[alias]), Path(folders[target]))
     registry().refresh(alias)
     now = index_named(alias)
-    return json_answer(AliasAnswer(request_id=g.request_id, alias=alias, index=target, manifest_id=now.manifest_id))
+    return json_answer(
+        schemas.AliasAnswer(request_id=g.request_id, alias=alias, index=target, manifest_id=now.manifest_id)
+    )

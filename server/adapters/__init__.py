@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from types import MappingProxyType
-from typing import Any, Protocol, Self, TypeVar, get_args, get_type_hints
+from typing import Any, Protocol, TypeVar, get_args, get_type_hints
 
 from flask import Blueprint, Flask, Response, request
 
@@ -19,22 +19,13 @@ from ...retrieval.errors import ConfigError
 from ...retrieval.plugins import Plugins
 from ..api import operations
 from ..api.operations import Operation
-from ..errors import BadInput, Dialect, Problem, speak
+from ..errors import DIALECTS, BadInput, Failure
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import from_body, from_query, json_answer
 from ..writing import writable
 
 TAG = "Protocols"
 View = TypeVar("View", bound=Callable[..., Any])
-
-
-class Failure(Protocol):
-    """The shape of the original's errors: an Answer that can be made from a problem."""
-
-    @classmethod
-    def of(cls, problem: Problem) -> Self:
-        """Return a problem in this shape; its status is already the original's."""
-        ...
 
 
 class Adapter:
@@ -82,7 +73,7 @@ class Adapter:
 
         def add(view: View) -> View:
             hints = get_type_hints(view)
-            answer, kind = hints["return"], hints.get("asked")
+            answer, kind, reads = hints["return"], hints.get("asked"), method == "GET"
             listed = get_args(answer)
 
             @wraps(view)
@@ -92,7 +83,7 @@ class Adapter:
                 if kind is None:
                     return json_answer(view(**values))
                 try:
-                    asked = from_query(request.args, kind) if method == "GET" else from_body(request, kind)
+                    asked = from_query(request.args, kind) if reads else from_body(request, kind)
                 except BadInput as error:
                     raise (misfit(error) if misfit else error) from None
                 return json_answer(view(asked, **values))
@@ -100,15 +91,15 @@ class Adapter:
             self.blueprint.add_url_rule(address, view.__name__, answered, methods=[method])
             if changes and method == "POST":
                 self.changes.append(address)
-            refused = () if kind is None else (400,) if method == "GET" else (400, 413, 415)
+            refused = () if kind is None else (400,) if reads else (400, 413, 415)
             self.operations[view.__name__] = Operation(
                 TAG,
                 listed[0] if listed else answer,
-                parameters=kind if method == "GET" else None,
-                body=kind if method != "GET" else None,
+                parameters=kind if reads else None,
+                body=None if reads else kind,
                 problems=(*refused, *problems, *((403,) if changes else ())),
                 answers_list=bool(listed),
-                example=MappingProxyType(dict(example)),
+                example=example,
                 failure=self.failure,
                 statuses=self.statuses,
             )
@@ -125,35 +116,23 @@ ADAPTERS = Plugins[_Module](__name__, ConfigError, "adapter", "the adapters are"
 
 
 def check(wanted: Mapping[str, str], indexes: Collection[str]) -> None:
-    """Check that the adapters in the configuration exist, and that their indexes are served.
-
-    Raises ConfigError, with the setting, if one does not.
-    """
+    """Raise ConfigError, with the setting, if an adapter does not exist, or its index is not served."""
     for name, index in wanted.items():
         if name not in ADAPTERS.names():
-            raise ConfigError(
-                f"there is no adapter {name[:80]!r}",
-                place="server.adapters",
-                remedy=f"the adapters are {', '.join(ADAPTERS.names())}",
-            )
+            remedy = f"the adapters are {', '.join(ADAPTERS.names())}"
+            raise ConfigError(f"there is no adapter {name[:80]!r}", place="server.adapters", remedy=remedy)
         if index and index not in indexes:
-            raise ConfigError(
-                f"this server has no index {index[:80]!r}",
-                place=f"server.adapters.{name}",
-                remedy=f"the indexes are {', '.join(indexes)}",
-            )
+            place, remedy = f"server.adapters.{name}", f"the indexes are {', '.join(indexes)}"
+            raise ConfigError(f"this server has no index {index[:80]!r}", place=place, remedy=remedy)
 
 
 def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> None:
-    """Let ``app`` serve the adapters in ``wanted``, each with the index that it uses.
-
-    Raises ConfigError, with the setting, if there is no such adapter or index.
-    """
+    """Let ``app`` serve these adapters, each with its index; raise ConfigError as :func:`check` does."""
     check(wanted, indexes)
     for name in wanted:
         adapter = ADAPTERS.load(name).adapter
         app.register_blueprint(adapter.blueprint, url_prefix=f"/{name}")
-        speak(app, name, Dialect(adapter.failure.of, adapter.statuses, adapter.key_parameter))
+        app.extensions.setdefault(DIALECTS, {})[name] = adapter
         prefix = adapter.blueprint.name
         operations.add(app, {f"{prefix}.{view}": operation for view, operation in adapter.operations.items()})
 
@@ -164,11 +143,7 @@ def changing(wanted: Iterable[str]) -> list[str]:
 
 
 def configured_index() -> ServedIndex:
-    """Return the index of the current request's adapter: the configured one, else the first.
-
-    Raises UnknownIndexError if none is served; IndexStateError if it cannot be opened at the moment.
-    """
+    """Return the index of the request's adapter, the configured one, else the first; raise as :func:`index_named`."""
     serving = registry()
-    name = (request.blueprint or "").replace("_", "-")
-    wanted = serving.config.server.adapters.get(name, "")
+    wanted = serving.config.server.adapters.get((request.blueprint or "").replace("_", "-"), "")
     return index_named(wanted or next(iter({**serving.config.server.indexes, **serving.indexes}), ""))

@@ -1,7 +1,6 @@
-"""Code that several adapters share.
+"""What several adapters share: searches with the configured defaults, re-ranking of a client's own texts, and errors.
 
-It searches with the configured defaults, scores a client's own texts with the model of the stage ``rerank``, and writes
-errors in FastAPI's shape.
+Re-ranking uses the model of the stage ``rerank``.
 """
 
 from __future__ import annotations
@@ -37,10 +36,7 @@ TEXTS = ("The moon is 384,400 km away.", "Two doses of the vaccine are 97 percen
 def hits_of(
     index: Index, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
 ) -> list[Evidence]:
-    """Return the evidence for a query, without highlights. ``k_name`` and ``query_name`` are the client's field names.
-
-    Raises BadInput, with the client's field name, if the request is invalid; TimedOutError if the time was too short.
-    """
+    """Return the evidence for a query, without highlights; errors name the client's fields for ``k`` and the query."""
     search = search_of(options, index, k_name=k_name)
     return whole_answer(index, Question(query, search, highlight=False), query_name).hits
 
@@ -58,8 +54,6 @@ def text_of(document: Document) -> str:
 class NoReRankerError(RefusedError):
     """No model that reads query and passage together is configured."""
 
-    status, slug = 503, "unavailable"
-
 
 class RerankedText(NamedTuple):
     """A text by its position in the request, with the model's score: higher is better, without bounds."""
@@ -71,6 +65,34 @@ class RerankedText(NamedTuple):
     def probability(self) -> float:
         """The score mapped to a value between 0 and 1 by the logistic function."""
         return 1 / (1 + exp(-self.score)) if self.score >= 0 else exp(self.score) / (1 + exp(self.score))
+
+
+def re_ranker() -> ReRanker:
+    """Return the re-ranker of the index of the request's adapter; raise NoReRankerError if none is configured."""
+    try:
+        return configured_index().index.re_ranker
+    except QueryError as error:
+        raise NoReRankerError(f"this server has no re-ranker: {error.remedy}") from None
+
+
+def check_count(field: str, texts: Sequence[object], what: str = "texts are re-ranked") -> None:
+    """Raise BadInput, with the field, if there are no texts, or more than a request may have."""
+    most = registry().config.server.max_batch
+    if not 1 <= len(texts) <= most:
+        raise BadInput(field, f"1 to {most} {what} at once, not {len(texts)}")
+
+
+def ranked(
+    model: ReRanker, query: str, texts: Sequence[str], most: int | None = None, limit: Deadline | None = None
+) -> list[RerankedText]:
+    """Return the best ``most`` texts, best first, equal ones in their order; raise TimedOutError after ``limit``."""
+    note_query(query)
+    limit, scored = limit or limit_of(), list[RerankedText]()
+    for place, text in enumerate(texts):
+        if limit.is_over("rerank"):
+            raise TimedOutError(f"only {place} of {len(texts)} texts were scored in time: send fewer at once")
+        scored.append(RerankedText(place, model.score(query, text)))
+    return sorted(scored, key=lambda text: (-text.score, text.place))[:most]
 
 
 class RerankedDocument(Answer):
@@ -90,10 +112,7 @@ class RerankResult(Answer):
 def results_of(
     model: ReRanker, query: str, documents: Sequence[str], most: int | None, *, with_documents: bool
 ) -> list[RerankResult]:
-    """Return the best ``most`` documents for a query in the shape of Cohere and Jina, best first.
-
-    The score is the probability. Raises TimedOutError if the time was too short.
-    """
+    """Return the best ``most`` documents in the shape of Cohere and Jina, best first; raise TimedOutError if late."""
     return [
         RerankResult(
             index=text.place,
@@ -104,38 +123,15 @@ def results_of(
     ]
 
 
-def re_ranker() -> ReRanker:
-    """Return the re-ranker of the index that the current request's adapter uses.
+class ErrorFailure(Answer):
+    """An error as one sentence in the field ``error``."""
 
-    Raises NoReRankerError if none is configured.
-    """
-    try:
-        return configured_index().index.re_ranker
-    except QueryError as error:
-        raise NoReRankerError(f"this server has no re-ranker: {error.remedy}") from None
+    error: str
 
-
-def check_count(field: str, texts: Sequence[object], what: str = "texts are re-ranked") -> None:
-    """Raise BadInput, with the field, if there are no texts, or more than a request may have."""
-    most = registry().config.server.max_batch
-    if not 1 <= len(texts) <= most:
-        raise BadInput(field, f"1 to {most} {what} at once, not {len(texts)}")
-
-
-def ranked(
-    model: ReRanker, query: str, texts: Sequence[str], most: int | None = None, limit: Deadline | None = None
-) -> list[RerankedText]:
-    """Return the best ``most`` texts for a query, best first; texts with equal scores keep the order of the request.
-
-    ``limit`` is the deadline, by default that of a search. Raises TimedOutError if it is exceeded.
-    """
-    note_query(query)
-    limit, scored = limit or limit_of(), list[RerankedText]()
-    for place, text in enumerate(texts):
-        if limit.is_over("rerank"):
-            raise TimedOutError(f"only {place} of {len(texts)} texts were scored in time: send fewer at once")
-        scored.append(RerankedText(place, model.score(query, text)))
-    return sorted(scored, key=lambda text: (-text.score, text.place))[:most]
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return an error in this shape."""
+        return cls(error=problem.detail)
 
 
 FASTAPI_STATUSES = MappingProxyType({400: 422, 415: 422})

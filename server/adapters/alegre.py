@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from math import floor, hypot, isfinite
 from time import monotonic
 from types import MappingProxyType
@@ -37,9 +39,9 @@ from ..api.routes import document_state
 from ..errors import BadInput, Problem
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry
-from ..schemas import DocumentRequest, FilterRequest, ForeignFields, SearchOptions
+from ..schemas import DocumentRequest, FilterRequest, ForeignFields, SearchOptions, says
 from ..search import TimedOutError, check_most, limit_of, note_query, search_of
-from ..writing import ConditionError, NotWrittenError, delete_change, document_at, perform, put_change
+from ..writing import ConditionError, NotWrittenError, document_at, perform, put_change
 from . import Adapter, configured_index
 from ._shared import EXAMPLE
 
@@ -67,11 +69,11 @@ _NOT_OFFERED = MappingProxyType(
     }
 )
 """Addresses of the original that are not available, and what to use instead."""
-Language = Annotated[str | None, Meta(description="ISO 639-1 code (auto or default: the language of the index)")]
-Model = Annotated[str | None, Meta(description=f"{WORDS}, or the name of an encoder of the index")]
-Models = Annotated[list[str] | None, Meta(description="several models, each searched in turn")]
-Docid = Annotated[str | None, Meta(description="the id of the text (default: a new id)")]
-Created = Annotated[str | None, Meta(description="the time of creation (default: now)")]
+Language = Annotated[str | None, says("ISO 639-1 code (auto or default: the language of the index)")]
+Model = Annotated[str | None, says(f"{WORDS}, or the name of an encoder of the index")]
+Models = Annotated[list[str] | None, says("several models, each searched in turn")]
+Docid = Annotated[str | None, says("the id of the text (default: a new id)")]
+Created = Annotated[str | None, says("the time of creation (default: now)")]
 
 
 class AlegreFailure(Answer, kw_only=True):
@@ -92,12 +94,8 @@ class AlegreFailure(Answer, kw_only=True):
         return cls(message="Input payload validation failed", errors={problem.field: reason})
 
 
-adapter = Adapter(
-    __name__,
-    "Meedan's Alegre: /text/similarity/ and /similarity/sync/text",
-    AlegreFailure,
-    MappingProxyType({415: 400}),
-)
+_HELP = "Meedan's Alegre: /text/similarity/ and /similarity/sync/text"
+adapter = Adapter(__name__, _HELP, AlegreFailure, {415: 400})
 
 
 class AlegreStore(ForeignFields, kw_only=True):
@@ -105,7 +103,7 @@ class AlegreStore(ForeignFields, kw_only=True):
 
     text: Annotated[str, Meta(min_length=1)]
     doc_id: Docid = None
-    context: Annotated[Context | None, Meta(description="a context that searches can filter by")] = None
+    context: Annotated[Context | None, says("a context that searches can filter by")] = None
     language: Language = None
     created_at: Created = None
     model: Model = None
@@ -117,7 +115,7 @@ class AlegreDelete(ForeignFields, kw_only=True):
 
     doc_id: str
     context: Context | None = None
-    quiet: Annotated[bool, Meta(description="true: no error if the text does not exist")] = False
+    quiet: Annotated[bool, says("true: no error if the text does not exist")] = False
 
 
 class AlegreThreshold(ForeignFields):
@@ -133,21 +131,21 @@ class AlegreSearch(ForeignFields, kw_only=True):
     text: str = ""
     model: Model = None
     models: Models = None
-    threshold: Annotated[
-        float | None, Meta(description="the minimum share of the words, or the minimum cosine (default: 0.9)")
-    ] = None
+    threshold: Annotated[float | None, says("the minimum share of the words, or the minimum cosine (default: 0.9)")] = (
+        None
+    )
     per_model_threshold: Annotated[
-        dict[str, float] | list[AlegreThreshold] | None, Meta(description="the threshold of each model, by its name")
+        dict[str, float] | list[AlegreThreshold] | None, says("the threshold of each model, by its name")
     ] = None
-    min_es_score: Annotated[float | None, Meta(description=f"scores of {WORDS} must be higher than this")] = None
+    min_es_score: Annotated[float | None, says(f"scores of {WORDS} must be higher than this")] = None
     context: Annotated[
-        Context | None, Meta(description="values that one context of a text must contain; of a list, any one value")
+        Context | None, says("values that one context of a text must contain; of a list, any one value")
     ] = None
     language: Language = None
-    fuzzy: Annotated[bool | None, Meta(description="true: correct misspelled words")] = None
-    limit: Annotated[Count | None, Meta(description="the most texts of each model (default or 0: 200)")] = None
+    fuzzy: Annotated[bool | None, says("true: correct misspelled words")] = None
+    limit: Annotated[Count | None, says("the most texts of each model (default or 0: 200)")] = None
     vector: Annotated[
-        list[float] | None, Meta(description="the vector of the text by the index's encoder (default: computed here)")
+        list[float] | None, says("the vector of the text by the index's encoder (default: computed here)")
     ] = None
 
 
@@ -201,9 +199,7 @@ class AlegreTexts(Answer):
 @adapter.route("POST", "/text/similarity/search/", {"text": EXAMPLE, "threshold": 0.5, "limit": 3})
 def alegre_search(asked: AlegreSearch) -> AlegreTexts:
     """Find similar texts as Alegre does."""
-    served = configured_index()
-    check_most("limit", asked.limit, served.index.settings.search.max_k)
-    return _texts(served, asked)
+    return _texts(asked)
 
 
 _CLAIM = {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1"}
@@ -212,21 +208,20 @@ _CLAIM = {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1"}
 @adapter.route("POST", "/text/similarity/", {**_CLAIM, "context": {"team_id": 7}}, changes=True)
 def alegre_store(asked: AlegreStore) -> AlegreStored:
     """Store a text as Alegre does; the answer comes after the next search can find it."""
-    served = configured_index()
-    _models(asked, served.index)
-    _store(served.name, asked)
+    _models(asked, configured_index().index)
+    _store(asked)
     return AlegreStored(success=True)
 
 
 @adapter.route("POST", "/similarity/sync/text", {**_CLAIM, "limit": 3}, changes=True)
 def alegre_similarity_sync(asked: AlegreSimilarity) -> AlegreTexts:
     """Store a text as Alegre does, and return similar texts, including the text itself."""
-    served = configured_index()
-    check_most("limit", asked.limit, served.index.settings.search.max_k)
-    for model in _models(asked, served.index):
-        _check_vector(served.index, model, asked.vector)
-    _store(served.name, asked)
-    return _texts(configured_index(), asked)
+    index = configured_index().index
+    check_most("limit", asked.limit, index.settings.search.max_k)
+    for model in _models(asked, index):
+        _query(index, model, asked.text, asked.vector)
+    _store(asked)
+    return _texts(asked)
 
 
 @adapter.route("DELETE", "/text/similarity/", {"doc_id": "claim-1", "quiet": True}, problems=(404,), changes=True)
@@ -244,11 +239,11 @@ def alegre_delete(asked: AlegreDelete) -> AlegreDeleted:
         others = [other for other in text.contexts if other != context]
         result = "updated" if context in text.contexts and others else "deleted"
         if result == "deleted":
-            return delete_change(asked.doc_id, states)
+            return Change(docid=asked.doc_id, states=states)
         return put_change(text._replace(contexts=others).document(index, asked.doc_id), states)
 
     try:
-        _changed(name, asked.doc_id, take_away)
+        _change(name, asked.doc_id, take_away)
     except NotFoundError:
         missing = f"Doc Not Found for id {asked.doc_id}! No Deletion Occurred"
         if not asked.quiet:
@@ -269,18 +264,11 @@ class StoredText(NamedTuple):
     def of(document: Document) -> StoredText:
         """Return the text of a document; a document that did not come through Alegre has no context."""
         contexts, created = document.metadata.get(_CONTEXTS), document.metadata.get(_CREATED)
-        return StoredText(
-            text=document.text,
-            contexts=[one for one in contexts if isinstance(one, dict)] if isinstance(contexts, list) else [],
-            created_at=created if isinstance(created, str) else "",
-            language=document.language,
-        )
+        kept = [one for one in contexts if isinstance(one, dict)] if isinstance(contexts, list) else []
+        return StoredText(document.text, kept, created if isinstance(created, str) else "", document.language)
 
     def document(self, index: Index, docid: str) -> Document:
-        """Return the document for this text. Declared filter fields of the index get their values from the contexts.
-
-        Raises BadInput, with Alegre's field name, if the document is invalid.
-        """
+        """Return the document for this text, with filter fields from its contexts; raise BadInput by Alegre's name."""
         metadata: dict[str, Any] = {_CONTEXTS: self.contexts, _CREATED: self.created_at}
         for name in set(index.info.filter_fields) - metadata.keys():
             if values := [value for context in self.contexts for value in metadata_values(context.get(name))]:
@@ -292,18 +280,11 @@ class StoredText(NamedTuple):
             raise BadInput("doc_id" if error.field == "docid" else "text", error.unnamed) from None
 
 
-def _store(name: str, asked: AlegreStore | AlegreSimilarity) -> None:
-    """Store a text in place of the one with its id; keep its contexts and, if the new text names none, its language.
-
-    Raises BadInput if the text is invalid, NotWrittenError if it cannot be stored.
-    """
+def _store(asked: AlegreStore | AlegreSimilarity) -> None:
+    """Store a text in place of the one with its id; keep its contexts and, if the new text names none, its language."""
     docid = asked.doc_id or secrets.token_urlsafe(15)
-    text = StoredText(
-        text=asked.text,
-        contexts=[asked.context] if asked.context else [],
-        created_at=asked.created_at or now(),
-        language=asked.language if asked.language and _CODE.fullmatch(asked.language) else "",
-    )
+    language = asked.language if asked.language and _CODE.fullmatch(asked.language) else ""
+    text = StoredText(asked.text, [asked.context] if asked.context else [], asked.created_at or now(), language)
 
     def put(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
         whole = text
@@ -313,32 +294,26 @@ def _store(name: str, asked: AlegreStore | AlegreSimilarity) -> None:
             whole = text._replace(contexts=contexts, language=text.language or former.language)
         return put_change(whole.document(index, docid), states, absent=before is None)
 
-    _changed(name, docid, put)
+    _change(configured_index().name, docid, put)
 
 
-def _changed(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> None:
-    """Make the change that ``change_of`` derives from the current document; retry if it changed meanwhile.
-
-    Raises NotWrittenError if it changed at every try.
-    """
+def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> None:
+    """Make the change that ``change_of`` derives from the current document; retry if it changed meanwhile."""
     for _ in range(_TRIES):
         served = index_named(name)
-        try:
-            before: Document | None = served.index.document(docid)
-        except NotFoundError:
-            before = None
-        states = () if before is None else (document_state(served.index, docid),)
+        before: Document | None = None
+        states: tuple[str, ...] = ()
+        with suppress(NotFoundError):
+            before, states = served.index.document(docid), (document_state(served.index, docid),)
         try:
             perform(served, change_of(served.index, before, states))
+            return
         except ConditionError:
             registry().refresh(name)
-        else:
-            return
     raise NotWrittenError("other requests change this text at the same time; nothing was changed; try again")
 
 
 def _retrievers(index: Index) -> dict[str, str]:
-    """Return the models of an index, each with its retriever."""
     models = {WORDS: "bm25"}
     for view, encoder in index.info.encoders.items():
         variant = view.partition(":")[2]
@@ -347,10 +322,7 @@ def _retrievers(index: Index) -> dict[str, str]:
 
 
 def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
-    """Return the models in a request, each once; the ranking by words if it names none.
-
-    Raises BadInput if the index has no such model: vectors of other models cannot be compared with its own.
-    """
+    """Return the models in a request, each once, else the ranking by words; raise BadInput if one is not there."""
     there, models = _retrievers(index), list[str]()
     names = [("model", asked.model)] if asked.model is not None else []
     names += [(f"models[{number}]", name) for number, name in enumerate(asked.models or [])]
@@ -362,23 +334,23 @@ def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
     return models or [WORDS]
 
 
-def _check_vector(index: Index, model: str, vector: Sequence[float] | None) -> None:
+def _query(index: Index, model: str, text: str, vector: Sequence[float] | None) -> str:
+    """Return the text, with the client's own vector if the model ranks by one; raise BadInput if that is invalid."""
     if vector is None or model == WORDS:
-        return
+        return text
     dimension = next(encoder.dimension for encoder in index.info.encoders.values() if encoder.name == model)
     if len(vector) != dimension:
         raise BadInput("vector", f"has {len(vector)} numbers, but vectors of {model} have {dimension}")
     length = hypot(*vector)
     if not (length and isfinite(length)):
         raise BadInput("vector", "has no direction: all of its numbers are 0, or they are too large")
+    return VectorQuery(text, tuple(number / length for number in vector))
 
 
-def _texts(served: ServedIndex, asked: AlegreSearch) -> AlegreTexts:
-    """Return the texts that are similar by each model in turn.
-
-    Raises BadInput, with the field, if the request is invalid, TimedOutError if the time was too short,
-    PartMissingError if a shard did not answer.
-    """
+def _texts(asked: AlegreSearch) -> AlegreTexts:
+    """Return the texts that are similar by each model in turn; raise BadInput, TimedOutError or PartMissingError."""
+    served = configured_index()
+    check_most("limit", asked.limit, served.index.settings.search.max_k)
     models = _models(asked, served.index)
     return AlegreTexts(result=[text for model in models for text in _similar(served, model, asked)])
 
@@ -386,12 +358,12 @@ def _texts(served: ServedIndex, asked: AlegreSearch) -> AlegreTexts:
 def _similar(served: ServedIndex, model: str, asked: AlegreSearch) -> Iterator[AlegreText]:
     """Yield the texts in a context that are similar by a model, best first."""
     began, index, text, by_words = monotonic(), served.index, asked.text, model == WORDS
-    _check_vector(index, model, asked.vector)
-    # The wanted values as texts. The index itself filters by the fields that it declares.
+    _query(index, model, text, asked.vector)
     context = {name: value for name, value in (asked.context or {}).items() if name not in _OF_ONE_ITEM}
     wanted = {name: _as_texts(value) for name, value in context.items()}
-    declared = {name: metadata_values(context[name]) for name in context if name in index.info.filter_fields}
-    filters = {name: values for name, values in declared.items() if values and name not in (_CONTEXTS, _CREATED)}
+    # The index itself filters by the fields that it declares.
+    declared = set(index.info.filter_fields) - {_CONTEXTS, _CREATED}
+    filters = {name: values for name in context if name in declared and (values := metadata_values(context[name]))}
     most = asked.limit or _LIMIT
     options = SearchOptions(
         k=min(most, index.settings.search.max_k),
@@ -406,13 +378,10 @@ def _similar(served: ServedIndex, model: str, asked: AlegreSearch) -> Iterator[A
     if asked.fuzzy and by_words:
         text = respelt(text, index.spellings(text, search))
     note_query(text)
-    if asked.vector is not None and not by_words:
-        length = hypot(*asked.vector)
-        text = VectorQuery(text, tuple(number / length for number in asked.vector))
-    count = 0
-    for hit in _near(index, text, search._replace(limit=limit_of()), model, asked):
-        if not _is_admitted(StoredText.of(index.document(hit.docid)).contexts, wanted):
-            continue
+    query = _query(index, model, text, asked.vector)
+    hits = _near(index, query, search._replace(limit=limit_of()), model, asked)
+    admitted = (hit for hit in hits if _is_admitted(StoredText.of(index.document(hit.docid)).contexts, wanted))
+    for hit in islice(admitted, most):
         document, score = charged_document(index, hit.docid), hit.score + (0.0 if by_words else 1.0)
         stored = StoredText.of(document)
         yield AlegreText(
@@ -430,9 +399,6 @@ def _similar(served: ServedIndex, model: str, asked: AlegreSearch) -> Iterator[A
             document_id=document.docid,
             es_score=score,
         )
-        count += 1
-        if count == most:
-            break
     check_whole(index, began)
 
 
@@ -458,30 +424,26 @@ def _near(index: Index, text: str, search: Search, model: str, asked: AlegreSear
     thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}
     common = _THRESHOLD if asked.threshold is None else asked.threshold
     share = max(-_FAR, min(_FAR, thresholds.get(model, common)))
-    needed = 0
+    words: dict[str, str] = {}
     if model == WORDS:
-        words: dict[str, str] = {}
         for word in words_of(index.resolve(search).text(text)):
             for term in index.terms(word):
                 words.setdefault(term, word)
-        needed = max(1, floor(len(set(words.values())) * round(share * 100) / 100))
+    needed = max(1, floor(len(set(words.values())) * round(share * 100) / 100))
+    least = float("-inf") if asked.min_es_score is None else asked.min_es_score
     most, begin, size = index.settings.search.max_k, 0, _FIRST_SLICE
     while begin < most:
         size = min(size, most - begin)
         hits = _hits(index, text, search._replace(k=size, offset=begin))
         if model == WORDS:
             have = zip(hits, index.word_weights(text, hits, search), strict=True)
-            near = [hit for hit, held in have if len(held) >= needed and _is_above(hit.score, asked.min_es_score)]
+            near = [hit for hit, held in have if len(held) >= needed and hit.score > least]
         else:
             near = [hit for hit in hits if hit.score >= share]
         yield from near
         if len(hits) < size or (model != WORDS and len(near) < len(hits)):
             return
         begin, size = begin + size, 2 * size
-
-
-def _is_above(score: float, least: float | None) -> bool:
-    return least is None or score > least
 
 
 def _hits(index: Index, text: str, search: Search) -> list[Hit]:

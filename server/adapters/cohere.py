@@ -7,16 +7,14 @@ version 1 had, works as in version 1.
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Annotated, Self
 
 from flask import g
-from msgspec import Meta
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
 from ..errors import Problem
-from ..schemas import ForeignFields
+from ..schemas import ForeignFields, says
 from . import Adapter
 from ._shared import EXAMPLE, TEXTS, RerankResult, check_count, re_ranker, results_of
 
@@ -33,16 +31,16 @@ class CohereFailure(Answer):
         return cls(id=problem.request_id, message=problem.detail)
 
 
-adapter = Adapter(__name__, "Cohere's re-ranking: POST /v2/rerank", CohereFailure, MappingProxyType({415: 400}))
+adapter = Adapter(__name__, "Cohere's re-ranking: POST /v2/rerank", CohereFailure, {415: 400})
 
 
 class CohereRerank(ForeignFields):
     """The body of Cohere's re-ranking."""
 
-    model: Annotated[str, Meta(description="any name: the configured model answers")]
+    model: Annotated[str, says("any name: the configured model answers")]
     query: str
     documents: list[str]
-    top_n: Annotated[Positive | None, Meta(description="the number of results (default: all)")] = None
+    top_n: Annotated[Positive | None, says("the number of results (default: all)")] = None
     return_documents: bool = False
 
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from ...retrieval.config import Count
 from ...retrieval.domain import Document
@@ -22,9 +21,9 @@ from ...retrieval.filters import last_day
 from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer, Evidence
 from ...retrieval.search.options import Search
-from ..api.paging import resume
+from ..api.routes import resume
 from ..errors import BadInput, Problem
-from ..schemas import FilterRequest, RequestFields, SearchRequest
+from ..schemas import FilterRequest, RequestFields, SearchRequest, says
 from ..search import TimedOutError, limit_of, search_of, whole_answer
 from . import Adapter, configured_index
 
@@ -34,12 +33,14 @@ if TYPE_CHECKING:
 _FIRST_SLICE = 100
 """The number of hits whose age is checked first; it doubles until a page is full."""
 _DEFAULT_PAGE = 10
-_WORDS = MappingProxyType(
-    {
-        400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED",
-        500: "INTERNAL", 503: "UNAVAILABLE",
-    }
-)  # fmt: skip
+_WORDS = {
+    400: "INVALID_ARGUMENT",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+}
 Reviews = list[tuple[str, Evidence | Document]]
 """Claims, each with the document that reviews it: the matching passage, or the first one."""
 
@@ -64,13 +65,8 @@ class GoogleFailure(Answer):
         return cls(error=GoogleStatus(code=problem.status, message=problem.detail, status=word))
 
 
-adapter = Adapter(
-    __name__,
-    "Google Fact Check Tools: GET /v1alpha1/claims:search",
-    GoogleFailure,
-    MappingProxyType({401: 403, 405: 404, 415: 400}),
-    key_parameter="key",
-)
+_HELP = "Google Fact Check Tools: GET /v1alpha1/claims:search"
+adapter = Adapter(__name__, _HELP, GoogleFailure, {401: 403, 405: 404, 415: 400}, key_parameter="key")
 
 
 class GoogleSearch(RequestFields, kw_only=True):
@@ -80,20 +76,20 @@ class GoogleSearch(RequestFields, kw_only=True):
     because they would change the format of the answer.
     """
 
-    query: Annotated[str, Meta(description="a claim; required without reviewPublisherSiteFilter")] = ""
-    languageCode: Annotated[str, Meta(description="BCP-47 code; the region is ignored")] = ""  # noqa: N815  theirs
-    reviewPublisherSiteFilter: Annotated[str, Meta(description="a site, such as nytimes.com")] = ""  # noqa: N815
+    query: Annotated[str, says("a claim; required without reviewPublisherSiteFilter")] = ""
+    languageCode: Annotated[str, says("BCP-47 code; the region is ignored")] = ""  # noqa: N815  theirs
+    reviewPublisherSiteFilter: Annotated[str, says("a site, such as nytimes.com")] = ""  # noqa: N815
     maxAgeDays: Annotated[  # noqa: N815
-        Count, Meta(description="the most days since the review or the claim, whichever is later (0: any age)")
+        Count, says("the most days since the review or the claim, whichever is later (0: any age)")
     ] = 0
-    pageSize: Annotated[Count, Meta(description="the number of claims (0: 10)")] = 0  # noqa: N815
-    pageToken: Annotated[str, Meta(description="nextPageToken of the previous page")] = ""  # noqa: N815
-    offset: Annotated[Count, Meta(description="how many of the first claims to skip")] = 0
-    key: Annotated[str, Meta(description="an API key")] = ""
+    pageSize: Annotated[Count, says("the number of claims (0: 10)")] = 0  # noqa: N815
+    pageToken: Annotated[str, says("nextPageToken of the previous page")] = ""  # noqa: N815
+    offset: Annotated[Count, says("how many of the first claims to skip")] = 0
+    key: Annotated[str, says("an API key")] = ""
     alt: Literal["json"] = "json"
     prettyPrint: bool = True  # noqa: N815
     quotaUser: str = ""  # noqa: N815
-    fields: Annotated[str, Meta(description="ignored: the answer is always complete")] = ""
+    fields: Annotated[str, says("ignored: the answer is always complete")] = ""
     access_token: str = ""
     oauth_token: str = ""
     uploadType: str = ""  # noqa: N815
@@ -169,11 +165,7 @@ def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
 
 
 def _found(index: Index, query: str, search: Search, oldest: str) -> tuple[Reviews, bool]:
-    """Return a page of the reviews that match a query, best first, and whether more follow.
-
-    With ``oldest``, the page contains only reviews of that day or later, among the first ``max_k`` hits. Raises
-    BadInput if the query cannot be searched, TimedOutError if the time was too short.
-    """
+    """Return a page of the reviews that match a query, not before ``oldest`` if given, and whether more follow."""
     if not oldest:
         result = whole_answer(index, Question(query, search, highlight=False))
         return [(hit.passage.text, hit) for hit in result.hits], result.more
@@ -189,11 +181,7 @@ def _found(index: Index, query: str, search: Search, oldest: str) -> tuple[Revie
 
 
 def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
-    """Return a page of all reviews that match the filter, newest first, and whether more follow.
-
-    Reviews of the same day are in descending order of docid. Reviews without a date come last; with ``oldest``, undated
-    and older reviews are left out. Raises TimedOutError if the time was too short to check all of them.
-    """
+    """Return a page of all reviews, newest first, then docid descending, undated last, and whether more follow."""
     last, limit = search.offset + (search.k or index.settings.search.k), limit_of()
 
     def days() -> Iterator[tuple[str, str]]:
@@ -209,7 +197,6 @@ def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
 
 
 def _day(document: Evidence | Document) -> str:
-    """Return the later day of a review and its claim; ``""`` if neither is known."""
     return max(last_day(document.date[:10]), last_day(_text(document, "claim_date")[:10]))
 
 
@@ -227,12 +214,8 @@ def _claim(text: str, document: Evidence | Document) -> GoogleClaim:
         textual_rating=next(filter(None, (_text(document, name) for name in ("rating", "label", "verdict"))), ""),
         language_code=document.language,
     )
-    return GoogleClaim(
-        text=text,
-        claimant=_text(document, "claimant") or UNSET,
-        claim_date=_time(_text(document, "claim_date")),
-        claim_review=[review],
-    )
+    claimant, date = _text(document, "claimant") or UNSET, _time(_text(document, "claim_date"))
+    return GoogleClaim(text=text, claimant=claimant, claim_date=date, claim_review=[review])
 
 
 def _time(day: str) -> str | UnsetType:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
-
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
-from ..schemas import ForeignFields
+from ..schemas import ForeignFields, says
 from . import Adapter
 from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, RerankResult, check_count, re_ranker, results_of
 
@@ -29,9 +27,9 @@ class JinaRerank(ForeignFields):
     """The body of Jina's re-ranking."""
 
     query: str
-    documents: Annotated[list[str | JinaText], Meta(description="texts, or objects with a text")]
-    model: Annotated[str, Meta(description="any name: the configured model answers")] = ""
-    top_n: Annotated[Positive | None, Meta(description="the number of results (default: all)")] = None
+    documents: Annotated[list[str | JinaText], says("texts, or objects with a text")]
+    model: Annotated[str, says("any name: the configured model answers")] = ""
+    top_n: Annotated[Positive | None, says("the number of results (default: all)")] = None
     return_documents: bool = True
 
 

@@ -11,14 +11,14 @@ from types import MappingProxyType
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from msgspec import Meta, UnsetType
+from msgspec import UnsetType
 
 from ...retrieval.config import Positive
 from ...retrieval.dense.encoder import Encoder
 from ...retrieval.errors import NotFoundError
 from ...retrieval.search.evidence import Answer
 from ..errors import BadInput, Problem, RefusedError
-from ..schemas import ForeignFields
+from ..schemas import ForeignFields, says
 from ..search import TimedOutError, limit_of
 from . import Adapter, configured_index
 from ._shared import EXAMPLE, check_count
@@ -47,25 +47,22 @@ class OpenAIFailure(Answer):
     @classmethod
     def of(cls, problem: Problem) -> Self:
         """Return an error in this shape."""
-        fault = OpenAIFault(
-            message=problem.detail,
-            type=_TYPES.get(problem.status, "invalid_request_error"),
-            param=None if isinstance(problem.field, UnsetType) else problem.field,
-            code=None if problem.error == "not-found" else _CODES.get(problem.status),
-        )
-        return cls(error=fault)
+        kind = _TYPES.get(problem.status, "invalid_request_error")
+        param = None if isinstance(problem.field, UnsetType) else problem.field
+        code = None if problem.error == "not-found" else _CODES.get(problem.status)
+        return cls(error=OpenAIFault(message=problem.detail, type=kind, param=param, code=code))
 
 
-adapter = Adapter(__name__, "OpenAI's embeddings: POST /v1/embeddings", OpenAIFailure, MappingProxyType({415: 400}))
+adapter = Adapter(__name__, "OpenAI's embeddings: POST /v1/embeddings", OpenAIFailure, {415: 400})
 
 
 class OpenAIEmbedding(ForeignFields):
     """The body of OpenAI's embeddings."""
 
-    input: Annotated[str | list[str], Meta(description="a text, or a list of texts")]
-    model: Annotated[str, Meta(description="a name from GET /v1/models (default: the model for documents)")] = ""
+    input: Annotated[str | list[str], says("a text, or a list of texts")]
+    model: Annotated[str, says("a name from GET /v1/models (default: the model for documents)")] = ""
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[Positive | None, Meta(description="the encoder's own number; no other is available")] = None
+    dimensions: Annotated[Positive | None, says("the encoder's own number; no other is available")] = None
 
 
 class OpenAIVector(Answer, kw_only=True):
@@ -108,14 +105,7 @@ class OpenAIModels(Answer, kw_only=True):
     data: list[OpenAIModel]
 
 
-class NoEncoderError(RefusedError):
-    """The index has no vectors, and therefore no encoder."""
-
-    status, slug = 503, "unavailable"
-
-
 def _misfit(error: BadInput) -> Exception:
-    """Explain an error about token ids: they belong to another model's vocabulary."""
     if not error.field.startswith("input["):
         return error
     return BadInput(error.field, "is not text; send texts, because this model does not accept token ids")
@@ -127,9 +117,8 @@ def openai_embeddings(asked: OpenAIEmbedding) -> OpenAIVectors:
     encoder = _encoder()
     model = asked.model or encoder.name
     if model not in (encoder.name, encoder.name + _QUERY):  # clients would mistake vectors of another model for its own
-        raise NotFoundError(
-            f"there is no model {model[:80]!r}; the models are {encoder.name} and {encoder.name}{_QUERY}"
-        )
+        reason = f"there is no model {model[:80]!r}; the models are {encoder.name} and {encoder.name}{_QUERY}"
+        raise NotFoundError(reason)
     if asked.dimensions not in (None, encoder.dimension):
         raise BadInput("dimensions", f"this model has only {encoder.dimension}")
     texts = [asked.input] if isinstance(asked.input, str) else asked.input
@@ -144,13 +133,10 @@ def openai_embeddings(asked: OpenAIEmbedding) -> OpenAIVectors:
             raise TimedOutError(f"only {start} of {len(texts)} texts were encoded in time: send fewer at once")
         parts.append(encode(texts[start : start + _AT_ONCE]))
     packed = asked.encoding_format == "base64"
-    data = [
-        OpenAIVector(
-            embedding=base64.b64encode(vector.astype("<f4").tobytes()).decode() if packed else vector.tolist(),
-            index=number,
-        )
-        for number, vector in enumerate(np.concatenate(parts))
-    ]
+    data = []
+    for number, vector in enumerate(np.concatenate(parts)):
+        numbers = base64.b64encode(vector.astype("<f4").tobytes()).decode() if packed else vector.tolist()
+        data.append(OpenAIVector(embedding=numbers, index=number))
     tokens = encoder.count_tokens(texts)
     return OpenAIVectors(data=data, model=model, usage=OpenAIUsage(prompt_tokens=tokens, total_tokens=tokens))
 
@@ -163,11 +149,7 @@ def openai_models() -> OpenAIModels:
 
 
 def _encoder() -> Encoder:
-    """Return the encoder of the configured index.
-
-    Raises NoEncoderError if the index has no vectors.
-    """
     served = configured_index()
     if served.index.info.encoder is None:
-        raise NoEncoderError(f"the index {served.name!r} has no vectors, so it has no encoder")
+        raise RefusedError(f"the index {served.name!r} has no vectors, so it has no encoder")
     return served.index.encoder

@@ -9,14 +9,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from msgspec import Meta
-
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import index_named, registry
-from ..schemas import ForeignFields, SearchOptions
+from ..schemas import ForeignFields, SearchOptions, says
 from . import Adapter
 from ._shared import EXAMPLE, FASTAPI_STATUSES, FastAPIFailure, hits_of, text_of
 
@@ -30,14 +28,14 @@ class PyseriniQuery(ForeignFields):
     """The body of Pyserini 1's search: a query as text, or as an object with ``query_txt`` and ``qid``."""
 
     query: str | dict[str, Any]
-    hits: Annotated[Positive, Meta(description="the number of hits")] = 10
-    qid: Annotated[str, Meta(description="an id that the answer repeats")] = ""
+    hits: Annotated[Positive, says("the number of hits")] = 10
+    qid: Annotated[str, says("an id that the answer repeats")] = ""
 
 
 class PyseriniIndexType(ForeignFields):
     """The parameters of Pyserini 1's list of indexes."""
 
-    index_type: Annotated[str, Meta(description="tf: indexes with BM25; faiss: indexes with vectors; others: no index")]
+    index_type: Annotated[str, says("tf: indexes with BM25; faiss: indexes with vectors; others: no index")]
 
 
 class PyseriniQueryInfo(Answer):

@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
 
 from ...retrieval.config import Positive, Unit, Weight
 from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer
-from ..errors import BadInput, Problem, RefusedError, UnknownIndexError
+from ..errors import BadInput, RefusedError, UnknownIndexError
 from ..memory import charged_document
 from ..runtime import index_named
-from ..schemas import ForeignFields, Parse, SearchOptions, document_answer
+from ..schemas import ForeignFields, Parse, SearchOptions, document_answer, says
 from ..search import search_of, whole_answer
 from . import Adapter
-from ._shared import EXAMPLE
+from ._shared import EXAMPLE, ErrorFailure
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-MaxLength = Annotated[Positive | None, Meta(description="the most characters of a text to return; requires parse=true")]
+MaxLength = Annotated[Positive | None, says("the most characters of a text to return; requires parse=true")]
 
 
-class Pyserini2Failure(Answer):
+class Pyserini2Failure(ErrorFailure):
     """An error in Pyserini 2's format."""
-
-    error: str
-
-    @classmethod
-    def of(cls, problem: Problem) -> Self:
-        """Return an error in this shape."""
-        return cls(error=problem.detail)
 
 
 adapter = Adapter(__name__, "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search", Pyserini2Failure)
-
-
-class NoSuchIndexError(RefusedError):
-    """The server has no index with this name; for Pyserini 2, that is a bad request."""
-
-    status, slug = 400, "unknown-index"
 
 
 class Pyserini2DocParameters(ForeignFields, kw_only=True):
@@ -54,10 +40,10 @@ class Pyserini2DocParameters(ForeignFields, kw_only=True):
 class Pyserini2Search(Pyserini2DocParameters, kw_only=True):
     """The parameters of Pyserini 2's search; ``k1`` and ``b`` select BM25."""
 
-    query: Annotated[str, Meta(description="a claim, a tweet or a question")]
-    hits: Annotated[Positive, Meta(description="the number of hits")] = 10
-    k1: Annotated[Weight | None, Meta(description="a parameter of BM25; requires b")] = None
-    b: Annotated[Unit | None, Meta(description="a parameter of BM25; requires k1")] = None
+    query: Annotated[str, says("a claim, a tweet or a question")]
+    hits: Annotated[Positive, says("the number of hits")] = 10
+    k1: Annotated[Weight | None, says("a parameter of BM25; requires b")] = None
+    b: Annotated[Unit | None, says("a parameter of BM25; requires k1")] = None
 
 
 class Pyserini2Query(Answer):
@@ -116,14 +102,10 @@ def pyserini_2_document(asked: Pyserini2DocParameters, name: str, docid: str) ->
 
 
 def _index(name: str, asked: Pyserini2DocParameters) -> Index:
-    """Return the index with this name, after checking the parameters that all addresses share.
-
-    Raises NoSuchIndexError if there is no such index.
-    """
     try:
         index = index_named(name).index
     except UnknownIndexError as error:
-        raise NoSuchIndexError(error.line) from None
+        raise RefusedError(error.line, 400, "unknown-index") from None
     if asked.max_doc_length is not None and not asked.parse:
         raise BadInput("max_doc_length", "requires parse=true")
     return index

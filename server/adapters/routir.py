@@ -8,50 +8,36 @@ configured, the service ``rerank`` scores passages with it. Fields follow RoutIR
 from __future__ import annotations
 
 from time import time
-from types import MappingProxyType
-from typing import Annotated, Literal, Self
-
-from msgspec import Meta
+from typing import Annotated, Any, Literal
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
 from ...retrieval.stages.rerank import RerankSettings
-from ..errors import BadInput, Problem
+from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import index_named, registry
-from ..schemas import ForeignFields, SearchOptions
+from ..schemas import ForeignFields, SearchOptions, says
 from . import Adapter
-from ._shared import check_count, hits_of, ranked, re_ranker, text_of
+from ._shared import ErrorFailure, check_count, hits_of, ranked, re_ranker, text_of
 
 _SCORES = "rerank"
 """The service that scores passages."""
 
 
-class RoutirFailure(Answer):
+class RoutirFailure(ErrorFailure):
     """An error in RoutIR's format."""
 
-    error: str
 
-    @classmethod
-    def of(cls, problem: Problem) -> Self:
-        """Return an error in this shape."""
-        return cls(error=problem.detail)
-
-
-adapter = Adapter(
-    __name__,
-    "RoutIR's services: POST /search, POST /score, GET /avail",
-    RoutirFailure,
-    MappingProxyType({404: 400, 415: 400}),
-)
+_HELP = "RoutIR's services: POST /search, POST /score, GET /avail"
+adapter = Adapter(__name__, _HELP, RoutirFailure, {404: 400, 415: 400})
 
 
 class RoutirSearch(ForeignFields):
     """The body of RoutIR's search."""
 
-    service: Annotated[str, Meta(description="an index, or an index and a ranking: INDEX/bm25")]
+    service: Annotated[str, says("an index, or an index and a ranking: INDEX/bm25")]
     query: str
-    limit: Annotated[Positive, Meta(description="the number of hits")] = 10
+    limit: Annotated[Positive, says("the number of hits")] = 10
 
 
 class RoutirScore(ForeignFields):
@@ -65,8 +51,8 @@ class RoutirScore(ForeignFields):
 class RoutirContent(ForeignFields):
     """The body of RoutIR's look-up of a document."""
 
-    collection: Annotated[str, Meta(description="an index")]
-    id: Annotated[str, Meta(description="a docid")]
+    collection: Annotated[str, says("an index")]
+    id: Annotated[str, says("a docid")]
 
 
 class RoutirScores(Answer):
@@ -124,14 +110,7 @@ def routir_search(asked: RoutirSearch) -> RoutirScores:
     name, _, retriever = asked.service.partition("/")
     options = SearchOptions(k=asked.limit, retriever=retriever or None, group=True)
     hits = hits_of(index_named(name).index, asked.query, options, "limit")
-    return RoutirScores(
-        query=asked.query,
-        scores={hit.docid: hit.score for hit in hits},
-        service=asked.service,
-        cached=False,
-        processed=True,
-        timestamp=time(),
-    )
+    return RoutirScores(**_answer(asked), scores={hit.docid: hit.score for hit in hits})
 
 
 @adapter.route("POST", "/score", {"service": "rerank", "query": "measles", "passages": ["A virus."]})
@@ -141,14 +120,12 @@ def routir_score(asked: RoutirScore) -> RoutirPassageScores:
         raise BadInput("service", f"{asked.service[:80]!r} does not score passages; {_SCORES!r} does")
     check_count("passages", asked.passages)
     texts = sorted(ranked(re_ranker(), asked.query, asked.passages), key=lambda text: text.place)
-    return RoutirPassageScores(
-        query=asked.query,
-        scores=[text.score for text in texts],
-        service=asked.service,
-        cached=False,
-        processed=True,
-        timestamp=time(),
-    )
+    return RoutirPassageScores(**_answer(asked), scores=[text.score for text in texts])
+
+
+def _answer(asked: RoutirSearch | RoutirScore) -> dict[str, Any]:
+    head = {"query": asked.query, "service": asked.service}
+    return {**head, "cached": False, "processed": True, "timestamp": time()}
 
 
 @adapter.route("POST", "/content", {"collection": "example-en", "id": "en-vaccines-measles"}, problems=(404,))

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta
-
 from ...retrieval.config import Positive
 from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer
 from ..errors import BadInput
 from ..runtime import registry
-from ..schemas import ForeignFields, SearchOptions
+from ..schemas import ForeignFields, SearchOptions, says
 from ..search import limit_of, search_of, whole_answer
 from . import Adapter, configured_index
 from ._shared import FASTAPI_STATUSES, FastAPIFailure, ranked, re_ranker, whole_text
@@ -33,7 +31,7 @@ class SearchR1Queries(ForeignFields):
     """The body of Search-R1's retrieval."""
 
     queries: list[str]
-    topk: Annotated[Positive | None, Meta(description="the number of hits per query (default: as configured)")] = None
+    topk: Annotated[Positive | None, says("the number of hits per query (default: as configured)")] = None
     return_scores: bool = False
 
 
@@ -83,10 +81,9 @@ class SearchR1Rerank(ForeignFields):
 
     queries: list[str]
     documents: Annotated[
-        list[list[dict[str, Any]]],
-        Meta(description="for each query, documents as /retrieve returns them, with or without scores"),
+        list[list[dict[str, Any]]], says("for each query, documents as /retrieve returns them, with or without scores")
     ]
-    rerank_topk: Annotated[Positive | None, Meta(description="the number of documents per query (default: 3)")] = None
+    rerank_topk: Annotated[Positive | None, says("the number of documents per query (default: 3)")] = None
     return_scores: bool = False
 
 
@@ -125,10 +122,6 @@ def search_r1_rerank(asked: SearchR1Rerank) -> SearchR1Answer:
 
 
 def _texts(name: str, documents: list[dict[str, Any]]) -> list[str]:
-    """Return the title and the text of each document in the form that is indexed.
-
-    Raises BadInput, with the document, if one has no ``contents``.
-    """
     texts = []
     for number, document in enumerate(documents):
         contents = document.get("contents") if isinstance(document, dict) else None

@@ -7,16 +7,15 @@ an address links to its document on this server. Fields follow Serper's publishe
 from __future__ import annotations
 
 from calendar import month_abbr
-from types import MappingProxyType
 from typing import Annotated, Literal, Self
 
 from flask import url_for
-from msgspec import UNSET, Meta, UnsetType, structs
+from msgspec import UNSET, UnsetType, structs
 
 from ...retrieval.config import Positive
 from ...retrieval.search.evidence import Answer
 from ..errors import Problem
-from ..schemas import ForeignFields, SearchOptions
+from ..schemas import ForeignFields, SearchOptions, says
 from ..search import check_most
 from . import Adapter, configured_index
 from ._shared import EXAMPLE, hits_of
@@ -37,20 +36,20 @@ class SerperFailure(Answer, rename="camel"):
         return cls(message=problem.detail, status_code=problem.status)
 
 
-adapter = Adapter(__name__, "Serper's web search: POST /search", SerperFailure, MappingProxyType({401: 403, 415: 400}))
+adapter = Adapter(__name__, "Serper's web search: POST /search", SerperFailure, {401: 403, 415: 400})
 
 
 class SerperSearch(ForeignFields):
     """The body of Serper's search."""
 
-    q: Annotated[str, Meta(description="the query")]
+    q: Annotated[str, says("the query")]
     gl: str | None = None
     hl: str | None = None
     location: str | None = None
-    tbs: Annotated[str | None, Meta(description="a time span, such as qdr:y; it has no effect")] = None
+    tbs: Annotated[str | None, says("a time span, such as qdr:y; it has no effect")] = None
     autocorrect: bool | None = None
-    num: Annotated[Positive, Meta(description="the number of hits per page")] = 10
-    page: Annotated[Positive, Meta(description="the number of the page, from 1")] = 1
+    num: Annotated[Positive, says("the number of hits per page")] = 10
+    page: Annotated[Positive, says("the number of the page, from 1")] = 1
 
 
 class SerperParameters(Answer, kw_only=True):

@@ -6,22 +6,25 @@ false``. Fields and errors follow TEI's ``router/src/http``; ``truncation_direct
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Annotated, Literal, Self
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from ...retrieval.search.evidence import Answer
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
-from ..schemas import ForeignFields
+from ..schemas import ForeignFields, says
 from . import Adapter
 from ._shared import EXAMPLE, TEXTS, NoReRankerError, ranked, re_ranker
 
 ErrorType = Literal["Unhealthy", "Backend", "Overloaded", "Validation", "Tokenizer", "Empty"]
-_TYPES: MappingProxyType[int, ErrorType] = MappingProxyType(
-    {422: "Tokenizer", 424: "Backend", 429: "Overloaded", 500: "Backend", 503: "Unhealthy"}
-)
+_TYPES: dict[int, ErrorType] = {
+    422: "Tokenizer",
+    424: "Backend",
+    429: "Overloaded",
+    500: "Backend",
+    503: "Unhealthy",
+}
 
 
 class TeiFailure(Answer):
@@ -40,32 +43,14 @@ class TeiFailure(Answer):
 adapter = Adapter(__name__, "Text Embeddings Inference: POST /rerank", TeiFailure)
 
 
-class NotDeserializedError(RefusedError):
-    """A field of the request is missing or has another type."""
-
-    status, slug = 422, "bad-input"
-
-
-class TooMuchError(RefusedError):
-    """A request has too many texts, or a pair is too long and must not be cut."""
-
-    status, slug = 413, "too-large"
-
-
-class NotAReRankerError(RefusedError):
-    """The server has no re-ranking model."""
-
-    status, slug = 424, "unavailable"
-
-
 class TeiRerank(ForeignFields):
     """The body of TEI's re-ranking."""
 
     query: str
     texts: list[str]
-    raw_scores: Annotated[bool, Meta(description="true: scores without bounds; false: scores between 0 and 1")] = False
+    raw_scores: Annotated[bool, says("true: scores without bounds; false: scores between 0 and 1")] = False
     return_text: bool = False
-    truncate: Annotated[bool | None, Meta(description="false: refuse a pair that is too long")] = None
+    truncate: Annotated[bool | None, says("false: refuse a pair that is too long")] = None
     truncation_direction: Literal["Right", "right"] = "Right"
 
 
@@ -78,7 +63,7 @@ class TeiRank(Answer):
 
 
 def _misfit(error: BadInput) -> Exception:
-    return error if error.field == "body" else NotDeserializedError(error.line)
+    return error if error.field == "body" else RefusedError(error.line, 422, "bad-input")
 
 
 @adapter.route("POST", "/rerank", {"query": EXAMPLE, "texts": TEXTS}, problems=(422, 424), misfit=_misfit)
@@ -88,14 +73,16 @@ def tei_rerank(asked: TeiRerank) -> list[TeiRank]:
         raise BadInput("texts", "cannot be empty")
     most = registry().config.server.max_batch
     if len(asked.texts) > most:
-        raise TooMuchError(f"batch size {len(asked.texts)} > maximum allowed batch size {most}")
+        reason = f"batch size {len(asked.texts)} > maximum allowed batch size {most}"
+        raise RefusedError(reason, 413, "too-large")
     try:
         model = re_ranker()
     except NoReRankerError as error:
-        raise NotAReRankerError(f"model is not a re-ranker model: {error.line}") from None
+        raise RefusedError(f"model is not a re-ranker model: {error.line}", 424) from None
     for number, text in enumerate(asked.texts):
         if asked.truncate is False and not model.reads_all(asked.query, text):
-            raise TooMuchError(f"texts[{number}]: is too long for the model together with the query; truncate it")
+            reason = f"texts[{number}]: is too long for the model together with the query; truncate it"
+            raise RefusedError(reason, 413, "too-large")
     return [
         TeiRank(
             index=text.place,

@@ -22,7 +22,6 @@ from ...retrieval.domain import Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.records.runs import run_lines
 from ...retrieval.search.answer import Took, coverage, milliseconds
-from ...retrieval.search.evidence import Evidence
 from ..errors import BadInput
 from ..memory import NoMemoryError, PartMemory, answer_memory
 from ..runtime import registry
@@ -48,29 +47,32 @@ Answer = BatchHits | BatchFault
 Made = TypeVar("Made")
 
 
+class _Ranked(NamedTuple):
+    """A query with its hits, or with its fault."""
+
+    query: BatchQuery
+    hits: list[Hit]
+    fault: BatchFault | None = None
+    missing: Sequence[str] = ()
+
+
 class Batch:
     """The queries of one request to one index; iterate over it once."""
 
     def __init__(self, index: Index, request: BatchRequest) -> None:
-        """Check the options that all queries share.
-
-        Raises BadInput, with the field, if one is invalid.
-        """
+        """Check the options that all queries share; raise BadInput, with the field, if one is invalid."""
         self._index = index
         self._request = request
         self.search = search_of(request, index)
         self.retrieve = self.evidence = 0.0
-        server = registry().config.server
+        server, number = registry().config.server, len(request.queries)
         self._seconds = server.search_seconds
         self._k = k = request.k or index.settings.search.k
-        most = server.max_batch
-        if not 1 <= len(request.queries) <= most:
-            raise BadInput("queries", f"a batch contains 1 to {most} queries, this one {len(request.queries)}")
-        most_hits = server.max_batch_hits
-        if len(request.queries) * k > most_hits:
-            raise BadInput(
-                "k", f"{len(request.queries)} queries of {k} hits are more than the {most_hits} of one batch; split it"
-            )
+        if not 1 <= number <= server.max_batch:
+            raise BadInput("queries", f"a batch contains 1 to {server.max_batch} queries, this one {number}")
+        if number * k > server.max_batch_hits:
+            reason = f"{number} queries of {k} hits are more than the {server.max_batch_hits} of one batch; split it"
+            raise BadInput("k", reason)
         self._beside = limit_of().beside
         self._limit = partial(Deadline, beside=self._beside)
         self._memory = answer_memory()
@@ -87,18 +89,29 @@ class Batch:
         return self.search.retriever or ""
 
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        """Yield the evidence for each query, in order, in pieces. ``written`` writes an answer, given its number.
-
-        An empty piece means that there is no memory for the next part yet.
-        """
+        """Yield the answers in order, as ``written``, in pieces: an empty one if there is no memory for the next."""
         number = 0
         for some in self._ranked():
             if some is None:
                 yield _WAIT
                 continue
-            numbered = list(enumerate(some, number))
+            yield from self._part(list(enumerate(some, number)), written)
             number += len(some)
-            yield from self._part(numbered, written)
+
+    def run(self) -> tuple[str, int]:
+        """Return the results as a TREC run, and the number of failed queries, not in it; raise NoMemoryError."""
+        lines, faults = [], 0
+        for some in self._ranked():
+            if some is None:
+                raise NoMemoryError  # an answer that has not begun is refused, and does not wait
+            for ranked in some:
+                try:
+                    if ranked.fault or ranked.missing:
+                        raise QueryError("not answered, or not by all retrievers, which a run cannot express")
+                    lines.append(run_lines(ranked.query.qid, ranked.hits, self._request.run_id))
+                except QueryError:
+                    faults += 1
+        return "".join(lines), faults
 
     def _part(self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
         """Yield a part of the answer in pieces; give their memory back as they are sent."""
@@ -109,7 +122,9 @@ class Batch:
                     yield from chain.from_iterable(self._part([numbered], written) for numbered in some)
                     return
                 yield _WAIT
-            for piece in _let_go(pieces):
+            pieces.reverse()
+            while pieces:  # the memory of each is free once it is sent
+                piece = pieces.pop()
                 memory.keep(len(piece) + sum(map(len, pieces)))
                 yield piece
         finally:
@@ -121,52 +136,32 @@ class Batch:
     def _written(
         self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes], memory: PartMemory
     ) -> list[bytes]:
-        """Return the answers to some queries, cut into pieces of moderate size.
-
-        Raises NoMemoryError if there is no memory for their documents.
-        """
         began = perf_counter()
         answers = self._answered([ranked for _, ranked in some], memory)
         content = b"".join(written(number, answer) for (number, _), answer in zip(some, answers, strict=True))
         self.evidence += milliseconds(began, perf_counter())
         return [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)]
 
-    def run(self) -> tuple[str, int]:
-        """Return the results as a TREC run, and the number of failed queries, which are not in it.
-
-        Raises NoMemoryError if there is no memory for the data that stages read.
-        """
-        lines, faults = [], 0
-        for ranked in chain.from_iterable(map(_without_waiting, self._ranked())):
-            try:
-                if ranked.fault or ranked.missing:
-                    raise QueryError("not answered, or not by all retrievers, which a run cannot express")
-                lines.append(run_lines(ranked.query.qid, ranked.hits, self._request.run_id))
-            except QueryError:
-                faults += 1
-        return "".join(lines), faults
-
     def _answered(self, some: Sequence[_Ranked], memory: PartMemory) -> Iterator[Answer]:
-        ranked_texts = [(ranked.query.text, ranked.hits) for ranked in some]
+        index, resolved = self._index, self._index.resolve(self.search)
         reading = self._limit(self._seconds * len(some), memory=memory)
         search = self.search._replace(limit=reading)
-        evidences = self._index.evidences(ranked_texts, search, highlight=self._request.highlight)
+        texts = [(ranked.query.text, ranked.hits) for ranked in some]
+        evidences = index.evidences(texts, search, highlight=self._request.highlight)
         for ranked, evidence in zip(some, evidences, strict=True):
-            yield ranked.fault or self._answer(ranked, evidence, reading)
-
-    def _answer(self, ranked: _Ranked, evidence: list[Evidence], reading: Deadline) -> BatchHits:
-        text = ranked.query.text
-        if self._request.passages:
-            evidence = self._index.with_passages(text, evidence, self.search._replace(limit=reading))
-        resolved = self._index.resolve(self.search)
-        missing = (*ranked.missing, *reading.missing, *self._index.missing_since(reading.began))
-        return BatchHits(
-            qid=ranked.query.qid,
-            note=self._index.note(text, self.search),
-            hits=evidence,
-            coverage=coverage(resolved.rankings, missing) or msgspec.UNSET,
-            approximate=resolved.approximate or msgspec.UNSET,
-        )
+            if ranked.fault:
+                yield ranked.fault
+                continue
+            text = ranked.query.text
+            hits = index.with_passages(text, evidence, search) if self._request.passages else evidence
+            missing = (*ranked.missing, *reading.missing, *index.missing_since(reading.began))
+            yield BatchHits(
+                qid=ranked.query.qid,
+                note=index.note(text, self.search),
+                hits=hits,
+                coverage=coverage(resolved.rankings, missing) or msgspec.UNSET,
+                approximate=resolved.approximate or msgspec.UNSET,
+            )
 
     def _ranked(self) -> Iterator[list[_Ranked] | None]:
         """Yield the rankings of a few queries at once, whose documents are read together; None to wait."""
@@ -177,35 +172,35 @@ class Batch:
             self.retrieve += milliseconds(began, perf_counter())
             if some is None:
                 yield None
-                began = perf_counter()
-                continue
-            once = [_once(ranked, seen) for ranked in some]
-            yield from (once[start : start + few] for start in range(0, len(once), few))
+            else:
+                once = []
+                for ranked in some:
+                    again = ranked.query.qid in seen
+                    seen.add(ranked.query.qid)
+                    once.append(_failed(ranked.query, "qid", "another query of this batch has it") if again else ranked)
+                yield from (once[start : start + few] for start in range(0, len(once), few))
             began = perf_counter()
 
     def _chunks(self) -> Iterator[list[_Ranked] | None]:
-        """Yield the rankings of some queries at a time; the next ones may be ranked while these are read.
-
-        None means that there is no memory yet for the data that stages read.
-        """
+        """Yield the rankings of some queries at a time; the next ones may be ranked while these are read."""
         queries = self._request.queries
         parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
         if retrievers.kind(self._index.resolve(self.search).retriever).BATCHES:
             for part in parts:
                 yield from self._ranked_in_parts(part, partial(self._some, part))
             return
-        begun: deque[tuple[Sequence[BatchQuery], Future[list[_Ranked]]]] = deque()
+        pending: deque[tuple[Sequence[BatchQuery], Future[list[_Ranked]]]] = deque()
         try:
             for part in parts:
-                begun.append((part, self._beside.submit(self._some, part)))
-                if len(begun) > _AHEAD:
-                    first, future = begun.popleft()
+                pending.append((part, self._beside.submit(self._some, part)))
+                if len(pending) > _AHEAD:
+                    first, future = pending.popleft()
                     yield from self._ranked_in_parts(first, future.result)
-            while begun:
-                first, future = begun.popleft()
+            while pending:
+                first, future = pending.popleft()
                 yield from self._ranked_in_parts(first, future.result)
         finally:  # do not work for a client that has left
-            for _, future in begun:
+            for _, future in pending:
                 future.cancel()
 
     def _ranked_in_parts(
@@ -213,12 +208,10 @@ class Batch:
     ) -> Iterator[list[_Ranked] | None]:
         """Yield the result or, if there is no memory for all at once, one ranking after the other."""
         try:
-            together: list[_Ranked] | None = result()
-        except NoMemoryError:
-            together = None
-        if together is not None:
-            yield together
+            yield result()
             return
+        except NoMemoryError:
+            pass
         for query in queries:
             memory = PartMemory(self._memory)
             while (ranked := _made(partial(self._rank_one, query), memory)) is None:
@@ -251,23 +244,6 @@ class Batch:
             return _Ranked(query, [], BatchFault(qid=query.qid, error="timed-out", detail=error.line, field="text"))
 
 
-class _Ranked(NamedTuple):
-    """A query with its hits, or with its fault."""
-
-    query: BatchQuery
-    hits: list[Hit]
-    fault: BatchFault | None = None
-    missing: Sequence[str] = ()
-
-
-def _once(ranked: _Ranked, seen: set[str]) -> _Ranked:
-    """Return a query's hits, or a fault if its qid was ``seen`` before."""
-    if ranked.query.qid in seen:
-        return _failed(ranked.query, "qid", "another query of this batch has it")
-    seen.add(ranked.query.qid)
-    return ranked
-
-
 def _failed(query: BatchQuery, field: str, reason: str) -> _Ranked:
     fault = BatchFault(qid=query.qid, error="bad-input", detail=f"{field}: {reason}", field=field)
     return _Ranked(query, [], fault)
@@ -281,23 +257,6 @@ def _made(make: Callable[[PartMemory], Made], memory: PartMemory) -> Made | None
     except NoMemoryError:
         memory.keep(0)
         return None
-
-
-def _let_go(pieces: list[bytes]) -> Iterator[bytes]:
-    """Yield pieces in order, and remove each from the list first, so that its memory is freed."""
-    pieces.reverse()
-    while pieces:
-        yield pieces.pop()
-
-
-def _without_waiting(ranked: list[_Ranked] | None) -> list[_Ranked]:
-    """Return rankings, unless they wait for memory: an answer that has not begun is refused instead.
-
-    Raises NoMemoryError if they wait.
-    """
-    if ranked is None:
-        raise NoMemoryError
-    return ranked
 
 
 def json_pieces(head: dict[str, str], batch: Batch) -> Iterator[bytes]:

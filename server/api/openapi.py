@@ -1,112 +1,39 @@
-"""The OpenAPI 3.1 document, made from the routes, the types that check requests, and the configured limits."""
+"""The description of the API, from its routes, the types that check requests, and the configured limits.
+
+``/openapi.json`` is the OpenAPI 3.1 document for programs, ``/docs`` the same as a page for people.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
-from flask import Flask
-from werkzeug.routing import Rule
+from flask import Blueprint, Flask, Response, current_app, render_template, request, url_for
 
 from ... import __version__
 from ...retrieval import retrievers
 from ...retrieval.config import AUTO
 from ..errors import TITLES, Problem, slug_of
+from ..runtime import registry
 from ..schemas import BATCH_RESULTS, DocumentRequest, FilterRequest
 from ..settings import Config
 from .operations import JSON, NDJSON, WRITING, Operation, operations_of
 
+blueprint = Blueprint("docs", __name__)
 Json = dict[str, Any]
 _REF = "#/components/schemas/{name}"
-MANY = _REF.format(name="Documents")
-"""The reference to the schema of a bulk of documents."""
-
-
-def schemas_of(config: Config, operations: Mapping[str, Operation]) -> Json:
-    """Return the schema of every type in requests and answers, by name."""
-    named: set[type] = {Problem}
-    for operation in operations.values():
-        extra = [answer for answer in operation.also.values() if not isinstance(answer, str)]
-        kinds = (operation.answer, operation.parameters, operation.body, operation.failure, *extra)
-        named.update(kind for kind in kinds if kind not in (None, str))
-    ordered = sorted(named, key=lambda kind: kind.__name__)
-    _, schemas = msgspec.json.schema_components([*ordered, *BATCH_RESULTS], ref_template=_REF)
-    schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [ref(kind) for kind in BATCH_RESULTS]}
-    schemas["Documents"] = {
-        "description": (
-            "Documents, each checked separately: an invalid document is refused alone, and the job gives the reason."
-        ),
-        "type": "array",
-        "items": {"anyOf": [ref(DocumentRequest), {"type": "object"}]},
-        "minItems": 1,
-        "maxItems": config.server.max_bulk,
-    }
-    _limit(schemas, config)
-    return schemas
-
-
-def ref(kind: type) -> Json:
-    """Return a reference to the schema of a type."""
-    return {"$ref": _REF.format(name=kind.__name__)}
-
-
-def used(schemas: Json, operations: Mapping[str, Operation]) -> Json:
-    """Return the schemas without those of parameters, which are described where they are used."""
-    inline = {operation.parameters.__name__ for operation in operations.values() if operation.parameters}
-    return {name: schema for name, schema in sorted(schemas.items()) if name not in inline}
-
-
-def _limit(schemas: Json, config: Config) -> None:
-    search, server = config.search, config.server
-    limits = {
-        ("SearchRequest", "query"): {"maxLength": search.max_query_chars},
-        ("SimpleSearch", "query"): {"maxLength": search.max_query_chars},
-        # This is not a limit of the request: in a batch, only the query that is too long fails.
-        ("BatchQuery", "text"): {
-            "description": f"a query of more than {search.max_query_chars} characters fails; the others are answered"
-        },
-        ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
-        ("SearchRequest", "k"): {"maximum": search.max_k},
-        ("SearchRequest", "hits"): {"maximum": search.max_k},
-        ("SimpleSearch", "hits"): {"maximum": search.max_k},
-        ("SimpleSearch", "k"): {"maximum": search.max_k},
-        ("BatchRequest", "k"): {"maximum": search.max_k},
-        ("SearchRequest", "offset"): {"maximum": search.max_k - 1},
-        ("SimpleSearch", "offset"): {"maximum": search.max_k - 1},
-        ("SearchManyRequest", "query"): {"maxLength": search.max_query_chars},
-        ("SearchManyRequest", "k"): {"maximum": search.max_k},
-        ("SearchManyRequest", "hits"): {"maximum": search.max_k},
-        ("SearchManyRequest", "offset"): {"maximum": search.max_k - 1},
-        ("FusionRequest", "depth"): {"maximum": search.max_k},
-        ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},
-        ("ClaimRequest", "text"): {"maxLength": server.max_claim_chars},
-    }
-    schemas["SearchRequest"]["anyOf"] = [{"required": ["query"]}, {"required": ["like"]}]
-    listed = "; ".join(f"{name}: {retrievers.kind(name).HELP}" for name in retrievers.names())
-    pattern = rf"^({'|'.join([AUTO, *retrievers.names()])})(:[a-z0-9_-]+)?$"
-    for name in ("SearchRequest", "SearchManyRequest", "BatchRequest", "SimpleSearch"):
-        schema = schemas[name]["properties"]["retriever"]
-        schema["description"] = f"{schema['description']}. {listed}"
-        next(option for option in schema["anyOf"] if option["type"] == "string")["pattern"] = pattern
-    filters = [(kind, "filter") for kind in ("SearchRequest", "SearchManyRequest", "BatchRequest", "SimpleSearch")]
-    filters += [("FilterRequest", field) for field in FilterRequest.__struct_fields__ if field != "metadata"]
-    limits |= {key: {"maxItems": server.max_filter_values} for key in filters}
-    for (name, field), limit in limits.items():
-        schema = schemas[name]["properties"][field]
-        options = [option for option in schema.get("anyOf", ()) if option.get("type") in ("integer", "array")]
-        (options[0] if options else schema).update(limit)
-
-
+_MADE = "factseek.openapi"
 _ABOUT = (
     "Find the evidence for a claim: BM25, dense and hybrid retrieval over the indexes that this server serves. "
     "Every answer contains its request id. Every error is a problem document (RFC 9457) with a stable code in `error`."
 )
 _UNREAD = (408, 414, 431)
-_ALWAYS = (*_UNREAD, 500)
 _OVERLOAD = 503
 _SAID = {
     403: "This server is read-only.",
@@ -119,45 +46,61 @@ _KEYS: Json = {
 }
 _FOREIGN_KEYS: Json = {**_KEYS, "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"}}
 """The ways in which clients of other protocols send keys."""
+_COMMON_HEADERS: Json = {
+    "X-Request-Id": {
+        "description": "the id that the request sent if it has 1 to 64 letters, digits, '.', '_' or '-', else a new id",
+        "schema": {"type": "string"},
+    },
+    "Retry-After": {"description": "seconds to wait before the next try", "schema": {"type": "integer", "minimum": 1}},
+}
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
-_PATHS: Mapping[str, tuple[str, str]] = {
+_PATHS = {
     "name": ("index", "the name of a served index"),
     "job": ("job", "a job's id"),
     "docid": ("docid", "a document's id; slashes may be written as %2F"),
 }
 """The name of each route variable in the document, and its description."""
-_METHODS = ("get", "post", "put", "patch", "delete")
+_SEARCHES = ("SearchRequest", "SearchManyRequest", "BatchRequest", "SimpleSearch")
 
 
 def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
     """Return the description of the API of ``app``, which serves indexes under ``names``."""
     rules = {rule.endpoint: rule for rule in app.url_map.iter_rules()}
     operations = operations_of(app)
-    schemas = schemas_of(config, operations)
+    schemas = _schemas(config, operations.values())
     paths: Json = {}
     for endpoint, operation in operations.items():
         rule = rules[endpoint]
-        statuses = _statuses(operation, config)
-        described = _operation(endpoint, app.view_functions[endpoint], operation, schemas, statuses)
+        summary, _, more = (inspect.getdoc(app.view_functions[endpoint]) or "").partition("\n\n")
+        described: Json = {
+            "operationId": endpoint.rpartition(".")[2],
+            "tags": [operation.tag],
+            "summary": summary.rstrip("."),
+            "parameters": _parameters(rule.rule, list(names), operation, schemas),
+            "responses": _responses(operation, config),
+        }
+        if more:
+            described["description"] = more
+        if operation.body:
+            described["requestBody"] = {"required": True, "content": _body(operation, operation.body)}
         if config.server.keys and operation.tag != "Operation":
             keys = _FOREIGN_KEYS if operation.failure else _KEYS
             is_open = config.server.writes and not config.server.private
             none: list[Json] = [{}] if is_open and operation.tag != WRITING and not operation.failure else []
             described["security"] = [*none, *({name: []} for name in keys)]
-        described["parameters"] = [*_path_parameters(rule, list(names)), *described["parameters"]]
-        paths.setdefault(_address(rule), {})[_method(rule)] = described
+        method = next(name for name in ("get", "post", "put", "delete") if name.upper() in (rule.methods or ()))
+        paths.setdefault(_VARIABLE.sub(lambda found: f"{{{_PATHS[found[1]][0]}}}", rule.rule), {})[method] = described
+    # The schemas of parameters are described where they are used.
+    inline = {operation.parameters.__name__ for operation in operations.values() if operation.parameters}
+    shown = {name: schema for name, schema in sorted(schemas.items()) if name not in inline}
+    license_ = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
     described = {
         "openapi": "3.1.0",
-        "info": {
-            "title": "factseek",
-            "version": __version__,
-            "description": _ABOUT,
-            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        },
+        "info": {"title": "factseek", "version": __version__, "description": _ABOUT, "license": license_},
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations.values())],
         "paths": paths,
-        "components": {"schemas": used(schemas, operations), "headers": _COMMON_HEADERS},
+        "components": {"schemas": shown, "headers": _COMMON_HEADERS},
     }
     if config.server.keys:
         foreign = any(operation.failure for operation in operations.values())
@@ -166,131 +109,84 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
     return plain
 
 
-_COMMON_HEADERS: Json = {
-    "X-Request-Id": {
-        "description": "the id that the request sent if it has 1 to 64 letters, digits, '.', '_' or '-', else a new id",
-        "schema": {"type": "string"},
-    },
-    "Retry-After": {"description": "seconds to wait before the next try", "schema": {"type": "integer", "minimum": 1}},
-}
+def _ref(kind: type) -> Json:
+    return {"$ref": _REF.format(name=kind.__name__)}
 
 
-def _address(rule: Rule) -> str:
-    return _VARIABLE.sub(lambda variable: f"{{{_PATHS[variable[1]][0]}}}", rule.rule)
-
-
-def _method(rule: Rule) -> str:
-    return next(method for method in _METHODS if method.upper() in (rule.methods or ()))
-
-
-def _statuses(operation: Operation, config: Config) -> list[int]:
-    errors = {*operation.problems, *_ALWAYS}
-    if operation.tag != "Operation":
-        # Monitoring is answered without a key, at any rate, and in overload.
-        errors |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
-    return sorted(errors - operation.also.keys())
-
-
-def _operation(
-    endpoint: str, view: Callable[..., Any], operation: Operation, schemas: Json, statuses: list[int]
-) -> Json:
-    documentation = inspect.getdoc(view) or ""
-    summary, _, more = documentation.partition("\n\n")
-    described: Json = {
-        "operationId": endpoint.rpartition(".")[2],
-        "tags": [operation.tag],
-        "summary": summary.rstrip("."),
-        "parameters": _query_parameters(operation, schemas),
-        "responses": _responses(operation, statuses),
+def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
+    """Return the schema of every type in requests and answers, by name, with the configured limits."""
+    named: set[type] = {Problem}
+    for operation in operations:
+        extra = [answer for answer in operation.also.values() if not isinstance(answer, str)]
+        kinds = (operation.answer, operation.parameters, operation.body, operation.failure, *extra)
+        named.update(kind for kind in kinds if kind not in (None, str))
+    ordered = sorted(named, key=lambda kind: kind.__name__)
+    _, schemas = msgspec.json.schema_components([*ordered, *BATCH_RESULTS], ref_template=_REF)
+    search, server = config.search, config.server
+    schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [_ref(kind) for kind in BATCH_RESULTS]}
+    schemas["Documents"] = {
+        "description": (
+            "Documents, each checked separately: an invalid document is refused alone, and the job gives the reason."
+        ),
+        "type": "array",
+        "items": {"anyOf": [_ref(DocumentRequest), {"type": "object"}]},
+        "minItems": 1,
+        "maxItems": server.max_bulk,
     }
-    if more:
-        described["description"] = more
-    described["parameters"] += [_condition(name, what) for name, what in operation.conditions.items()]
-    if operation.body:
-        described["requestBody"] = {"required": True, "content": _body(operation, operation.body)}
-    return described
-
-
-def _body(operation: Operation, kind: type) -> Json:
-    if not operation.many:
-        return {JSON: {"schema": ref(kind), "example": dict(operation.example)}}
-    return {
-        JSON: {"schema": {"$ref": MANY}, "example": [dict(operation.example)]},
-        NDJSON: {"schema": {"type": "string", "description": "one document per line"}},
+    schemas["SearchRequest"]["anyOf"] = [{"required": ["query"]}, {"required": ["like"]}]
+    limits: dict[tuple[str, str], Json] = {
+        # This is not a limit of the request: in a batch, only the query that is too long fails.
+        ("BatchQuery", "text"): {
+            "description": f"a query of more than {search.max_query_chars} characters fails; the others are answered"
+        },
+        ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
+        ("FusionRequest", "depth"): {"maximum": search.max_k},
+        ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},
+        ("ClaimRequest", "text"): {"maxLength": server.max_claim_chars},
     }
+    listed = "; ".join(f"{name}: {retrievers.kind(name).HELP}" for name in retrievers.names())
+    pattern = rf"^({'|'.join([AUTO, *retrievers.names()])})(:[a-z0-9_-]+)?$"
+    for name in _SEARCHES:
+        retriever = schemas[name]["properties"]["retriever"]
+        retriever["description"] = f"{retriever['description']}. {listed}"
+        next(option for option in retriever["anyOf"] if option["type"] == "string")["pattern"] = pattern
+        limits[name, "k"] = {"maximum": search.max_k}
+        limits[name, "filter"] = {"maxItems": server.max_filter_values}
+        if name != "BatchRequest":
+            limits[name, "query"] = {"maxLength": search.max_query_chars}
+            limits[name, "hits"] = {"maximum": search.max_k}
+            limits[name, "offset"] = {"maximum": search.max_k - 1}
+    for field in FilterRequest.__struct_fields__:
+        if field != "metadata":
+            limits["FilterRequest", field] = {"maxItems": server.max_filter_values}
+    for (name, field), limit in limits.items():
+        schema = schemas[name]["properties"][field]
+        options = [option for option in schema.get("anyOf", ()) if option.get("type") in ("integer", "array")]
+        (options[0] if options else schema).update(limit)
+    return schemas
 
 
-def _condition(name: str, what: str) -> Json:
-    schema: Json = {"type": "string", "enum": ["*"]} if what.startswith("*") else {"type": "string", "minLength": 1}
-    return {"name": name, "in": "header", "required": False, "description": what, "schema": schema}
-
-
-def _responses(operation: Operation, statuses: list[int]) -> Json:
-    content: Json = {JSON: {"schema": _answer_schema(operation, operation.answer)}} if operation.answer else {}
-    for media, what in operation.other.items():
-        schema: Json = {"type": "string", "description": what}
-        content[media] = {"schema": schema}
-    headers = {name: {"description": what, "schema": {"type": "string"}} for name, what in operation.headers.items()}
-    done: Json = {"description": "Done.", "headers": headers, **({"content": content} if content else {})}
-    responses: Json = {str(operation.status): done}
-    for status, answer in operation.also.items():
-        responses[str(status)] = {"description": answer} if isinstance(answer, str) else _answered(answer)
-    for status in statuses:
-        # A request that is refused unread gets our own shape: its protocol is not known yet.
-        failure = None if status in _UNREAD else operation.failure
-        responses[str(operation.statuses.get(status, status) if failure else status)] = _problem(status, failure)
-    for response in responses.values():
-        response.setdefault("headers", {})["X-Request-Id"] = {"$ref": "#/components/headers/X-Request-Id"}
-    return responses
-
-
-def _answer_schema(operation: Operation, answer: type) -> Json:
-    schema: Json = {"type": "string"} if answer is str else ref(answer)
-    return {"type": "array", "items": schema} if operation.answers_list else schema
-
-
-def _answered(answer: type) -> Json:
-    return {"description": inspect.getdoc(answer), "content": {JSON: {"schema": ref(answer)}}}
-
-
-def _problem(status: int, failure: type | None) -> Json:
-    kind = {"application/problem+json": {"schema": ref(Problem)}}
-    if status in _UNREAD:
-        kind = {"text/plain": {"schema": {"type": "string"}}}
-    schema = {JSON: {"schema": ref(failure)}} if failure and status not in _UNREAD else kind
-    described: Json = {
-        "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
-        "content": schema,
-    }
-    if status in (429, 503):
-        described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
-    return described
-
-
-def _path_parameters(rule: Rule, names: list[str]) -> list[Json]:
-    parameters = []
-    for name in _VARIABLE.findall(rule.rule):
+def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json) -> list[Json]:
+    """Return the parameters of an operation: in its address, in its query string, and its conditional headers."""
+    parameters: list[Json] = []
+    for name in _VARIABLE.findall(rule):
         schema: Json = {"type": "string", "minLength": 1}
         if name == "name" and names:
             schema["enum"] = names
         called, what = _PATHS[name]
         parameters.append({"name": called, "in": "path", "required": True, "description": what, "schema": schema})
-    return parameters
-
-
-def _query_parameters(operation: Operation, schemas: Json) -> list[Json]:
-    if operation.parameters is None:
-        return []
-    schema = schemas[operation.parameters.__name__]
-    parameters = []
-    for name, kind in schema["properties"].items():
+    kinds = schemas[operation.parameters.__name__] if operation.parameters else {"properties": {}}
+    for name, kind in kinds["properties"].items():
         plain = _without_null(kind)
-        described = {"name": name, "in": "query", "required": name in schema["required"], "schema": plain}
+        described = {"name": name, "in": "query", "required": name in kinds["required"], "schema": plain}
         if "description" in plain:
             described["description"] = plain.pop("description")
         if name in operation.example:
             described["example"] = operation.example[name]
         parameters.append(described)
+    for name, what in operation.conditions.items():
+        schema = {"type": "string", "enum": ["*"]} if what.startswith("*") else {"type": "string", "minLength": 1}
+        parameters.append({"name": name, "in": "header", "required": False, "description": what, "schema": schema})
     return parameters
 
 
@@ -306,3 +202,150 @@ def _without_null(kind: Json) -> Json:
         if "$ref" not in option and option.get("type") not in ("null", "object")
     ]
     return {**plain, **(options[0] if len(options) == 1 else {"anyOf": options} if options else {})}
+
+
+def _body(operation: Operation, kind: type) -> Json:
+    if not operation.many:
+        return {JSON: {"schema": _ref(kind), "example": dict(operation.example)}}
+    return {
+        JSON: {"schema": {"$ref": _REF.format(name="Documents")}, "example": [dict(operation.example)]},
+        NDJSON: {"schema": {"type": "string", "description": "one document per line"}},
+    }
+
+
+def _responses(operation: Operation, config: Config) -> Json:
+    content: Json = {}
+    if operation.answer:
+        schema: Json = {"type": "string"} if operation.answer is str else _ref(operation.answer)
+        content[JSON] = {"schema": {"type": "array", "items": schema} if operation.answers_list else schema}
+    for media, what in operation.other.items():
+        content[media] = {"schema": {"type": "string", "description": what}}
+    headers = {name: {"description": what, "schema": {"type": "string"}} for name, what in operation.headers.items()}
+    done: Json = {"description": "Done.", "headers": headers, **({"content": content} if content else {})}
+    responses: Json = {str(operation.status): done}
+    for status, answer in operation.also.items():
+        responses[str(status)] = {"description": answer if isinstance(answer, str) else inspect.getdoc(answer)}
+        if not isinstance(answer, str):
+            responses[str(status)]["content"] = {JSON: {"schema": _ref(answer)}}
+    errors = {*operation.problems, *_UNREAD, 500}
+    if operation.tag != "Operation":
+        # Monitoring is answered without a key, at any rate, and in overload.
+        errors |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
+    for status in sorted(errors - operation.also.keys()):
+        # A request that is refused unread gets our own shape: its protocol is not known yet.
+        failure = None if status in _UNREAD else operation.failure
+        responses[str(operation.statuses.get(status, status) if failure else status)] = _problem(status, failure)
+    for response in responses.values():
+        response.setdefault("headers", {})["X-Request-Id"] = {"$ref": "#/components/headers/X-Request-Id"}
+    return responses
+
+
+def _problem(status: int, failure: type | None) -> Json:
+    media, schema = (JSON, _ref(failure)) if failure else ("application/problem+json", _ref(Problem))
+    if status in _UNREAD:
+        media, schema = "text/plain", {"type": "string"}
+    described: Json = {
+        "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
+        "content": {media: {"schema": schema}},
+    }
+    if status in (429, 503):
+        described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return described
+
+
+Words = list[tuple[str, str]]
+"""A type in words, in pieces; each has the name of the schema that it refers to, or ``""``."""
+
+
+@blueprint.get("/openapi.json")
+def openapi_document() -> Response:
+    """Return the OpenAPI 3.1 document."""
+    return Response(msgspec.json.encode(_served_document()), mimetype=JSON)
+
+
+@blueprint.get("/docs")
+def docs_page() -> str:
+    """Return the OpenAPI document as a page."""
+    described = _served_document()
+    schemas = {}
+    for name, schema in described["components"]["schemas"].items():
+        required, properties = schema.get("required", ()), schema.get("properties", {})
+        schemas[name] = schema, [_field(field, kind, field in required) for field, kind in properties.items()]
+    operations = []
+    for address, methods in described["paths"].items():
+        for method, operation in methods.items():
+            parameters = [
+                _field(each["name"], {**each["schema"], "description": each.get("description", "")}, each["required"])
+                for each in operation["parameters"]
+            ]
+            operations.append((address, method, operation, parameters, _curl(address, operation)))
+    return render_template(
+        "docs.html", about=described["info"], operations=operations, schemas=schemas, name_of=name_of
+    )
+
+
+def _served_document() -> Json:
+    """Return the document; create it again if the served indexes have changed."""
+    serving = registry()
+    names = tuple(serving.indexes)
+    known: tuple[tuple[str, ...], Json] | None = current_app.extensions.get(_MADE)
+    if known is None or known[0] != names:
+        known = current_app.extensions[_MADE] = names, document(current_app, serving.config, names)
+    return {**known[1], "servers": [{"url": request.script_root or "/"}]}
+
+
+def name_of(reference: Mapping[str, Any]) -> str:
+    """Return the name of the referenced schema."""
+    return str(reference["$ref"]).rpartition("/")[2]
+
+
+def _field(name: str, kind: Json, required: bool) -> Json:
+    """Return what the page shows of a parameter, or of a field of a body or an answer."""
+    default = kind.get("default")
+    default_text = "" if default in (None, "", []) else msgspec.json.encode(default).decode()
+    described = {"default": default_text, "description": kind.get("description", "")}
+    return {"name": name, "words": _words(kind), "required": required, **described}
+
+
+def _words(kind: Json) -> Words:
+    """Return a schema in words: ``integer, 1 to 50``, ``list of Evidence``, ``string or null``."""
+    if "$ref" in kind:
+        return [(name_of(kind), name_of(kind))]
+    if "anyOf" in kind:
+        phrases = [[(" or ", ""), *_words(option)] for option in kind["anyOf"]]
+        return [word for phrase in phrases for word in phrase][1:]
+    if "enum" in kind:
+        return [(", ".join(map(str, kind["enum"])), "")]
+    if kind.get("type") == "array":
+        parts = kind.get("prefixItems") or [kind.get("items", {})]
+        return [(f"{_limited(kind)} of ", ""), *_words(parts[0])]
+    values = kind.get("additionalProperties")
+    return [("object of ", ""), *_words(values)] if isinstance(values, dict) else [(_limited(kind), "")]
+
+
+def _limited(kind: Json) -> str:
+    """Return a type in words with its limits: the size of an array, the length of a string."""
+    name = str({"array": "list", None: "anything"}.get(kind.get("type"), kind.get("type")))
+    low, high = (
+        next((kind[key] for key in (f"{end}imum", f"{end}Items", f"{end}Length") if key in kind), None)
+        for end in ("min", "max")
+    )
+    if low == high:
+        return name if low is None else f"{name}, {low:,}"
+    if high is None:
+        return f"{name}, {low:,} or more"
+    return f"{name}, at most {high:,}" if low is None else f"{name}, {low:,} to {high:,}"
+
+
+def _curl(address: str, operation: Json) -> str:
+    """Return a command that calls this server, or ``""`` if the address needs more than an index, or a key."""
+    index = next(iter(registry().indexes), "")
+    if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
+        return ""
+    url = url_for("page.search_page", _external=True).rstrip("/") + address.replace("{index}", index)
+    parameters = {kind["name"]: kind["example"] for kind in operation["parameters"] if "example" in kind}
+    words = ["curl", "-s", f"{url}?{urlencode(parameters)}" if parameters else url]
+    if "requestBody" in operation:
+        example = operation["requestBody"]["content"][JSON]["example"]
+        words += ["-H", f"Content-Type: {JSON}", "-d", msgspec.json.encode(example).decode()]
+    return shlex.join(words)

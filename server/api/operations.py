@@ -14,7 +14,7 @@ from flask import Flask
 from .. import schemas
 
 JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain"
-_HEADERS = MappingProxyType({"ETag": "names this state of the document; send it back as If-None-Match"})
+_NONE: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Operation(NamedTuple):
@@ -29,123 +29,112 @@ class Operation(NamedTuple):
     """Whether the body is a list of ``body``, or has one per line of JSON."""
     status: int = 200
     """The status of a successful answer."""
-    conditions: MappingProxyType[str, str] = MappingProxyType({})
+    conditions: Mapping[str, str] = _NONE
     """Request headers that make the request conditional."""
     problems: tuple[int, ...] = ()
     """Error statuses in addition to those that any route may answer."""
-    other: MappingProxyType[str, str] = MappingProxyType({})
+    other: Mapping[str, str] = _NONE
     """Answers that are not JSON, by media type: those that ``Accept`` can select, or the only one."""
-    headers: MappingProxyType[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = _NONE
     """Headers of the answer, and their meaning."""
-    also: MappingProxyType[int, type | str] = MappingProxyType({})
+    also: Mapping[int, type | str] = _NONE
     """Other statuses that are no errors: the type of the answer, or why there is none."""
-    example: MappingProxyType[str, Any] = MappingProxyType({})
+    example: Mapping[str, Any] = _NONE
     """An example of a body, of one item of a list of them, or of the parameters of a query string."""
     failure: type | None = None
     """The shape of errors if it is not ours but that of an adapter's protocol."""
-    statuses: Mapping[int, int] = MappingProxyType({})
+    statuses: Mapping[int, int] = _NONE
     """That protocol's status for each of ours, if different."""
     answers_list: bool = False
     """Whether the answer is a list of ``answer``."""
 
 
-LISTINGS = MappingProxyType(
-    {
-        "text/csv": "the hits as comma-separated values; formulas are made harmless",
-        "text/tab-separated-values": "the hits as tab-separated values",
-        NDJSON: "one hit per line",
-        TEXT: "a TREC run: qid Q0 docid rank score tag",
-        "application/x-research-info-systems": "the hits as RIS, for reference managers",
-        "application/ld+json": "the hits as JSON-LD of schema.org: reviews of claims, and what a review cites",
-        "application/x-bibtex": "the hits as BibTeX, for LaTeX",
-    }
-)
-"""The answers of a search that are not JSON, by media type."""
-_LISTING_HEADERS = MappingProxyType({"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"})
+WRITING = "Writing"
+"""The tag of operations that need a key and a server that allows changes."""
 _ADDED = "factseek.operations"
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
-WRITING = "Writing"
-"""The tag of operations that need a key and a server that allows changes."""
-_DOCUMENT = MappingProxyType({"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"})
+_RUN = "a TREC run: qid Q0 docid rank score tag"
+_DOCUMENT = {"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"}
 _IF_MATCH = {"If-Match": "an ETag of the document, or *: only if the document is in that state"}
+_ETAG = {"ETag": "names this state of the document; send it back as If-None-Match"}
+_SAME = {304: "The document is still what If-None-Match names."}
+_CUT_OFF = {"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"}
+_LISTINGS = {
+    "text/csv": "the hits as comma-separated values; formulas are made harmless",
+    "text/tab-separated-values": "the hits as tab-separated values",
+    NDJSON: "one hit per line",
+    TEXT: _RUN,
+    "application/x-research-info-systems": "the hits as RIS, for reference managers",
+    "application/ld+json": "the hits as JSON-LD of schema.org: reviews of claims, and what a review cites",
+    "application/x-bibtex": "the hits as BibTeX, for LaTeX",
+}
 
-OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
+OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
         "api.search_simply": Operation(
             "Search",
             schemas.SimpleAnswer,
             parameters=schemas.SimpleSearch,
             problems=(400, 404),
-            other=LISTINGS,
-            headers=_LISTING_HEADERS,
-            example=MappingProxyType({"query": _CLAIM, "hits": 3}),
+            other=_LISTINGS,
+            headers=_CUT_OFF,
+            example={"query": _CLAIM, "hits": 3},
         ),
         "api.search": Operation(
             "Search",
             schemas.SearchAnswer,
             body=schemas.SearchRequest,
             problems=_BODY,
-            other=LISTINGS,
-            headers=_LISTING_HEADERS,
-            example=MappingProxyType({"query": _CLAIM, "k": 3, "as_of": "2025", "undated": "keep", "explain": True}),
+            other=_LISTINGS,
+            headers=_CUT_OFF,
+            example={"query": _CLAIM, "k": 3, "as_of": "2025", "undated": "keep", "explain": True},
         ),
         "many.search_many": Operation(
             "Search",
             schemas.SearchManyAnswer,
             body=schemas.SearchManyRequest,
             problems=_BODY,
-            example=MappingProxyType({"query": _CLAIM, "k": 3}),
+            example={"query": _CLAIM, "k": 3},
         ),
         "api.search_batch": Operation(
             "Search",
             schemas.BatchAnswer,
             body=schemas.BatchRequest,
             problems=_BODY,
-            other=MappingProxyType(
-                {
-                    NDJSON: "one query per line, in order, each sent as soon as it is answered",
-                    TEXT: "a TREC run: qid Q0 docid rank score tag",
-                }
-            ),
-            headers=MappingProxyType({"X-Failed-Queries": "for a TREC run: the number of queries that it lacks"}),
-            example=MappingProxyType({"queries": [{"qid": "1", "text": _CLAIM}], "k": 3}),
+            other={NDJSON: "one query per line, in order, each sent as soon as it is answered", TEXT: _RUN},
+            headers={"X-Failed-Queries": "for a TREC run: the number of queries that it lacks"},
+            example={"queries": [{"qid": "1", "text": _CLAIM}], "k": 3},
         ),
         "api.document": Operation(
-            "Documents",
-            schemas.DocumentWithPassages,
-            problems=(404,),
-            headers=_HEADERS,
-            also=MappingProxyType({304: "The document is still what If-None-Match names."}),
+            "Documents", schemas.DocumentWithPassages, problems=(404,), headers=_ETAG, also=_SAME
         ),
         "api.document_simply": Operation(
             "Documents",
             schemas.SimpleDocument,
             parameters=schemas.DocParameters,
             problems=(400, 404),
-            headers=_HEADERS,
-            also=MappingProxyType({304: "The document is still what If-None-Match names."}),
+            headers=_ETAG,
+            also=_SAME,
         ),
         "writing.point_alias": Operation(
             WRITING,
             schemas.AliasAnswer,
             body=schemas.AliasRequest,
             problems=(*_BODY, 403),
-            example=MappingProxyType({"index": "monday"}),
+            example={"index": "monday"},
         ),
         "writing.put_document": Operation(
             WRITING,
             schemas.DocumentWritten,
             body=schemas.DocumentRequest,
             problems=(*_BODY, 403, 412),
-            conditions=MappingProxyType({**_IF_MATCH, "If-None-Match": "*: only if there is no such document"}),
-            headers=_HEADERS,
-            also=MappingProxyType({201: schemas.DocumentWritten}),
+            conditions={**_IF_MATCH, "If-None-Match": "*: only if there is no such document"},
+            headers=_ETAG,
+            also={201: schemas.DocumentWritten},
             example=_DOCUMENT,
         ),
-        "writing.delete_document": Operation(
-            WRITING, problems=(400, 403, 404, 412), status=204, conditions=MappingProxyType(_IF_MATCH)
-        ),
+        "writing.delete_document": Operation(WRITING, problems=(400, 403, 404, 412), status=204, conditions=_IF_MATCH),
         "writing.post_documents": Operation(
             WRITING,
             schemas.JobAnswer,
@@ -154,8 +143,8 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             many=True,
             problems=(*_BODY, 403),
             status=202,
-            headers=MappingProxyType({"Location": "the address of the job's status"}),
-            example=MappingProxyType({"docid": "measles-1", **_DOCUMENT}),
+            headers={"Location": "the address of the job's status"},
+            example={"docid": "measles-1", **_DOCUMENT},
         ),
         "writing.job_state": Operation(WRITING, schemas.JobAnswer, problems=(404,)),
         "claims.rank_claims": Operation(
@@ -163,13 +152,13 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             schemas.RankAnswer,
             body=schemas.RankRequest,
             problems=_BODY,
-            example=MappingProxyType({"claims": [{"id": "1", "text": _CLAIM}, {"id": "2", "text": "Good morning!"}]}),
+            example={"claims": [{"id": "1", "text": _CLAIM}, {"id": "2", "text": "Good morning!"}]},
         ),
         "api.list_indexes": Operation("Indexes", schemas.IndexList),
         "api.describe_index": Operation("Indexes", schemas.IndexAnswer, problems=(404,)),
         "api.live": Operation("Operation", schemas.Health),
-        "api.ready": Operation("Operation", schemas.Health, also=MappingProxyType({503: schemas.Health})),
-        "metrics": Operation("Operation", other=MappingProxyType({TEXT: "for Prometheus; totals over all workers"})),
+        "api.ready": Operation("Operation", schemas.Health, also={503: schemas.Health}),
+        "metrics": Operation("Operation", other={TEXT: "for Prometheus; totals over all workers"}),
     }
 )
 """The operations by endpoint, in the order of the document."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from flask import Blueprint, Flask, Response, current_app, g, request
+from flask import Blueprint, Response, current_app, g, request
 from numpy.typing import NDArray
 
 from ...claims import settings as claims
@@ -25,15 +26,22 @@ from ...retrieval.errors import ConfigError, FactseekError
 from ...retrieval.files import sha256
 from ...retrieval.languages import unknown_language
 from ...retrieval.records.model_file import State
+from ...retrieval.search.answer import milliseconds
 from ...retrieval.search.explaining import WordWeight
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RankTook, from_body, json_answer
-from ..search import TimedOutError, milliseconds, note_search
-from ..settings import Config, ServerSettings
+from ..search import TimedOutError, note_search
+from ..settings import Config
 
-_KEY = "factseek.rankers"
+RANKERS = "factseek.rankers"
+_AT_ONCE = 16
+"""Statements that are scored between two checks of the time: a tenth of a second's work."""
+blueprint = Blueprint("claims", __name__)
 _log = logging.getLogger("factseek.server")
+Model = TypeVar("Model")
+Load = Callable[[str, str, Config], Model]
+"""Loads a model for a name from the path of its file."""
 
 
 class ServedRanker(NamedTuple):
@@ -44,48 +52,44 @@ class ServedRanker(NamedTuple):
     manifest_id: str
 
 
-class RankerUnavailableError(RefusedError):
-    """A configured ranker could not be loaded."""
+def check_models(config: Config, setting: str, load: Load[object]) -> None:
+    """Load every model of a setting, so that an error is reported once; raise ConfigError if one does not load."""
+    for name, path in getattr(config.server, setting).items():
+        try:
+            load(name, path, config)
+        except FactseekError as error:
+            what = f"{error.place}: {error.what}" if error.place else error.what
+            raise ConfigError(what, place=f"server.{setting}.{name}", remedy=error.remedy) from None
+
+
+def open_models(config: Config, setting: str, load: Load[Model], noun: str) -> dict[str, Model]:
+    """Load the models of a setting. If one cannot be loaded, log it and continue without it."""
+    models = {}
+    for name, path in getattr(config.server, setting).items():
+        try:
+            models[name] = load(name, path, config)
+        except FactseekError as error:
+            _log.error("%s %s is not ready: %s", noun, name, error.line)
+    return models
 
 
 def check(config: Config) -> None:
-    """Load every ranker, so that an error is reported once, before workers start.
-
-    Raises ConfigError, with the setting, if one cannot be loaded or does not fit the configuration.
-    """
-    for name, path in config.server.rankers.items():
-        try:
-            _loaded(name, path, config)
-        except FactseekError as error:
-            raise ConfigError(
-                f"{error.place}: {error.what}" if error.place else error.what,
-                place=f"server.rankers.{name}",
-                remedy=error.remedy,
-            ) from None
+    """Raise ConfigError, with the setting, if a ranker cannot be loaded or does not fit the configuration."""
+    check_models(config, "rankers", _loaded)
 
 
 def opened(config: Config) -> dict[str, ServedRanker]:
     """Load the configured rankers. If one cannot be loaded, log it and continue without it."""
-    rankers = {}
-    for name, path in config.server.rankers.items():
-        try:
-            rankers[name] = _loaded(name, path, config)
-        except FactseekError as error:
-            _log.error("ranker %s is not ready: %s", name, error.line)
-    return rankers
+    return open_models(config, "rankers", _loaded, "ranker")
 
 
-def install(app: Flask, rankers: Mapping[str, ServedRanker]) -> None:
-    """Give ``app`` its rankers, the default first."""
-    app.extensions[_KEY] = rankers
+def _loaded(name: str, path: str, config: Config) -> ServedRanker:
+    learned = training.load(Path(path), None, view(config, claims.Config))
+    return ServedRanker(name, learned, sha256(Path(path))[:16])
 
 
-def ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanker:
-    """Return a ranker by its name, or the first if ``name`` is None.
-
-    Raises UnknownRankerError if there is none, RankerUnavailableError if it is configured but could not be loaded.
-    """
-    rankers: Mapping[str, ServedRanker] = current_app.extensions[_KEY]
+def _ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanker:
+    rankers: Mapping[str, ServedRanker] = current_app.extensions[RANKERS]
     known = {**configured, **rankers}
     if not known:
         raise UnknownRankerError(
@@ -96,22 +100,12 @@ def ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanke
     if wanted not in known:
         raise UnknownRankerError(f"there is no ranker {wanted[:80]!r}; the rankers are {', '.join(known)}")
     if wanted not in rankers:
-        raise RankerUnavailableError(
-            f"ranker {wanted!r} could not be loaded; the server's log gives the reason", retry_after=60
-        )
+        reason = f"ranker {wanted!r} could not be loaded; the server's log gives the reason"
+        raise RefusedError(reason, retry_after=60)
     return rankers[wanted]
 
 
-def _loaded(name: str, path: str, config: Config) -> ServedRanker:
-    learned = training.load(Path(path), None, view(config, claims.Config))
-    return ServedRanker(name, learned, sha256(Path(path))[:16])
-
-
-_AT_ONCE = 16
-"""Statements that are scored between two checks of the time: a tenth of a second's work."""
-
-
-class TimedRanker:
+class _TimedRanker:
     """Scores like the ranker that it wraps, a few statements at a time, until its time ends."""
 
     def __init__(self, ranker: Ranker, seconds: float) -> None:
@@ -120,10 +114,6 @@ class TimedRanker:
         self._deadline = monotonic() + seconds
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
-        """Return the ranker's scores.
-
-        Raises CutOffError if the time is over.
-        """
         parts = [np.empty(0)]
         for start in range(0, len(statements), _AT_ONCE):
             if monotonic() > self._deadline:
@@ -132,15 +122,10 @@ class TimedRanker:
         return np.concatenate(parts)
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return the ranker's probabilities."""
         return self._ranker.probability(scores)
 
     def state(self) -> State:
-        """Return the ranker's state."""
         return self._ranker.state()
-
-
-blueprint = Blueprint("claims", __name__)
 
 
 class ClaimRanking(NamedTuple):
@@ -163,38 +148,33 @@ def rank_claims() -> Response:
 
 
 def ranked_claims(asked: RankRequest) -> RankAnswer:
-    """Return the claims of a request, ranked and explained.
-
-    Raises UnknownRankerError or RankerUnavailableError if there is no ranker, BadInput, with the field, if a claim is
-    invalid, TimedOutError if the time was too short to rank.
-    """
+    """Return the claims of a request, ranked and explained; raise UnknownRankerError, BadInput or TimedOutError."""
     settings = registry().config.server
-    served = ranker_named(asked.ranker, settings.rankers)
-    manifest = served.learned.manifest
-    statements = _statements(asked.claims, manifest.languages, settings)
+    served = _ranker_named(asked.ranker, settings.rankers)
+    manifest, languages = served.learned.manifest, served.learned.manifest.languages
+    if not 1 <= len(asked.claims) <= settings.max_claims:
+        raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, not {len(asked.claims)}")
+    statements = [
+        _statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(asked.claims)
+    ]
     ranking = _ranked(asked, statements, served.learned.ranker, settings.search_seconds)
     note_search([claim.text for claim in statements], ranking)
+    note, late = "", len(ranking.ranked) - ranking.explained
+    if asked.words and not served.learned.ranker.explains:
+        note = f"{manifest.model} does not use words, so no word has a weight"
+    elif asked.words and late:
+        note = f"the time was too short to weigh the words of the last {late} of {len(ranking.ranked)} claims"
     return RankAnswer(
         request_id=g.request_id,
         ranker=served.name,
         manifest_id=served.manifest_id,
         task=manifest.task,
         model=manifest.model,
-        languages=list(manifest.languages),
+        languages=list(languages),
         took_ms=ranking.took,
-        note=_note(asked, ranking, served),
-        claims=[_answer(claim, manifest.languages, asked.claims) for claim in ranking.ranked],
+        note=note,
+        claims=[_answer(claim, languages, asked.claims) for claim in ranking.ranked],
     )
-
-
-def _statements(asked: Sequence[ClaimRequest], languages: Sequence[str], settings: ServerSettings) -> list[Statement]:
-    """Return the claims as statements for a ranker; ``place`` is the number of each.
-
-    Raises BadInput, with the claim, if one is invalid.
-    """
-    if not 1 <= len(asked) <= settings.max_claims:
-        raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, not {len(asked)}")
-    return [_statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(asked)]
 
 
 def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
@@ -213,35 +193,20 @@ def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most:
 
 
 def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> ClaimRanking:
-    """Rank claims, then explain them from the first on, as far as time allows.
-
-    Raises TimedOutError if there is no time to rank.
-    """
+    """Rank claims, then explain them from the first on, as far as time allows."""
     began = perf_counter()
-    timed = TimedRanker(ranker, seconds)
+    timed = _TimedRanker(ranker, seconds)
     try:
         ranked = rank(timed, statements)[: asked.top]
     except CutOffError as error:
         raise TimedOutError(f"{error.line} ({seconds:g} seconds); send fewer claims at once") from None
-    done = perf_counter()
-    explained = 0
-    try:
+    done, explained = perf_counter(), 0
+    with suppress(CutOffError):  # the note reports it
         for place, claim in enumerate(ranked if asked.words else ()):
             ranked[place] = claim._replace(words=explain(timed, claim.statement, asked.words))
             explained += 1
-    except CutOffError:
-        pass  # the note reports it
     took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
     return ClaimRanking(ranked, explained, took)
-
-
-def _note(asked: RankRequest, ranking: ClaimRanking, served: ServedRanker) -> str:
-    if asked.words and not served.learned.ranker.explains:
-        return f"{served.learned.manifest.model} does not use words, so no word has a weight"
-    missing = len(ranking.ranked) - ranking.explained
-    if asked.words and missing:
-        return f"the time was too short to weigh the words of the last {missing} of {len(ranking.ranked)} claims"
-    return ""
 
 
 def _answer(ranked: Ranked, languages: Sequence[str], asked: Sequence[ClaimRequest]) -> RankedClaim:

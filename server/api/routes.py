@@ -1,263 +1,136 @@
-"""The JSON API."""
+"""The JSON API.
+
+The cursor of a list of hits contains the number of hits before the page, a digest of the search, and manifest ids.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, cast
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
+from msgspec import UNSET
 
 from ...retrieval.domain import Span
-from ...retrieval.errors import QueryError
 from ...retrieval.search import listings
 from ...retrieval.search.answer import Answer
 from ...retrieval.search.counting import facet_answers, total_answer
-from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
+from .. import schemas
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
-from ..schemas import (
-    BatchRequest,
-    Candidate,
-    DocParameters,
-    DocumentAnswer,
-    DocumentWithPassages,
-    Health,
-    IndexAnswer,
-    IndexList,
-    IndexSummary,
-    ReplicaHealth,
-    SearchAnswer,
-    SearchRequest,
-    ShardHealth,
-    SimpleAnswer,
-    SimpleDocument,
-    SimpleSearch,
-    document_answer,
-    from_body,
-    from_query,
-    json_answer,
-    passage_place,
-    query_text,
-)
-from ..search import answer, question_of
+from ..schemas import document_answer, from_body, from_query, json_answer, passage_place, query_text
+from ..search import answer, answer_of_many, query_errors_named, question_of
 from .batch import Batch, json_pieces, ndjson_pieces
 from .operations import JSON, NDJSON, TEXT
-from .paging import Page, resume
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 blueprint = Blueprint("api", __name__)
+many = Blueprint("many", __name__)
 _ANYTHING = "*/*"
+_Asked = TypeVar("_Asked", schemas.SearchRequest, schemas.SearchManyRequest)
+_HEAD = Struct(">I8s")
+"""The number of hits before the page, and the digest of the search; the ids of the manifests follow."""
+_ID = 8
+"""Bytes of a manifest's id."""
+_SHOWING = frozenset("k hits qid offset cursor count facets highlight explain passages parse".split())
+"""Options that may change from page to page, because they do not change the list itself. All others define it."""
+_CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[_Asked]):
+    """A request continued at its cursor, its indexes in order, and those that changed since the previous page."""
+
+    served: dict[str, ServedIndex]
+    asked: _Asked
+    search: bytes
+    """A digest of the options that define the list."""
+    changed: frozenset[str] = frozenset()
+
+    def cursor(self, hits: int) -> schemas.TextIfAny:
+        """Return the cursor for the hits after the first ``hits``; unset if no more may be requested."""
+        if hits >= _most(self.served):
+            return UNSET
+        ids = (bytes.fromhex(self.served[name].manifest_id) for name in sorted(self.served))
+        return _text(_HEAD.pack(hits, self.search) + b"".join(ids))
+
+    def note(self, note: str, name: str) -> str:
+        """Return the note on a query, with a remark if an index has changed since the previous page."""
+        return "; ".join(filter(None, (note, _CHANGED if name in self.changed else "")))
+
+
+def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
+    """Return a request to weighted indexes, continued at its cursor; raise BadInput if that is not of this search.
+
+    The last page ends at the most hits that a client may request, whatever the page size.
+    """
+    served = {name: index_named(name) for name in weights}
+    listed = [getattr(asked, name) for name in asked.__struct_fields__ if name not in _SHOWING]
+    encoded = msgspec.json.encode((weights, listed), order="deterministic")
+    page = Page(served, asked, blake2b(encoded, digest_size=8).digest())
+    if not asked.cursor:
+        return page
+    if asked.offset:
+        raise BadInput("offset", "cursor and offset exclude each other; leave out one of them")
+    try:
+        packed = urlsafe_b64decode(asked.cursor + "=" * (-len(asked.cursor) % 4))
+    except ValueError:
+        packed = b""
+    ids = packed[_HEAD.size :]
+    if not ids or len(ids) % _ID or _text(packed) != asked.cursor:
+        raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
+    hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
+    if made_for != page.search or len(ids) != len(served) * _ID:
+        raise BadInput("cursor", "belongs to another search or index; send it with the same search")
+    most = _most(served)
+    if hits >= most:
+        raise BadInput("cursor", f"goes on after {hits} hits; this server answers the first {most}")
+    then = [ids[start : start + _ID].hex() for start in range(0, len(ids), _ID)]
+    changed = {name for name, id_ in zip(sorted(served), then, strict=True) if served[name].manifest_id != id_}
+    k = asked.k or next(iter(served.values())).index.settings.search.k
+    if k <= most:
+        k = min(k, most - hits)
+    return replace(page, asked=msgspec.structs.replace(asked, offset=hits, k=k), changed=frozenset(changed))
+
+
+def _text(packed: bytes) -> str:
+    return urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def _most(served: Mapping[str, ServedIndex]) -> int:
+    return min(index.index.settings.search.max_k for index in served.values())
 
 
 @blueprint.get("/v1/indexes")
 def list_indexes() -> Response:
     """List the served indexes."""
     summaries = [_summary(served) for served in registry().indexes.values()]
-    return json_answer(IndexList(request_id=g.request_id, indexes=summaries))
+    return json_answer(schemas.IndexList(request_id=g.request_id, indexes=summaries))
 
 
 @blueprint.get("/v1/indexes/<name>")
 def describe_index(name: str) -> Response:
     """Describe one index with its manifest."""
     served = index_named(name)
-    return json_answer(
-        IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=served.index.info.published)
-    )
+    manifest = served.index.info.published
+    return json_answer(schemas.IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=manifest))
 
 
-@blueprint.get("/v1/<name>/search")
-def search_simply(name: str) -> Response:
-    """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
-    index_named(name)
-    parameters = from_query(request.args, SimpleSearch)
-    page = resume({name: 1.0}, cast(SearchRequest, parameters.with_one_query()))
-    index = page.served[name].index
-    question = question_of(page.asked, index, "hits" if parameters.k is None else "k")
-    wanted = _format_of(page.asked)
-    result = answer(index, question)
-    if wanted != listings.JSON:
-        return _listing(result, wanted, page.asked.qid)
-    candidates = [_candidate(index, hit, parameters.parse) for hit in result.hits]
-    query = query_text(question, result.parsed, result.text)
-    return json_answer(SimpleAnswer(**_fields(page, name, result), query=query, candidates=candidates))
-
-
-@blueprint.post("/v1/<name>/search")
-def search(name: str) -> Response:
-    """Search with a JSON body."""
-    index_named(name)
-    body = from_body(request_ctx.request, SearchRequest)
-    page = resume({name: 1.0}, body.with_one_query())
-    index = page.served[name].index
-    question = question_of(page.asked, index, "k" if body.hits is None else "hits")
-    wanted = _format_of(page.asked)
-    result = answer(index, question)
-    if wanted != listings.JSON:
-        return _listing(result, wanted, page.asked.qid)
-    query = query_text(question, result.parsed, result.text)
-    return json_answer(SearchAnswer(**_fields(page, name, result), query=query if query.tells else msgspec.UNSET))
-
-
-def _fields(page: Page[SearchRequest], name: str, result: Answer) -> dict[str, Any]:
-    """Return the fields that both kinds of search answer."""
-    asked, served, unset = page.asked, page.served[name], msgspec.UNSET
-    return {
-        "request_id": g.request_id,
-        "qid": unset if asked.qid is None else asked.qid,
-        "index": name,
-        "manifest_id": served.manifest_id,
-        "retriever": result.retriever,
-        "took_ms": result.took,
-        "note": page.note(result.note, name),
-        "hits": result.hits,
-        "explanation": result.explanation or unset,
-        "suited_indexes": suited_indexes(served, result.text) or unset,
-        "suggestion": result.suggestion or unset,
-        "coverage": result.coverage or unset,
-        "approximate": result.approximate or unset,
-        "depth": result.depth or unset,
-        "cursor": page.cursor(asked.offset + len(result.hits)) if result.more else unset,
-        "total": total_answer(result.total) if result.total else unset,
-        "facets": facet_answers(result.facets) if asked.facets else unset,
-    }
-
-
-@blueprint.post("/v1/<name>/search/batch")
-def search_batch(name: str) -> Response:
-    """Search for many queries; ``Accept`` selects JSON, NDJSON or a TREC run."""
-    served = index_named(name)
-    index = served.index
-    asked = from_body(request, BatchRequest)
-    batch = Batch(index, asked)
-    wanted = request.accept_mimetypes.best_match([JSON, NDJSON, TEXT], JSON)
-    if wanted == TEXT:
-        run, failed = batch.run()
-        return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
-    if wanted == NDJSON:
-        return Response(ndjson_pieces(batch), mimetype=NDJSON)
-    head = {
-        "request_id": g.request_id,
-        "index": name,
-        "manifest_id": served.manifest_id,
-        "retriever": index.resolve(batch.search).retriever,
-    }
-    return Response(json_pieces(head, batch), mimetype=JSON)
-
-
-@blueprint.get("/v1/<name>/documents/<docid:docid>")
-def document(name: str, docid: str) -> Response:
-    """Return a document with its passages."""
-    served = index_named(name)
-    index = served.index
-    body = document_answer(charged_document(index, docid))
-    passages = [passage_place(passage, body.metadata) for passage in index.passages(docid)]
-    answer = DocumentWithPassages(
-        request_id=g.request_id,
-        index=name,
-        manifest_id=served.manifest_id,
-        document=body,
-        passages=passages,
-    )
-    return _cacheable(json_answer(answer), document_state(index, docid))
-
-
-@blueprint.get("/v1/<name>/doc/<docid:docid>")
-def document_simply(name: str, docid: str) -> Response:
-    """Return a document in the format of Anserini's and Pyserini's own route."""
-    index = index_named(name).index
-    parse = from_query(request.args, DocParameters).parse
-    doc = _doc(index, docid, parse)
-    state = hashlib.sha256(msgspec.json.encode(doc)).hexdigest()[:32]
-    return _cacheable(json_answer(SimpleDocument(index=name, docid=docid, doc=doc)), state)
-
-
-def document_state(index: Index, docid: str) -> str:
-    """Return the id of a document's state, which changes with its content and its passages.
-
-    Raises NotFoundError if there is no such document.
-    """
-    spans = [Span(passage.number, passage.start, passage.end) for passage in index.passages(docid)]
-    return state_of(checksum(index.document(docid)), spans)
-
-
-@blueprint.get("/livez")
-def live() -> Response:
-    """Report that the server is alive."""
-    return json_answer(Health(status="ok"))
-
-
-@blueprint.get("/readyz")
-def ready() -> Response:
-    """Report whether each index has answered a search.
-
-    The status is 200 if every index has, else 503. For shards on a cluster, the answer lists the state of each replica.
-    """
-    states = registry().states()
-    good = all(state == READY for state in states.values())
-    health = Health(status="ok" if good else "unavailable", indexes=states, shards=_shards() or msgspec.UNSET)
-    return json_answer(health, 200 if good else 503)
-
-
-def _format_of(asked: SearchRequest) -> str:
-    """Return the format of an answer: the one in the request, else the one that ``Accept`` prefers, else ``json``.
-
-    Raises BadInput if the format cannot express the requested options.
-    """
-    name = asked.format or _preferred()
-    if name != listings.JSON and (asked.explain or asked.passages or asked.count or asked.facets):
-        raise BadInput(
-            "format", f"{name} cannot contain explain, passages, count or facets; leave them out, or ask for json"
-        )
-    return name
-
-
-def _preferred() -> str:
-    """Return the format that ``Accept`` prefers; most clients accept anything, which means JSON."""
-    if request.environ.get("HTTP_ACCEPT", _ANYTHING) in (_ANYTHING, JSON):
-        return listings.JSON
-    by_media = {listings.kind(name).media: name for name in listings.KINDS}
-    wanted = request.accept_mimetypes.best_match([JSON, *by_media], JSON)
-    return by_media.get(wanted or JSON, listings.JSON)
-
-
-def _listing(result: Answer, name: str, qid: str | None) -> Response:
-    """Return the hits as a file; name rankings that were cut off in a header, because a file cannot.
-
-    Raises BadInput if the format cannot express an id.
-    """
-    kind = listings.kind(name)
-    try:
-        content = kind.write(result.hits, qid or "1")
-    except QueryError as error:
-        raise BadInput("format", error.line) from None
-    response = Response(content, mimetype=kind.media)
-    response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.suffix}"'
-    if result.missing:
-        response.headers["X-Cut-Off"] = ", ".join(dict.fromkeys(result.missing))
-    return response
-
-
-def _shards() -> dict[str, list[ShardHealth]]:
-    of_indexes = {name: served.index.shards() for name, served in registry().indexes.items()}
-    return {
-        name: [
-            ShardHealth(shard.name, shard.generation, [ReplicaHealth(*replica) for replica in shard.replicas])
-            for shard in shards
-        ]
-        for name, shards in of_indexes.items()
-        if shards
-    }
-
-
-def _summary(served: ServedIndex) -> IndexSummary:
+def _summary(served: ServedIndex) -> schemas.IndexSummary:
     info = served.index.info
-    return IndexSummary(
+    return schemas.IndexSummary(
         name=served.name,
         manifest_id=served.manifest_id,
         documents=info.documents,
@@ -267,8 +140,189 @@ def _summary(served: ServedIndex) -> IndexSummary:
     )
 
 
-def _candidate(index: Index, hit: Evidence, parse: bool) -> Candidate:
-    return Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, parse))
+@blueprint.get("/v1/<name>/search")
+def search_simply(name: str) -> Response:
+    """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
+    index_named(name)
+    parameters = from_query(request.args, schemas.SimpleSearch)
+    asked = cast(schemas.SearchRequest, parameters.with_one_query())
+    return _answered(name, asked, "hits" if parameters.k is None else "k", parameters)
+
+
+@blueprint.post("/v1/<name>/search")
+def search(name: str) -> Response:
+    """Search with a JSON body."""
+    index_named(name)
+    body = from_body(request_ctx.request, schemas.SearchRequest)
+    return _answered(name, body.with_one_query(), "k" if body.hits is None else "hits")
+
+
+def _answered(
+    name: str, body: schemas.SearchRequest, k_name: str, simply: schemas.SimpleSearch | None = None
+) -> Response:
+    page = resume({name: 1.0}, body)
+    asked, served = page.asked, page.served[name]
+    question = question_of(asked, served.index, k_name)
+    wanted = _format_of(asked)
+    result = answer(served.index, question)
+    if wanted != listings.JSON:
+        return _listing(result, wanted, asked.qid)
+    query = query_text(question, result.parsed, result.text)
+    fields: dict[str, Any] = {
+        "request_id": g.request_id,
+        "qid": UNSET if asked.qid is None else asked.qid,
+        "index": name,
+        "manifest_id": served.manifest_id,
+        "retriever": result.retriever,
+        "took_ms": result.took,
+        "note": page.note(result.note, name),
+        "hits": result.hits,
+        "explanation": result.explanation or UNSET,
+        "suited_indexes": suited_indexes(served, result.text) or UNSET,
+        "suggestion": result.suggestion or UNSET,
+        "coverage": result.coverage or UNSET,
+        "approximate": result.approximate or UNSET,
+        "depth": result.depth or UNSET,
+        "cursor": page.cursor(asked.offset + len(result.hits)) if result.more else UNSET,
+        "total": total_answer(result.total) if result.total else UNSET,
+        "facets": facet_answers(result.facets) if asked.facets else UNSET,
+    }
+    if simply is None:
+        return json_answer(schemas.SearchAnswer(**fields, query=query if query.parsed or query.like else UNSET))
+    candidates = [
+        schemas.Candidate(
+            docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(served.index, hit.docid, simply.parse)
+        )
+        for hit in result.hits
+    ]
+    return json_answer(schemas.SimpleAnswer(**fields, query=query, candidates=candidates))
+
+
+def _format_of(asked: schemas.SearchRequest) -> str:
+    """Return the format of an answer: the one in the request, else the one that ``Accept`` prefers, else ``json``."""
+    name = asked.format or listings.JSON
+    # Most clients accept anything, which means JSON.
+    if not asked.format and request.environ.get("HTTP_ACCEPT", _ANYTHING) not in (_ANYTHING, JSON):
+        by_media = {listings.kind(each).media: each for each in listings.KINDS}
+        name = by_media.get(request.accept_mimetypes.best_match([JSON, *by_media], JSON) or JSON, listings.JSON)
+    if name != listings.JSON and (asked.explain or asked.passages or asked.count or asked.facets):
+        reason = "cannot contain explain, passages, count or facets; leave them out, or ask for json"
+        raise BadInput("format", f"{name} {reason}")
+    return name
+
+
+def _listing(result: Answer, name: str, qid: str | None) -> Response:
+    """Return the hits as a file; name rankings that were cut off in a header, because a file cannot."""
+    kind = listings.kind(name)
+    with query_errors_named("format"):
+        content = kind.write(result.hits, qid or "1")
+    response = Response(content, mimetype=kind.media)
+    response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.suffix}"'
+    if result.missing:
+        response.headers["X-Cut-Off"] = ", ".join(dict.fromkeys(result.missing))
+    return response
+
+
+@many.post("/v1/search")
+def search_many() -> Response:
+    """Search several indexes and fuse their hits by rank into one ranking; each hit names its index."""
+    body = from_body(request, schemas.SearchManyRequest)
+    names = body.indexes or list(registry().indexes)
+    if isinstance(names, list) and len(set(names)) < len(names):
+        raise BadInput("indexes", "an index is given twice")
+    weights = dict(names) if isinstance(names, dict) else dict.fromkeys(names, 1.0)
+    with query_errors_named("indexes"):
+        weights = chosen_weights(weights, weights)
+    page = resume(weights, body.with_one_k())
+    asked, questions = page.asked, {}
+    for name, served in page.served.items():
+        try:
+            questions[name] = question_of(asked, served.index, "k" if body.hits is None else "hits")
+        except BadInput as error:
+            raise error if error.field == "facets" else BadInput(error.field, f"{name}: {error.unnamed}") from None
+    indexes = {name: served.index for name, served in page.served.items()}
+    result = answer_of_many(indexes, questions, weights, asked.rrf_k or 0)
+    first, counts = next(iter(result.indexes.values())).question, result.counts
+    query = query_text(next(iter(questions.values())), first.parsed, first.text)
+    each = {
+        name: schemas.AskedIndex(
+            manifest_id=page.served[name].manifest_id,
+            retriever=part.resolved.retriever,
+            weight=part.weight,
+            note=page.note(part.note, name),
+            suggestion=part.suggestion or UNSET,
+            total=total_answer(counts.totals[name]) if counts else UNSET,
+            facets=facet_answers(counts.of_each[name]) if counts and asked.facets else UNSET,
+            coverage=part.coverage or UNSET,
+            approximate=part.resolved.approximate or UNSET,
+        )
+        for name, part in result.indexes.items()
+    }
+    return json_answer(
+        schemas.SearchManyAnswer(
+            request_id=g.request_id,
+            qid=UNSET if asked.qid is None else asked.qid,
+            indexes=each,
+            rrf_k=result.rrf_k,
+            took_ms=result.took,
+            hits=result.hits,
+            query=query if query.parsed else UNSET,
+            cursor=page.cursor(asked.offset + len(result.hits)) if result.more else UNSET,
+            total=total_answer(counts.total) if counts else UNSET,
+            facets=facet_answers(counts.facets) if counts and asked.facets else UNSET,
+        )
+    )
+
+
+@blueprint.post("/v1/<name>/search/batch")
+def search_batch(name: str) -> Response:
+    """Search for many queries; ``Accept`` selects JSON, NDJSON or a TREC run."""
+    served = index_named(name)
+    batch = Batch(served.index, from_body(request, schemas.BatchRequest))
+    wanted = request.accept_mimetypes.best_match([JSON, NDJSON, TEXT], JSON)
+    if wanted == TEXT:
+        run, failed = batch.run()
+        return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
+    if wanted == NDJSON:
+        return Response(ndjson_pieces(batch), mimetype=NDJSON)
+    retriever = served.index.resolve(batch.search).retriever
+    head = {"request_id": g.request_id, "index": name, "manifest_id": served.manifest_id, "retriever": retriever}
+    return Response(json_pieces(head, batch), mimetype=JSON)
+
+
+@blueprint.get("/v1/<name>/documents/<docid:docid>")
+def document(name: str, docid: str) -> Response:
+    """Return a document with its passages."""
+    served = index_named(name)
+    body = document_answer(charged_document(served.index, docid))
+    answer = schemas.DocumentWithPassages(
+        request_id=g.request_id,
+        index=name,
+        manifest_id=served.manifest_id,
+        document=body,
+        passages=[passage_place(passage, body.metadata) for passage in served.index.passages(docid)],
+    )
+    return _cacheable(json_answer(answer), document_state(served.index, docid))
+
+
+@blueprint.get("/v1/<name>/doc/<docid:docid>")
+def document_simply(name: str, docid: str) -> Response:
+    """Return a document in the format of Anserini's and Pyserini's own route."""
+    index = index_named(name).index
+    doc = _doc(index, docid, from_query(request.args, schemas.DocParameters).parse)
+    state = hashlib.sha256(msgspec.json.encode(doc)).hexdigest()[:32]
+    return _cacheable(json_answer(schemas.SimpleDocument(index=name, docid=docid, doc=doc)), state)
+
+
+def document_state(index: Index, docid: str) -> str:
+    """Return the id of a document's state, which changes with its content and its passages; raise NotFoundError."""
+    spans = [Span(passage.number, passage.start, passage.end) for passage in index.passages(docid)]
+    return state_of(checksum(index.document(docid)), spans)
+
+
+def _doc(index: Index, docid: str, parse: bool) -> schemas.DocumentAnswer | str:
+    answer = document_answer(charged_document(index, docid))
+    return answer if parse else msgspec.json.encode(answer).decode()
 
 
 def _cacheable(response: Response, state: str) -> Response:
@@ -282,6 +336,29 @@ def _cacheable(response: Response, state: str) -> Response:
     return response
 
 
-def _doc(index: Index, docid: str, parse: bool) -> DocumentAnswer | str:
-    answer = document_answer(charged_document(index, docid))
-    return answer if parse else msgspec.json.encode(answer).decode()
+@blueprint.get("/livez")
+def live() -> Response:
+    """Report that the server is alive."""
+    return json_answer(schemas.Health(status="ok"))
+
+
+@blueprint.get("/readyz")
+def ready() -> Response:
+    """Report whether each index has answered a search.
+
+    The status is 200 if every index has, else 503. For shards on a cluster, the answer lists the state of each replica.
+    """
+    states = registry().states()
+    shards = {
+        name: [
+            schemas.ShardHealth(
+                shard.name, shard.generation, [schemas.ReplicaHealth(*replica) for replica in shard.replicas]
+            )
+            for shard in of_index
+        ]
+        for name, served in registry().indexes.items()
+        if (of_index := served.index.shards())
+    }
+    good = all(state == READY for state in states.values())
+    health = schemas.Health(status="ok" if good else "unavailable", indexes=states, shards=shards or UNSET)
+    return json_answer(health, 200 if good else 503)

@@ -40,12 +40,6 @@ _UNFIT = re.compile(r"[\W_]+")
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
-class ForeignFormError(RefusedError):
-    """Another site sent a form with this browser's key."""
-
-    status, slug = 403, "foreign-form"
-
-
 class AddState(RequestFields):
     """The content of the form: a document, HTML of one, the action, and the claim that is passed on to other tabs.
 
@@ -102,7 +96,6 @@ def add_page() -> tuple[str, int]:
 
 
 def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
-    """Do what a form requests, and return the values to show."""
     file = file_of("file")
     if file and (file.filename or "").lower().endswith(_SEVERAL):
         documents, notes = _read_several(file, asked, served)
@@ -112,19 +105,23 @@ def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
     _extract(asked, served)
     if asked.act != "add":
         return {"preview": _preview(asked)}
-    _add(asked, served)
+    fields = {name: getattr(asked, name) for name in _FIELDS}
+    document = document_at(asked.docid, DocumentRequest(**fields), served.index.info.published)
+    if unread_date(document):
+        raise BadInput("date", f"{asked.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
+    try:
+        perform(served, put_change(document, absent=not asked.replace))
+    except ConditionError:
+        reason = f"there is a document {asked.docid[:80]!r} already; call this one otherwise, or tick to replace it"
+        raise BadInput("docid", reason) from None
     return {"added": url_for("page.document_page", name=served.name, docid=asked.docid)}
 
 
 def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tuple[list[Document], list[str]]:
-    """Return the documents of a table or a PDF, and the reader's guesses; store the documents in the form.
-
-    Raises BadInput if the file cannot be read, has no documents, or has too many for a form.
-    """
+    """Return the documents of a table or a PDF, and the reader's guesses; store the documents in the form."""
     name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]  # a docid comes from it
-    options = ReadOptions(
-        language=served.index.info.language, columns={"text": asked.column} if asked.column.strip() else {}
-    )
+    columns = {"text": asked.column} if asked.column.strip() else {}
+    options = ReadOptions(language=served.index.info.language, columns=columns)
     with TemporaryDirectory(prefix="factseek-") as folder:
         path = Path(folder, name)
         file.save(path)
@@ -159,15 +156,15 @@ def _add_several(asked: AddState, served: ServedIndex) -> Job:
 
 
 def _check_origin() -> None:
-    """Raise ForeignFormError unless the form is this server's: a browser sends its key with any site's form."""
+    # A browser sends its key with any site's form.
     site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
     if site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host):
         return
-    raise ForeignFormError("this form was not sent from this server's own page; open the page, and send it from there")
+    reason = "this form was not sent from this server's own page; open the page, and send it from there"
+    raise RefusedError(reason, 403, "foreign-form")
 
 
 def _extract(asked: AddState, served: ServedIndex) -> None:
-    """Take title, text and other fields from a file or from HTML; typed values have priority."""
     file = file_of("file")
     content = file.read() if file else asked.html.encode()
     if content or file:
@@ -185,10 +182,7 @@ def _extract(asked: AddState, served: ServedIndex) -> None:
 
 
 def _page_document(content: bytes, name: str, language: str) -> Document:
-    """Return the main content of a web page or a text, read as ``factseek index webpages`` reads a file with this name.
-
-    Raises BadInput if there is none.
-    """
+    """Return the main content of a web page or a text, read as ``factseek index webpages`` reads such a file."""
     if not content.strip():
         raise BadInput("file", f"{name[:80]} is empty")
     options = ReadOptions(language=language)
@@ -209,15 +203,3 @@ def _page_document(content: bytes, name: str, language: str) -> Document:
 def _preview(asked: AddState) -> list[str]:
     settings = registry().config.passages
     return [asked.text[span.start : span.end] for span in split(asked.text, settings.words, settings.overlap_sentences)]
-
-
-def _add(asked: AddState, served: ServedIndex) -> None:
-    fields = {name: getattr(asked, name) for name in _FIELDS}
-    document = document_at(asked.docid, DocumentRequest(**fields), served.index.info.published)
-    if unread_date(document):
-        raise BadInput("date", f"{asked.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
-    try:
-        perform(served, put_change(document, absent=not asked.replace))
-    except ConditionError:
-        reason = f"there is a document {asked.docid[:80]!r} already; call this one otherwise, or tick to replace it"
-        raise BadInput("docid", reason) from None

@@ -59,10 +59,7 @@ def title_of(title: str, passage: str, docid: str) -> str:
 
 
 def review_of(metadata: Mapping[str, Any]) -> Review | None:
-    """Return the review of a claim in a document's metadata, None if there is no rating.
-
-    Metadata may have any type, so values that are not text are ignored.
-    """
+    """Return the review in a document's metadata, None without a rating; values that are not text are ignored."""
     texts = {name: value if isinstance(value := metadata.get(name), str) else "" for name in Review._fields}
     if not texts["rating"].strip():
         return None
@@ -123,11 +120,7 @@ def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) 
 
 
 def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[Block]:
-    """Return a document's whole text, cut where its passages begin; ``chosen`` is the passage to emphasise.
-
-    ``mark`` returns the ranges of a text that match the query. Passages may overlap, but blocks do not, so that no text
-    appears twice.
-    """
+    """Return a document's text in blocks that begin where passages do, without overlaps, with marks by ``mark``."""
     picked = next((passage for passage in passages if passage.number == chosen), None)
     numbers = {passage.start: passage.number for passage in passages}
     ends = (picked.start, picked.end) if picked else ()

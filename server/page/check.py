@@ -24,7 +24,7 @@ from ..runtime import registry, suited_indexes
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RequestFields
 from .i18n import speech
 from .layout import blueprint, file_of, page_of, reason_of, short_of
-from .state import IndexNames, Language, PageState, read_parameters
+from .state import IndexNames, Language, PageState, address_of, read_parameters
 
 TWEETS, TRANSCRIPT = "tweets", "transcript"
 _TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
@@ -58,11 +58,7 @@ def kind_of(text: str) -> str:
 
 
 def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
-    """Return the statements of a text, numbered from 1 in order.
-
-    Raises BadInput if it is a table that cannot be read, or if it has more than ``most`` statements; the rest is then
-    not read.
-    """
+    """Return the statements of a text, numbered from 1 in order; raise BadInput if there are more than ``most``."""
     spoken = _spoken(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
     claims = [
         ClaimRequest(id=str(number), text=statement, speaker=speaker)
@@ -74,10 +70,7 @@ def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
 
 
 def _tweets(text: str) -> Iterator[str]:
-    """Yield the tweets of a table that names their column; else one tweet per line.
-
-    Raises BadInput if the table cannot be read.
-    """
+    """Yield the tweets of a table that names their column; else one tweet per line."""
     column = _column_of_tweets(text)
     if column is None:
         yield from (line.strip() for line in text.splitlines() if line.strip())
@@ -94,7 +87,6 @@ def _tweets(text: str) -> Iterator[str]:
 
 
 def _column_of_tweets(text: str) -> tuple[str, int] | None:
-    """Return the delimiter of a table and the number of the column with tweets; None if it is not a table."""
     header = next((line for line in text.splitlines() if line.strip()), "")
     for delimiter in _DELIMITERS:
         columns = [column_name(cell.strip('" ')) for cell in header.split(delimiter)]
@@ -128,11 +120,6 @@ class CheckState(RequestFields):
     lang: Language = ""
 
     @property
-    def address(self) -> str:
-        """The address of this state."""
-        return url_for("page.check_page", **{k: v for k, v in msgspec.structs.asdict(self).items() if v})
-
-    @property
     def read_as(self) -> str:
         """The type as which the text is read."""
         return self.kind or kind_of(self.text)
@@ -140,14 +127,11 @@ class CheckState(RequestFields):
     @property
     def otherwise(self) -> str:
         """The address of the same text, read as the other type."""
-        return msgspec.structs.replace(self, kind=TWEETS if self.read_as == TRANSCRIPT else TRANSCRIPT).address
+        other = TWEETS if self.read_as == TRANSCRIPT else TRANSCRIPT
+        return address_of("page.check_page", msgspec.structs.replace(self, kind=other))
 
     def links_of(self, claim: RankedClaim) -> tuple[str, str]:
-        """Return the addresses of the evidence and of the verdict for a claim.
-
-        They use the chosen indexes in the script of the claim or, if there are none, the first other index in that
-        script.
-        """
+        """Return the addresses of a claim's evidence and verdict in indexes of its script, the chosen ones first."""
         indexes, names = registry().indexes, self.index
         chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
         fitting = [served.name for served in chosen if written_in(claim.text, served.index.info.language)]
@@ -176,7 +160,7 @@ def check_page() -> tuple[str, int] | Response:
             asked.text = decode(content)
         if request.method == "POST" and not asked.text:
             return _page(asked, 400, problem=speech()(_NOTHING))
-        away = short_of(asked.address)
+        away = short_of(address_of("page.check_page", asked))
         if away:
             return away
         return _page(asked, ranking=_ranked(asked) if asked.text else None)

@@ -45,10 +45,7 @@ _NO_BOX = frozenset({401, 429, 500})
 
 
 def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
-    """Return a page with the search box of a state.
-
-    Raises NoMemoryError if there is no memory for it, TimedOutError if it takes longer than a search may.
-    """
+    """Return a page with the search box of a state; raise NoMemoryError, or TimedOutError if it takes too long."""
     memory, limit, pieces, size = answer_memory(), limit_of(), list[str](), 0
     values = {**box_of(state), **shown}
     current_app.update_template_context(values)
@@ -79,14 +76,9 @@ def box_of(state: PageState) -> dict[str, Any]:
     choices = []
     for name in dict.fromkeys([*offered, *wanted]):
         kind = stages.KINDS.load(name) if name in offered else None
-        choices.append(
-            {
-                "value": wanted.get(name, name),
-                "label": kind.LABEL if kind else name,
-                "help": kind.HELP.rpartition(": ")[0] if kind else "",  # without the advice for programs
-                "asked": name in wanted,
-            }
-        )
+        help_ = kind.HELP.rpartition(": ")[0] if kind else ""  # without the advice for programs
+        choice = {"value": wanted.get(name, name), "label": kind.LABEL if kind else name, "help": help_}
+        choices.append({**choice, "asked": name in wanted})
     return {
         "state": state,
         "indexes": indexes,
@@ -107,10 +99,7 @@ def _answers(served: ServedIndex, stage: str) -> bool:
 
 
 def chosen_indexes(state: PageState) -> list[ServedIndex]:
-    """Return the indexes of a state; the first served index if it names none.
-
-    Raises UnknownIndexError if there is no index with one of the names.
-    """
+    """Return the indexes of a state, the first served index if it names none; raise UnknownIndexError."""
     names = list(dict.fromkeys(state.index)) or list(registry().indexes)[:1]
     return [index_named(name) for name in names or [""]]
 
@@ -126,7 +115,7 @@ def asked_parameters() -> MultiDict[str, str]:
 
 
 def short_of(address: str) -> Response | None:
-    """Return a redirect from a form to an address; None if the address is too long, or the request is a GET already."""
+    """Return a redirect from a form to an address; None if the address is too long, or the request no form."""
     if request.method in READING or len(address) > LONGEST_ADDRESS:
         return None
     return redirect(address, 303)
@@ -161,13 +150,11 @@ def _around() -> dict[str, Any]:
 
 
 def _in_language(code: str) -> str:
-    """Return the relative address of the same page in another language."""
     asked = [pair for pair in request.args.items(multi=True) if pair[0] != "lang"]
     return f"?{urlencode([*asked, ('lang', code)])}"
 
 
 def _beside_query(address: str) -> str:
-    """Return the parameters of an address without the query, which a form sends separately."""
     pairs = urlsplit(address).query.split("&")
     return f"?{'&'.join(pair for pair in pairs if not pair.startswith('query='))}"
 

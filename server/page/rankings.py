@@ -1,6 +1,7 @@
 """The searches of a page: one ranking of an index, all of its rankings, or one ranking over several indexes.
 
 Each hit has the reasons for its rank: its words, its rank and score in each ranking, and the effect of the stages.
+Facets next to the hits, and chips of active choices, link to the state with or without a choice.
 """
 
 from __future__ import annotations
@@ -8,23 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from ...retrieval import retrievers, stages
 from ...retrieval.deadline import Deadline
-from ...retrieval.domain import Hit, Part
+from ...retrieval.domain import Hit, Part, Total
 from ...retrieval.errors import FactseekError
 from ...retrieval.filters import FIELDS
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.search.answer import Question, Took
 from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.federated import INDEX, counts_of_many
 from ...retrieval.search.options import ResolvedSearch, Search
+from ...retrieval.search.query_syntax import QUERY, query_parts
 from ..errors import BadInput
 from ..runtime import ServedIndex
 from ..search import KEEP, TimedOutError, answer, answer_of_many, limit_of, query_errors_named, search_of
-from .state import PageState
+from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -49,20 +52,6 @@ class IndexSearch(NamedTuple):
         return self.search.k or self.served.index.settings.search.k
 
 
-class RankedBy(NamedTuple):
-    """A ranking with the rank and the score that it gave the hit; ``vote`` is None if nothing is fused.
-
-    ``help`` explains the ranking.
-    """
-
-    name: str
-    label: str
-    help: str
-    rank: int
-    score: float
-    vote: float | None
-
-
 class Step(NamedTuple):
     """A stage with the ranks before and after it, and the score that it gave the hit, if any."""
 
@@ -76,12 +65,13 @@ class Step(NamedTuple):
 class Reason(NamedTuple):
     """The reasons for a hit's rank: the query's words in its passage, with their weights in BM25.
 
-    ``missed`` lists the rankings without the hit, ``depth`` is the number of hits of each ranking that are fused, and
-    ``steps`` lists the stages that changed the hit's rank or score.
+    ``rankings`` have the rank and score that each gave the hit, and its ``vote`` if rankings are fused. ``missed``
+    lists the rankings without the hit, ``depth`` is the number of hits of each ranking that are fused, and ``steps``
+    lists the stages that changed the hit's rank or score.
     """
 
     words: list[tuple[str, float]]
-    rankings: list[RankedBy]
+    rankings: list[dict[str, Any]]
     missed: list[str]
     depth: int
     steps: list[Step]
@@ -108,13 +98,9 @@ class ShownRanking(NamedTuple):
 
 
 def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
-    """Return the search of each index.
-
-    Raises BadInput if the state is invalid.
-    """
+    """Return the search of each index; raise BadInput if the state is invalid."""
     if state.like and (state.query or len(served) > 1):
-        reason = "'more like this' searches one index without a query; leave out the other"
-        raise BadInput("like", reason)
+        raise BadInput("like", "'more like this' searches one index without a query; leave out the other")
     fields = {pair.partition("=")[0] for pair in state.filter} - set(FIELDS)
     # An index without a field has no documents that a filter by this field accepts.
     fitting = [one for one in served if fields.issubset(one.index.info.filter_fields)]
@@ -150,10 +136,7 @@ def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
 
 
 def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
-    """Return all rankings that the indexes share, in the order of their columns; a late one is marked as not ready.
-
-    Raises TimedOutError if none was ready in time.
-    """
+    """Return all rankings that the indexes share, in order, late ones marked; raise TimedOutError if none was ready."""
     each = []
     for name in shared_kinds([part.served for part in asked]):
         try:
@@ -166,11 +149,7 @@ def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
 
 
 def ranking_of_many(asked: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
-    """Return one ranking over several indexes, fused by rank; each hit names its index and its rank there.
-
-    Each index uses its default retriever unless one is named. Raises BadInput if an index cannot answer, TimedOutError
-    if none was ready in time.
-    """
+    """Return one ranking over several indexes, each by ``retriever`` or its own; raise BadInput or TimedOutError."""
     if retriever:
         asked = [
             part._replace(
@@ -184,8 +163,7 @@ def ranking_of_many(asked: Sequence[IndexSearch], retriever: str = "") -> ShownR
     limit, why, text_of = limit_of(), {}, {part.served.name: part.text for part in asked}
     for part in asked:
         own = [of for of in result.ranked if of.name == part.served.name]
-        alone, ranks = part.search._replace(offset=0, sort=""), [of.rank for of in own]
-        hits = [of.hit for of in own]
+        alone, hits, ranks = part.search._replace(offset=0, sort=""), [of.hit for of in own], [of.rank for of in own]
         why[part.served.name] = iter(reasons(part.served.index, part.text, alone, hits, limit, ranks=ranks))
     in_order = [next(why[of.name]) for of in result.ranked]
     return ShownRanking(
@@ -210,17 +188,14 @@ def _bears(index: Index, text: str, hit: Evidence, reason: Reason) -> bool:
 
 
 def _note(asked: IndexSearch) -> str:
-    """Return the note for readers of the hits, without the remark on dates, which the page makes itself."""
+    # The page itself makes the remark on dates.
     return asked.served.index.note(asked.text, asked.search._replace(where=None))
 
 
 def reasons(
     index: Index, query: str, asked: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
 ) -> list[Reason]:
-    """Return the reasons of each hit of a search; without its words if there is no time for them.
-
-    ``ranks`` are the ranks of the hits in the index's list; by default they count on from the offset.
-    """
+    """Return the reasons of each hit, whose ranks count on from the offset; without words if there is no time."""
     resolved = index.resolve(asked)
     none: list[dict[str, float]] = [{} for _ in hits]
     words = none if limit.is_over("reasons") else index.word_weights(query, hits, asked)
@@ -235,18 +210,15 @@ def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedS
     staged = [part for part in parts if part.retriever in names]
     having = {part.retriever for part in ranked}
     steps = zip(staged, [*(part.rank for part in staged[1:]), rank], strict=bool(staged))
+    shown = []
+    for part in ranked:
+        label, help_ = labels_of(part.retriever)
+        vote = part.vote if resolved.fuses and hit.score >= 0 else None
+        head = {"name": part.retriever, "label": label, "help": help_}
+        shown.append({**head, "rank": part.rank, "score": part.score, "vote": vote})
     return Reason(
         words=sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
-        rankings=[
-            RankedBy(
-                part.retriever,
-                *labels_of(part.retriever),
-                part.rank,
-                part.score,
-                part.vote if resolved.fuses and hit.score >= 0 else None,
-            )
-            for part in ranked
-        ],
+        rankings=shown,
         missed=[labels_of(name)[0] for name in resolved.rankings if resolved.fuses and name not in having],
         depth=resolved.settings.search.fusion.depth,
         steps=[
@@ -273,11 +245,122 @@ def shared_kinds(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
 
 
 def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:
-    """Return the rankings of an index in the order of their columns.
-
-    A fused ranking comes after its first source and before the others.
-    """
+    """Return the rankings of an index in the order of their columns: a fused one after its first source."""
     kinds = {name: retrievers.kind(name) for name in sorted(served.retrievers)}
     fusing = [name for name in kinds if kinds[name].FUSES]
     sources = [name for name in kinds if name not in fusing]
     return {name: kinds[name] for name in (*sources[:1], *fusing, *sources[1:])}
+
+
+VALUES, MOST_VALUES = 8, 60
+"""Values of a field that are shown at once, and the most that can be opened."""
+NAMES = {
+    "snippets": "Snippets",
+    "webpages": "Web pages",
+    "cord19": "Papers",
+    "claimreview": "Fact-checks",
+    "claims": "Verified claims",
+    "fever": "Wikipedia",
+    "jsonl": "Documents",
+    "trec": "News",
+    "beir": "Documents of BEIR",
+    "true": "True",
+    "mixed": "Mixed",
+    "false": "False",
+    "unproven": "Unproven",
+}
+"""The names of kinds of documents, and of verdicts, for people: English texts of the page."""
+YEAR = "year"
+_FIELDS = ("source", "topic", "language", "kind", YEAR)
+_LABELS = {"phrases": "word for word", "without": "leaving out"}
+"""The labels of parts of a query; a field's label is its name as typed."""
+_NARROWING = frozenset({"query", "since", "as_of", "filter", "stages"})
+"""The parameters that are conditions."""
+_MOST_PARTS = 50
+"""The most conditions of a query that have a chip: each chip contains the rest of the query."""
+
+
+def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, list[dict[str, Any]]]:
+    """Return the number of documents that match a search, and their facets as the template shows them.
+
+    These are the documents that contain a word of the query, according to the first retriever that can tell; else all.
+    A facet has its most frequent entries, then ``further`` ones that can be opened; ``more`` values are not shown.
+    """
+    indexes, searches = {}, {}
+    for asked in each:
+        index = indexes[asked.served.name] = asked.served.index
+        by_each = [
+            asked.search._replace(retriever=name, stages=(), collapse="", sort="") for name in kinds_of(asked.served)
+        ]
+        matching = (search for search in by_each if index.count(asked.text, search).matching)
+        searches[asked.served.name] = next(matching, by_each[0])
+    own = dict.fromkeys(field for index in indexes.values() for field in index.info.filter_fields)
+    counts = counts_of_many(indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES))
+    boxes = []
+    for field, facet in counts.facets.items():
+        entries = [_entry(field, value, count, state) for value, count in facet.values]
+        if len(entries) > 1 or any(entry["chosen"] for entry in entries):
+            entries.sort(key=lambda entry: not entry["chosen"])
+            shown = {"label": field.replace("_", " "), "entries": entries[:VALUES], "further": entries[VALUES:]}
+            boxes.append({**shown, "more": facet.more})
+    return counts.total, boxes
+
+
+def name_of(field: str, value: str) -> str:
+    """Return the name of a field's value for people."""
+    return NAMES.get(value, value) if field in ("kind", "verdict") else value
+
+
+def _entry(field: str, value: str, count: int, state: PageState) -> dict[str, Any]:
+    """Return a value with its count, whether it is chosen, and the address of the opposite choice."""
+    if field == INDEX:
+        chosen, address = False, state.address(index=[value])
+    elif field != YEAR:
+        chosen, address = f"{field}={value}" in state.filter, state.toggled(field, value)
+    else:
+        chosen = _year_of(state) == value
+        address = state.address(since="", as_of="") if chosen else state.address(since=value, as_of=value)
+    return {"name": name_of(field, value), "documents": count, "chosen": chosen, "address": address}
+
+
+def _year_of(state: PageState) -> str:
+    return state.since if state.since == state.as_of and len(state.since) == 4 else ""
+
+
+def chips_of(state: PageState) -> list[dict[str, Any]]:
+    """Return the active choices; without one that narrows there may be more hits. A very long query has none."""
+    if len(state.query) > LONGEST_ADDRESS:
+        return []
+    year, several = _year_of(state), len(state.index) > 1
+    parts = query_parts(state.query, _MOST_PARTS) if state.syntax == QUERY else ()
+    filters = [(pair, *pair.partition("=")[::2]) for pair in dict.fromkeys(state.filter)]
+    chips: list[tuple[str, str | None, dict[str, Any]]] = [
+        *(("index", name, {"index": _without(name, state.index)}) for name in state.index if several),
+        ("more like", state.like or None, {"like": ""}),
+        *((_LABELS.get(part.kind, part.kind), part.value, {"query": part.rest or part.value}) for part in parts),
+        (YEAR, year or None, {"since": "", "as_of": ""}),
+        ("from", None if year else state.since or None, {"since": ""}),
+        ("published until", None if year else state.as_of or None, {"as_of": ""}),
+        ("undated", "included" if state.undated == "keep" and not year else None, {"undated": ""}),
+        *((field, name_of(field, value), {"filter": _without(pair, state.filter)}) for pair, field, value in filters),
+        ("read as", "a tweet" if state.profile == "tweet" else None, {"profile": ""}),
+        ("ranked by", labels_of(state.retriever)[0] or None, {"retriever": ""}),
+        *(("stage", stage, {"stages": _without(stage, state.stages)}) for stage in state.stages),
+        ("near-duplicates", "shown separately" if state.collapse == UNFOLDED else None, {"collapse": ""}),
+        ("sorted by", "date" if state.sort == DATE else None, {"sort": ""}),
+        ("hits per page", str(state.hits) if state.hits else None, {"hits": 0}),
+    ]
+    return [
+        {
+            "label": label,
+            "value": value,
+            "address": state.address(**changes),
+            "narrows": not _NARROWING.isdisjoint(changes),
+        }
+        for label, value, changes in chips
+        if value is not None
+    ]
+
+
+def _without(value: str, values: Sequence[str]) -> list[str]:
+    return [other for other in values if other != value]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from flask import Response, request, url_for
@@ -20,31 +20,21 @@ from ...retrieval.search import listings
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY
-from ...retrieval.text import Piece, web_link
+from ...retrieval.text import web_link
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
-from ..search import limit_of
-from .cards import (
-    LONGEST_EXCERPT,
-    Mark,
-    Review,
-    blocks,
-    excerpt,
-    is_example,
-    plain_citation,
-    review_of,
-    title_of,
-)
-from .facets import chips_of, facets_of
+from ..search import limit_of, query_errors_named
+from .cards import LONGEST_EXCERPT, Mark, blocks, excerpt, is_example, plain_citation, review_of, title_of
 from .i18n import direction_of
 from .layout import asked_parameters, blueprint, chosen_indexes, page_of, reason_of, short_of
 from .rankings import (
     MANY,
     IndexSearch,
-    Reason,
     ShownRanking,
     asked_of,
+    chips_of,
+    facets_of,
     labels_of,
     ranking,
     ranking_of_many,
@@ -70,49 +60,6 @@ FORMATS = {
 }
 """The formats that the page offers, each with its label and its purpose as English texts of the page."""
 STAGES = {"retrieve": "ranking", "evidence": "evidence"}
-
-
-class Card(NamedTuple):
-    """One hit of a column.
-
-    ``places`` are its ranks in the other columns. ``address`` leads to its document, ``cited`` to its source if known,
-    ``like`` to similar documents. ``copies`` are titles and addresses of the first near-duplicates grouped under it.
-    ``titled`` means that the title is its own, ``example`` that it is from a bundled example. ``direction`` is ``auto``
-    if the language is unknown: the browser then decides by the title.
-    """
-
-    hit: Evidence
-    anchor: str
-    title: str
-    titled: bool
-    example: bool
-    direction: str
-    pieces: list[Piece]
-    review: Review | None
-    link: str
-    places: dict[str, int]
-    address: str
-    reason: Reason
-    plain: str
-    ris: str
-    cited: str
-    like: str
-    copies: list[tuple[str, str]]
-
-
-class Column(NamedTuple):
-    """One ranking with its cards: ``weak`` are the weak ones at its end, ``firm`` those before.
-
-    A good hit of one ranking may follow weak hits of another. ``late`` are the labels of the parts that were cut off.
-    """
-
-    label: str
-    help: str
-    ranking: ShownRanking
-    cards: list[Card]
-    firm: list[Card]
-    weak: list[Card]
-    late: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +98,7 @@ def search_page() -> tuple[str, int] | AnyResponse:
 
 
 def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
-    """Return the values to show for a search: its columns, the facets, the links to other pages.
-
-    Raises QueryError if the search is invalid.
-    """
+    """Return the values to show for a search: its columns, the facets, the links to other pages."""
     asked = asked_of(served, state)
     several, after = len(asked) > 1, state.offset + asked[0].size
     shown = rankings(asked) if state.view == SIDE else [ranking_of_many(asked) if several else ranking(asked[0])]
@@ -192,7 +136,11 @@ def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
     return ""
 
 
-def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[Column]:
+def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[dict[str, Any]]:
+    """Return what the templates show of each ranking: its cards, the weak ones at its end, and ``firm`` before them.
+
+    A good hit of one ranking may follow weak hits of another. ``places`` are the ranks of a hit in the other columns.
+    """
     ranks: dict[str, dict[tuple[object, str], int]] = {}
     for ranked in shown:
         of_column = ranks[ranked.name] = {}
@@ -200,55 +148,62 @@ def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[Sho
             of_column.setdefault((hit.index, hit.docid), hit.rank)  # the rank of its best passage
     by_name = {part.served.name: part.served for part in asked}
     longest = LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT
-    columns: list[Column] = []
+    columns = []
     for ranked in shown:
         others = [(name, of_column) for name, of_column in ranks.items() if name != ranked.name]
         cards = []
         for hit, reason in zip(ranked.hits, ranked.reasons, strict=True):
             place = hit.index, hit.docid
-            places = {name: of_column[place] for name, of_column in others if place in of_column}
-            served = by_name.get(hit.index or "", asked[0].served)
-            pieces = excerpt(hit.passage.text, hit.passage.highlights, longest)
-            cards.append(_card(served, hit, state, anchor=f"{ranked.name}-{hit.rank}", pieces=pieces, places=places,
-                               reason=reason))  # fmt: skip
+            card = _card(by_name.get(hit.index or "", asked[0].served), hit, state)
+            card["anchor"] = f"{ranked.name}-{hit.rank}"
+            card["pieces"] = excerpt(hit.passage.text, hit.passage.highlights, longest)
+            card["places"] = {name: of_column[place] for name, of_column in others if place in of_column}
+            card["reason"] = reason
+            cards.append(card)
         label, help_ = labels_of(ranked.name)
         if ranked.name == MANY:
             label, help_ = "All indexes", "one list over all of them, by rank"
-        weak = [*takewhile(lambda card: card.hit.weak, reversed(cards))][::-1]
-        late = ", ".join(labels_of(name)[0].lower() for name in ranked.late)
-        columns.append(Column(label, help_, ranked, cards, cards[: len(cards) - len(weak)], weak, late))
+        weak = len([*takewhile(lambda card: card["hit"].weak, reversed(cards))])
+        column = {"label": label, "help": help_, "ranking": ranked, "cards": cards}
+        column["firm"], column["weak"] = cards[: len(cards) - weak], cards[len(cards) - weak :]
+        column["late"] = ", ".join(labels_of(name)[0].lower() for name in ranked.late)
+        columns.append(column)
     return columns
 
 
-def _card(served: ServedIndex, hit: Evidence, state: PageState, **in_column: Any) -> Card:
+def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any]:
+    """Return what the templates show of a hit, in whichever column.
+
+    ``address`` leads to its document, ``cited`` to its source if known, ``like`` to similar documents. ``copies`` are
+    titles and addresses of the first near-duplicates grouped under it. ``direction`` is ``auto`` if the language is
+    unknown: the browser then decides by the title.
+    """
     address = state.document(served.name, hit.docid, hit.passage.number)
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
     link, example = web_link(hit.url), is_example(served.name)
-    cited = listings.example_hit(hit) if example else hit
-    return Card(
-        hit=hit,
-        titled=bool(hit.title),
-        example=example,
-        title=title_of(hit.title, hit.passage.text, hit.docid),
-        direction="rtl" if direction_of(hit.language) == "rtl" else "auto",
-        review=review_of(hit.metadata),
-        link=link,
-        address=address if len(address) <= LONGEST_ADDRESS else own,
-        plain=plain_citation(cited, own if example else link or own),
-        ris=listings.list_hits([cited], "ris").strip(),
-        cited=own if example else link or own,
-        like=state.more_like(served.name, hit.docid),
-        copies=[_copy(served, docid) for docid in (hit.copies.docids[:_COPIES] if hit.copies else ())],
-        **in_column,
-    )
-
-
-def _copy(served: ServedIndex, docid: str) -> tuple[str, str]:
-    try:
-        about = _about(served, docid)
-    except NotFoundError:
-        return docid, ""
-    return ", ".join(filter(None, about)), url_for("page.document_page", name=served.name, docid=docid)
+    source, cited = own if example else link or own, listings.example_hit(hit) if example else hit
+    copies = []
+    for docid in hit.copies.docids[:_COPIES] if hit.copies else ():
+        try:
+            about = ", ".join(filter(None, _about(served, docid)))
+            copies.append((about, url_for("page.document_page", name=served.name, docid=docid)))
+        except NotFoundError:
+            copies.append((docid, ""))
+    return {
+        "hit": hit,
+        "titled": bool(hit.title),
+        "example": example,
+        "title": title_of(hit.title, hit.passage.text, hit.docid),
+        "direction": "rtl" if direction_of(hit.language) == "rtl" else "auto",
+        "review": review_of(hit.metadata),
+        "link": link,
+        "address": address if len(address) <= LONGEST_ADDRESS else own,
+        "plain": plain_citation(cited, source),
+        "ris": listings.list_hits([cited], "ris").strip(),
+        "cited": source,
+        "like": state.more_like(served.name, hit.docid),
+        "copies": copies,
+    }
 
 
 def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
@@ -259,10 +214,7 @@ def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
 
 @blueprint.route("/export", methods=["GET", "POST"])
 def export() -> Response:
-    """Return the first hits of a state as a download; for several indexes, those of the one ranking over all.
-
-    Raises BadInput if there is no query or no such format, or if the format cannot express an id.
-    """
+    """Return the first hits of a state as a download; for several indexes, those of the one ranking over all."""
     parameters = asked_parameters().copy()
     format = parameters.pop("format", "")
     state = read_state(parameters, (*SEARCHED, "format"))
@@ -282,10 +234,8 @@ def export() -> Response:
     else:
         kind = listings.kind(format)
         media, suffix = kind.media, kind.suffix
-        try:
+        with query_errors_named("format"):
             content = kind.write(hits, "1")
-        except QueryError as error:
-            raise BadInput("format", error.line) from None
     named = {"Content-Disposition": f'attachment; filename="evidence.{suffix}"'}
     return Response(content, mimetype=media, headers=named)
 

@@ -113,27 +113,22 @@ class PageState(RequestFields):
         return msgspec.convert(asked, SearchOptions)
 
 
+def address_of(endpoint: str, state: RequestFields) -> str:
+    """Return the address of a page with the filled fields of its state."""
+    return url_for(endpoint, **{name: value for name, value in msgspec.structs.asdict(state).items() if value})
+
+
 SEARCHED = tuple(name for name in PageState.__struct_fields__ if name != "passage")
 READ = PageState.__struct_fields__
 """The parameters of the page of hits, and of the page of a document."""
 
 
 def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED) -> PageState:
-    """Return the state of an address.
-
-    Raises BadInput, with the parameter, if the page does not know it, or if its value is invalid.
-    """
+    """Return the state of an address; raise BadInput, with the parameter, if it is unknown, invalid or too long."""
     state = read_parameters(parameters, PageState, known)
     if state.lang and state.lang not in LANGUAGES:
-        raise BadInput(
-            "lang", f"{state.lang[:20]!r} is not a language of this page; the languages are {' and '.join(LANGUAGES)}"
-        )
-    _check_length(state)
-    return state
-
-
-def _check_length(state: PageState) -> None:
-    """Raise BadInput, with the longest parameter, if the choices of a state are too long for an address."""
+        known = f"the languages are {' and '.join(LANGUAGES)}"
+        raise BadInput("lang", f"{state.lang[:20]!r} is not a language of this page; {known}")
     lengths = {
         name: len(urlencode({name: value}, doseq=True)) for name, value in state.parameters().items() if name != "query"
     }
@@ -141,13 +136,11 @@ def _check_length(state: PageState) -> None:
         longest = max(lengths, key=lengths.__getitem__)
         reason = f"takes {lengths[longest]:,} characters of an address; the options of a query may take"
         raise _named(longest, f"{reason} {LONGEST_CHOICES:,} together; leave some out")
+    return state
 
 
 def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str]) -> _Fields:
-    """Return the parameters of a page, without surrounding white space and without empty ones.
-
-    Raises BadInput, with the parameter, if the page does not know it, or if its value is invalid.
-    """
+    """Return the parameters of a page, stripped, without empty ones; raise BadInput as :func:`read_state` does."""
     values: dict[str, Any] = {}
     for name, texts in parameters.lists():
         if name not in known:
@@ -167,5 +160,4 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
 
 
 def _named(field: str, reason: str) -> BadInput:
-    """Return the error of a parameter whose reason contains its name, also on a page."""
-    return BadInput(field, reason, f"{field}: {reason}")
+    return BadInput(field, reason, f"{field}: {reason}")  # the page has no label for it

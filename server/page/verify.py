@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from flask import request, url_for
 from werkzeug.wrappers import Response
 
 from ...claims.evidence.sentences import EvidenceSentence, Finder, stance_of, states_finding
-from ...claims.verdicts.verdict import Verdict
+from ...claims.verdicts.verdict import Verdict, Verifier
 from ...retrieval.domain import Claim, Filter
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
 from ...retrieval.lucene.analysis import highlighter
-from ...retrieval.text import Piece, pieces_of, tweet, web_link
-from ..api.verdicts import Judge, judge_of
+from ...retrieval.text import pieces_of, tweet, web_link
+from ..api.verdicts import ServedVerdicts, judge_of
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import RequestFields
 from .cards import is_example
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
-from .state import IndexNames, Language, PageState, read_parameters
+from .state import IndexNames, Language, PageState, address_of, read_parameters
 
 _LONGEST_QUERY = 1_000
 """The most characters of a claim in the link to a document, where its words are marked."""
@@ -43,25 +43,6 @@ class VerifyState(RequestFields):
     index: IndexNames = msgspec.field(default_factory=list)
     lang: Language = ""
 
-    @property
-    def address(self) -> str:
-        """The address of this state."""
-        return url_for("page.verify_page", **{k: v for k, v in msgspec.structs.asdict(self).items() if v})
-
-
-class Shown(NamedTuple):
-    """A sentence of evidence: its text in pieces, and links to its document and its source.
-
-    ``share`` is the probability of its stance by the sentence alone, None if no stance is more likely than not.
-    """
-
-    sentence: EvidenceSentence
-    pieces: list[Piece]
-    title: str
-    address: str
-    link: str
-    share: float | None = None
-
 
 @blueprint.route("/verify", methods=["GET", "POST"])
 def verify_page() -> tuple[str, int] | Response:
@@ -69,7 +50,7 @@ def verify_page() -> tuple[str, int] | Response:
     asked = VerifyState()
     try:
         asked = read_parameters(request.values, VerifyState, VerifyState.__struct_fields__)
-        away = short_of(asked.address)
+        away = short_of(address_of("page.verify_page", asked))
         if away:
             return away
         served = chosen_indexes(PageState(index=asked.index[:1]))[0]
@@ -80,7 +61,7 @@ def verify_page() -> tuple[str, int] | Response:
             claim = Claim("claim", tweet(asked.claim))
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "it contains no words to search for")
-            shown = _judged(claim, judge, served, asked) if judge else _found(claim, where, served, asked)
+            shown = _judged(claim, *judge, served, asked) if judge else _found(claim, where, served, asked)
     except (QueryError, RefusedError) as error:
         return page_of("verify.html", PageState(lang=asked.lang), 400, asked=asked, problem=reason_of(error))
     return page_of(
@@ -102,16 +83,18 @@ def _found(claim: Claim, where: Filter | None, served: ServedIndex, asked: Verif
     return {"stances": [("", [_shown(sentence, claim, served, asked) for sentence in evidence.sentences])]}
 
 
-def _judged(claim: Claim, judge: Judge, served: ServedIndex, asked: VerifyState) -> dict[str, Any]:
+def _judged(
+    claim: Claim, model: ServedVerdicts, verifier: Verifier, served: ServedIndex, asked: VerifyState
+) -> dict[str, Any]:
     """Return the verdict on a claim, the quality of the model, and the sentences by their stance on the claim."""
-    verdict = next(iter(judge.verifier.verify([claim])))
-    manifest = judge.served.learned.manifest
+    verdict = next(iter(verifier.verify([claim])))
+    manifest = model.learned.manifest
     learned = sum(sum(source.labels.values()) for source in manifest.sources)
-    stances: dict[str, list[Shown]] = {"for": [], "against": [], "neither": []}
-    for sentence, each in zip(verdict.evidence.sentences, judge.verifier.by_each(verdict), strict=True):
+    stances: dict[str, list[dict[str, Any]]] = {"for": [], "against": [], "neither": []}
+    for sentence, each in zip(verdict.evidence.sentences, verifier.by_each(verdict), strict=True):
         label = max(each, key=lambda name: each[name])
         sure = each[label] > _MORE_LIKELY_THAN_NOT and states_finding(sentence.text)
-        shown = _shown(sentence, claim, served, asked)._replace(share=each[label] if sure else None)
+        shown = _shown(sentence, claim, served, asked, each[label] if sure else None)
         stances[stance_of(label) if sure else "neither"].append(shown)
     return {
         "verdict": verdict,
@@ -124,21 +107,20 @@ def _judged(claim: Claim, judge: Judge, served: ServedIndex, asked: VerifyState)
     }
 
 
-def _shown(sentence: EvidenceSentence, claim: Claim, served: ServedIndex, asked: VerifyState) -> Shown:
+def _shown(
+    sentence: EvidenceSentence, claim: Claim, served: ServedIndex, asked: VerifyState, share: float | None = None
+) -> dict[str, Any]:
+    """Return what the template shows of a sentence; ``share`` is the probability of its stance, if above one half."""
     marked = highlighter(claim.text, served.index.terms)
-    return Shown(
-        sentence=sentence,
-        pieces=pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
-        title=sentence.title or sentence.docid,
-        address=url_for(
-            "page.document_page",
-            name=served.name,
-            docid=sentence.docid,
-            passage=sentence.number,
-            query=asked.claim[:_LONGEST_QUERY],
-        ),
-        link=web_link(sentence.url),
-    )
+    place: dict[str, Any] = {"name": served.name, "docid": sentence.docid, "passage": sentence.number}
+    return {
+        "sentence": sentence,
+        "pieces": pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
+        "title": sentence.title or sentence.docid,
+        "address": url_for("page.document_page", **place, query=asked.claim[:_LONGEST_QUERY]),
+        "link": web_link(sentence.url),
+        "share": share,
+    }
 
 
 def _conclusion(verdict: Verdict) -> str:
