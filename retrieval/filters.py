@@ -102,7 +102,7 @@ def parse_filter(
         undated=undated,
     )
     if where.as_of and where.since > where.as_of:
-        raise QueryError(f"since {since!r} is later than as-of {as_of!r}: no day lies between them")
+        raise QueryError(f"the first day {since!r} is later than the last day {as_of!r}: no day lies between them")
     return where if where._replace(undated=False) != Filter() else None
 
 

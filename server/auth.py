@@ -25,7 +25,7 @@ from .settings import ServerSettings
 OPEN = ("/livez", "/readyz", "/metrics", "/static/")
 """Addresses that need no key: those for monitoring, and those of the page that asks for the key."""
 # Chromium reads only the first challenge in a line; it must be Basic, so that browsers ask for a password.
-_CHALLENGE = 'Basic realm="factseek", Bearer realm="factseek"'
+_CHALLENGE = 'Basic realm="factseek: any user name, the key as password", Bearer realm="factseek"'
 _BUCKET = struct.Struct("16sdd")  # caller, remaining requests, time of that state
 _LEAST = 1024
 _PROBES = 16

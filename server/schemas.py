@@ -121,7 +121,7 @@ class SearchOptions(RequestFields):
         Literal["near"] | None, says("near: groups near-duplicates under their best hit, and counts and names them")
     ] = None
     sort: Annotated[
-        Literal["date"] | None, says("date: sorts the first hits, as many as hybrid fuses, by date, newest first")
+        Literal["date"] | None, says("date: sorts the hits with at least half of the best score by date, newest first")
     ] = None
     passages: Annotated[bool, says("add to each hit all passages of its document that contain a word of the query")] = (
         False

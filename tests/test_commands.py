@@ -367,7 +367,7 @@ BAD_SEARCHES = {
     "no day": (["x", "--as-of", "2020-02-30"], f"as-of '2020-02-30' {DATE}"),
     "no day between": (
         ["x", "--since", "2021", "--as-of", "2020"],
-        "since '2021' is later than as-of '2020': no day lies between them",
+        "the first day '2021' is later than the last day '2020': no day lies between them",
     ),
     "no such configuration": (["x", "--config", "gone"], "gone: there is no such configuration file"),
 }

@@ -37,8 +37,11 @@ HEADER = (
     "kind",
     "near_copies",
     "index",
+    "rating",
+    "publisher",
+    "claimant",
 )
-"""The columns of the table formats."""
+"""The columns of the table formats; the last three are those of a fact-check."""
 _SPACE = re.compile(r"\s+")
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
@@ -119,6 +122,7 @@ def _cells(hit: Evidence) -> list[str]:
         *map(_defused, texts),
         copies,
         _defused(hit.index or ""),
+        *(_defused(str(hit.metadata.get(name) or "")) for name in ("rating", "publisher", "claimant")),
     ]
 
 

@@ -103,15 +103,16 @@ def note(
 
 
 def _unknowing(encoder: EncoderInfo, known: Sequence[str], language: str) -> str:
-    return f"the encoder {encoder.name} knows only {', '.join(known)}, but the query looks like {language}"
+    name, spoken = encoder.name, ", ".join(known)
+    return f"the query looks like {language}, and the vectors of this index are for {spoken} ({name})"
 
 
 def _advice(view: str, info: IndexInfo, views: Callable[[str], Sequence[str]]) -> str:
     """Return advice for a query in a language that the encoder of a view does not know."""
     doubtful = sorted(name for name in info.retrievers if view in views(name))
     others = sorted(set(info.retrievers).difference(doubtful))
-    trusted = f"trust {listed(others)} more than {listed(doubtful, 'or')}, or " if others else ""
-    return f"{trusted}build the index with a multilingual encoder"
+    trusted = f"{listed(others)} is more reliable here than {listed(doubtful, 'or')}; " if others else ""
+    return f"{trusted}a multilingual encoder would know the language"
 
 
 def left_out(undated: int) -> str:

@@ -1,4 +1,4 @@
-"""Sort the first hits by date, newest first."""
+"""Sort the best hits by date, newest first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..filters import last_day
 from . import StageContext, Texts, with_part
 
 LABEL = "By date"
-HELP = "sorts the first hits by date, newest first: sort=date"
+HELP = "sorts the best hits by date, newest first: sort=date"
 _NAME = "sort"
 
 
@@ -28,10 +28,11 @@ def open(value: str, context: StageContext) -> Sort:
 
 
 class Sort:
-    """Sorts the first hits by date; later hits keep their order after them.
+    """Sorts the hits with at least half of the best score by date; the others keep their order after them.
 
-    A sort of all hits would show the newest documents, relevant or not; for ``dense``, any document. A partial date
-    counts as its last day. Hits of one day keep their order. Hits without a date come last.
+    A sort of all hits would show the newest documents, relevant or not; for ``dense``, any document. Scores below 0, as
+    z-scores, count from the lowest. A partial date counts as its last day. Hits of one day keep their order. Among the
+    sorted hits, those without a date come last.
     """
 
     def __init__(self, window: int) -> None:
@@ -50,7 +51,10 @@ class Sort:
 
 
 def _newest_first(hits: Sequence[Hit], days: Sequence[str]) -> list[Hit]:
-    dated = sorted(enumerate(hits, 1), key=lambda place: days[place[0] - 1], reverse=True)
+    lowest = min(0.0, *(hit.score for hit in hits)) if hits else 0.0
+    best = sum(hit.score - lowest >= (hits[0].score - lowest) / 2 for hit in hits)
+    ranked = list(enumerate(hits, 1))
+    dated = sorted(ranked[:best], key=lambda place: days[place[0] - 1], reverse=True) + ranked[best:]
     return [
         msgspec.structs.replace(with_part(hit, _NAME, rank, hit.score), score=float(len(hits) - place))
         for place, (rank, hit) in enumerate(dated)

@@ -15,14 +15,15 @@ from flask import request, url_for
 from werkzeug.datastructures import FileStorage
 
 from ...indexer.collections import ReadOptions, reader, webpages
+from ...indexer.collections._documents import other_language
 from ...indexer.collections._office import PDF, SHEETS
-from ...indexer.collections._tables import kind_for, start_of
+from ...indexer.collections._tables import is_table, kind_for, start_of
 from ...indexer.document_line import exported, unread_date
 from ...indexer.passages import split
 from ...indexer.queue import Job, Queue
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.records.table_shape import shape_of_start
+from ...retrieval.records.table_shape import LOOKED_AT, shape_of_start
 from ..auth import check_key
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
@@ -32,7 +33,7 @@ from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
-_SEVERAL = (".csv", ".tsv", *SHEETS, PDF)
+_SEVERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS, PDF)
 """Endings of files that become several documents, or one with pages."""
 _LOOK_EVERY = 0.1
 _UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
@@ -97,7 +98,7 @@ def add_page() -> tuple[str, int]:
 
 def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
     file = file_of("file")
-    if file and (file.filename or "").lower().endswith(_SEVERAL):
+    if file and ((file.filename or "").lower().endswith(_SEVERAL) or _is_table(file)):
         documents, notes = _read_several(file, asked, served)
         return {"documents": documents, "notes": notes}
     if asked.rows:
@@ -127,6 +128,8 @@ def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tu
         file.save(path)
         try:
             kind = "webpages" if name.lower().endswith(PDF) else kind_for(shape_of_start(start_of(path)))
+            if name.lower().endswith(".json") and b"ClaimReview" in start_of(path):
+                kind = "claimreview"
             read = reader(kind if kind in _TABLES else "snippets").read
             documents = [record.document for record in read([path], options)]
         except SourceError as error:
@@ -137,7 +140,21 @@ def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tu
         reason = "is too large for a form; read it with factseek index" if documents else "contains nothing to add"
         asked.rows = ""
         raise BadInput("file", f"{name[:80]} {reason}")
-    return documents, [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
+    notes = [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
+    dates = options.unread_dates
+    if dates.count:
+        notes.append(f"dates that are not understood: {dates.count}, such as {dates.example.partition(' (')[0]}")
+    language = served.index.info.language
+    if looks_like := other_language([document.text for document in documents[:20]], language):
+        notes.append(f"the texts look like {looks_like}, but the index is for {language}")
+    return documents, notes
+
+
+def _is_table(file: FileStorage) -> bool:
+    """Return whether a text file is surely a table, such as a spreadsheet's "Unicode Text"."""
+    start = file.stream.read(LOOKED_AT)
+    file.stream.seek(0)
+    return (file.filename or "").lower().endswith(".txt") and is_table(start, shape_of_start(start))
 
 
 def _add_several(asked: AddState, served: ServedIndex) -> Job:

@@ -26,6 +26,7 @@ from .i18n import speech
 from .layout import blueprint, file_of, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, address_of, read_parameters
 
+_OF_TWEETS = re.compile(r"[@#]\w|https?://|^RT\b")
 TWEETS, TRANSCRIPT = "tweets", "transcript"
 _TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
 """The columns that may contain the text of a table of tweets, best first."""
@@ -43,11 +44,13 @@ def kind_of(text: str) -> str:
     """Return the detected type of a text: a transcript if it cannot be anything else, else tweets.
 
     A transcript has lines with times, or speakers of whom one speaks again, or a line of several sentences that is too
-    long for a tweet.
+    long for a tweet. One line of three sentences without the marks of a tweet is a paragraph.
     """
     if _column_of_tweets(text):
         return TWEETS
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) == 1 and not _OF_TWEETS.search(text) and len(list(islice(sentences(lines[0]), 3))) > 2:
+        return TRANSCRIPT
     long = (line for line in lines if len(line) > _LONGEST_TWEET)
     if any(map(_SUBTITLE.match, lines)) or any(len(list(islice(sentences(line), 2))) > 1 for line in long):
         return TRANSCRIPT

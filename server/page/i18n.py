@@ -55,12 +55,14 @@ def direction_of(language: str) -> str:
 
 
 def speech() -> Speech:
-    """Return the language of the current request: its ``lang``, else that of the first index that it names."""
+    """Return the language of the current request: its ``lang``, else the browser's, else that of its first index."""
     if not has_request_context():
         return Speech("en")
     if "speech" not in g:
         values = asked_values()
         language = values.get("lang", "")
+        if language not in LANGUAGES:
+            language = request.accept_languages.best_match(LANGUAGES) or ""
         if language not in LANGUAGES:
             indexes = registry().indexes
             names = [*values.getlist("index"), *(request.view_args or {}).values(), *indexes]

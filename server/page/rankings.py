@@ -327,6 +327,12 @@ def _year_of(state: PageState) -> str:
     return state.since if state.since == state.as_of and len(state.since) == 4 else ""
 
 
+def conditions_of(state: PageState) -> list[tuple[str, str]]:
+    """Return the conditions in a query that a claim may contain by chance: each with its label and its value."""
+    parts = query_parts(state.query, _MOST_PARTS) if state.syntax == QUERY else ()
+    return [(_LABELS.get(part.kind, part.kind), part.value) for part in parts if part.kind not in ("before", "after")]
+
+
 def chips_of(state: PageState) -> list[dict[str, Any]]:
     """Return the active choices; without one that narrows there may be more hits. A very long query has none."""
     if len(state.query) > LONGEST_ADDRESS:

@@ -34,13 +34,14 @@ from .rankings import (
     ShownRanking,
     asked_of,
     chips_of,
+    conditions_of,
     facets_of,
     labels_of,
     ranking,
     ranking_of_many,
     rankings,
 )
-from .state import LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, read_state
+from .state import LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, PlainState, read_state
 
 SHORT_EXCERPT = 220
 """Characters of an excerpt in side-by-side columns."""
@@ -102,6 +103,8 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     asked = asked_of(served, state)
     several, after = len(asked) > 1, state.offset + asked[0].size
     shown = rankings(asked) if state.view == SIDE else [ranking_of_many(asked) if several else ranking(asked[0])]
+    if not state.offset and not any(ranked.hits for ranked in shown) and (conditions := conditions_of(state)):
+        return {**_results(served, PlainState(**msgspec.structs.asdict(state))), "conditions": conditions}
     # An index answers only pages that end within its first ``max_k`` hits.
     reached = all(after + part.size <= part.served.index.settings.search.max_k for part in asked)
     total, boxes = facets_of(asked, state)

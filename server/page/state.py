@@ -113,6 +113,15 @@ class PageState(RequestFields):
         return msgspec.convert(asked, SearchOptions)
 
 
+class PlainState(PageState):
+    """The state of a query whose marks are text, because the conditions that they make find nothing."""
+
+    @property
+    def syntax(self) -> str:
+        """How the query is read."""
+        return PLAIN
+
+
 def address_of(endpoint: str, state: RequestFields) -> str:
     """Return the address of a page with the filled fields of its state."""
     return url_for(endpoint, **{name: value for name, value in msgspec.structs.asdict(state).items() if value})

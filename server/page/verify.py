@@ -14,12 +14,13 @@ from ...retrieval.domain import Claim, Filter
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
 from ...retrieval.lucene.analysis import highlighter
+from ...retrieval.search.options import Search
 from ...retrieval.text import pieces_of, tweet, web_link
 from ..api.verdicts import ServedVerdicts, judge_of
 from ..errors import BadInput, RefusedError
-from ..runtime import ServedIndex, registry
+from ..runtime import ServedIndex, registry, suited_indexes
 from ..schemas import RequestFields
-from .cards import is_example
+from .cards import is_example, review_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, address_of, read_parameters
 
@@ -31,6 +32,8 @@ _EXAMPLES = {
 }
 _MORE_LIKELY_THAN_NOT = 0.5
 """A label's probability above which the page shows it as the conclusion."""
+_JUDGED = 10
+"""The number of hits of which one must bear on the claim."""
 _SMALL = 1_000
 """A model that learned from fewer claims is called small."""
 
@@ -80,7 +83,19 @@ def verify_page() -> tuple[str, int] | Response:
 def _found(claim: Claim, where: Filter | None, served: ServedIndex, asked: VerifyState) -> dict[str, Any]:
     """Return the sentences that are relevant to a claim, best first; people must judge them themselves."""
     (evidence,) = Finder(served.index, registry().config.verdict, where).find([claim.text])
-    return {"stances": [("", [_shown(sentence, claim, served, asked) for sentence in evidence.sentences])]}
+    search = Search(k=_JUDGED, where=where)
+    (hits,) = served.index.search([claim.text], search)
+    weights = served.index.word_weights(claim.text, hits, search)
+    return {
+        "stances": [("", [_shown(sentence, claim, served, asked) for sentence in evidence.sentences])],
+        "note": served.index.note(claim.text, search._replace(where=None)),
+        "suited": suited_indexes(served, claim.text),
+        "nothing_bears": bool(hits)
+        and not any(
+            served.index.bears(claim.text, {part.retriever: part.score for part in hit.parts}, list(words))
+            for hit, words in zip(hits, weights, strict=True)
+        ),
+    }
 
 
 def _judged(
@@ -120,6 +135,7 @@ def _shown(
         "address": url_for("page.document_page", **place, query=asked.claim[:_LONGEST_QUERY]),
         "link": web_link(sentence.url),
         "share": share,
+        "review": review_of(served.index.document(sentence.docid).metadata),
     }
 
 

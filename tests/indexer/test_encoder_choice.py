@@ -108,7 +108,7 @@ def test_an_index_of_two_encoders_fuses_three_rankings(both: Path) -> None:
         assert {part.retriever for hit in hits for part in hit.parts} == {"bm25", "dense", VARIANT}
         one, other = (index.search(["vaccines and autism"], Search(retriever=name))[0] for name in ("dense", VARIANT))
         assert one != other
-        assert "all-MiniLM-L6-v2 knows only en" in index.note("هل اللقاح آمن للأطفال؟")
+        assert "the vectors of this index are for en (all-MiniLM-L6-v2)" in index.note("هل اللقاح آمن للأطفال؟")
         assert f"trust bm25 and {VARIANT} more than dense or hybrid" in index.note("هل اللقاح آمن للأطفال؟")
         assert index.note("هل اللقاح آمن للأطفال؟", Search(retriever=VARIANT)) == ""
     two = convert({"search": {"fusion": {"weights": {"bm25": 1, "dense": 1}}}}, "test")

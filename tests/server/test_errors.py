@@ -59,7 +59,7 @@ BAD_BODIES = [
     (
         {"query": "a", "since": "2020", "as_of": "2019"},
         "since",
-        "since: since '2020' is later than as-of '2019': no day lies between them",
+        "since: the first day '2020' is later than the last day '2019': no day lies between them",
     ),
     ({"query": "a", "filter": ["topic=x"] * 9}, "filter", "filter: has 9 values; at most 8 are taken"),
     ({"query": "a", "undated": True}, "undated", "undated: expected str, got bool"),
