@@ -328,9 +328,10 @@ def _year_of(state: PageState) -> str:
 
 
 def conditions_of(state: PageState) -> list[tuple[str, str]]:
-    """Return the conditions in a query that a claim may contain by chance: each with its label and its value."""
+    """Return the quotations of a query without other conditions, which a claim may contain by chance, as chips are."""
     parts = query_parts(state.query, _MOST_PARTS) if state.syntax == QUERY else ()
-    return [(_LABELS.get(part.kind, part.kind), part.value) for part in parts if part.kind not in ("before", "after")]
+    only_quotations = all(part.kind == "phrases" for part in parts)
+    return [(_LABELS[part.kind], part.value) for part in parts] if only_quotations else []
 
 
 def chips_of(state: PageState) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
@@ -25,7 +25,7 @@ from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
 from ..search import limit_of, query_errors_named
-from .cards import LONGEST_EXCERPT, Mark, blocks, excerpt, is_example, plain_citation, review_of, title_of
+from .cards import LONGEST_EXCERPT, Mark, Review, blocks, excerpt, is_example, plain_citation, review_of, title_of
 from .i18n import direction_of
 from .layout import asked_parameters, blueprint, chosen_indexes, page_of, reason_of, short_of
 from .rankings import (
@@ -49,6 +49,8 @@ HITS = 100
 """Hits of a download, unless the address names another number."""
 _COPIES = 10
 """The most near-duplicates to name under a hit."""
+_LONGEST_DETAIL = 300
+"""The most characters of a value in the metadata that the document page shows."""
 FORMATS = {
     "csv": ("CSV", "for spreadsheets"),
     "tsv": ("TSV", "for spreadsheets"),
@@ -257,6 +259,15 @@ def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
     return url_for("api.search_simply", name=served[0].name, **asked)
 
 
+def _details(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts and numbers in a document's metadata, without those of a review and without long ones."""
+    return {
+        name.replace("_", " "): str(value)
+        for name, value in metadata.items()
+        if name not in Review._fields and isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_DETAIL
+    }
+
+
 @blueprint.get("/documents/<name>/<docid:docid>")
 def document_page(name: str, docid: str) -> tuple[str, int]:
     """Show a document with its passages, and mark the words that match the query, as far as time allows."""
@@ -277,7 +288,9 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
         served=served,
         document=document,
         example=is_example(name),
-        title=document.title or document.docid,
+        title=title_of(document.title, document.text, docid),
+        review=review_of(document.metadata),
+        details=_details(document.metadata),
         blocks=shown,
         count=len(passages),
         matching=[block for block in shown if block.marked and block.number is not None],

@@ -52,8 +52,25 @@ def test_csv() -> None:
     header, first, second = csv.reader(io.StringIO(list_hits(HITS, "csv"), newline=""))
     assert tuple(header) == HEADER
     paper = ["1", "ug7v899j", "0.25", PAPER.title, PAPER.passage.text, PAPER.url]
-    assert first == [*paper, "2015-04-22", "BMJ Open", "", "en", "cord19", "2", ""]
-    assert second == ["2", "'=HYPERLINK(1)", "-0.5", "", "'@SUM(A1)", "", "", "'+1", "'-x", "ar", "snippets", "", ""]
+    assert first == [*paper, "2015-04-22", "BMJ Open", "", "en", "cord19", "2", "", "", "", ""]
+    assert second == [
+        "2",
+        "'=HYPERLINK(1)",
+        "-0.5",
+        "",
+        "'@SUM(A1)",
+        "",
+        "",
+        "'+1",
+        "'-x",
+        "ar",
+        "snippets",
+        "",
+        "",
+        "",
+        "",
+        "",
+    ]
 
 
 def test_tsv() -> None:

@@ -247,7 +247,8 @@ def test_the_newest_come_first_where_that_is_chosen(client: FlaskClient) -> None
     page = get(client, SEARCH)
     (newest,) = links(page, "The newest first")
     dates = get(client, newest).text_of("time")
-    assert dates == sorted(page.text_of("time"), reverse=True) != page.text_of("time")
+    assert sorted(dates) == sorted(page.text_of("time"))
+    assert dates[0] == max(dates) != page.text_of("time")[0]
     assert links(get(client, newest), "The best first") == [SEARCH.replace("+", "%20").replace("%20", "+")]
     several = get(client, f"/?index=english&index=arabic&query={quote('measles moon نهر')}&sort=date")
     assert several.text_of("time") == sorted(several.text_of("time"), reverse=True)
@@ -411,3 +412,18 @@ def _check_several(client: FlaskClient) -> None:
     assert "www.who.int" not in page.text_of("span")
     side = {anchor.partition("-")[0] for anchor in anchors(get(client, f"{address}&view=side"))}
     assert side == {"bm25", "dense", "hybrid"}
+
+
+def test_quotation_marks_are_text_where_the_phrase_finds_nothing(client: FlaskClient) -> None:
+    query = "“Two doses of the measles vaccine work perfectly,” the minister said."
+    page = client.get(f"/?index=english&query={quote(query)}").text
+    assert "Two doses of the measles vaccine work perfectly,. It was read as text." in page
+    assert "Two</mark>" in page
+    assert "It was read as text" not in client.get(f"{SEARCH}%20%22measles%22").text
+
+
+def test_verify_says_if_nothing_bears(folders: dict[str, Path]) -> None:
+    with Index(folders["english"]) as index:
+        client = create_app(Config(), {"english": index}).test_client()
+        assert NOTHING in client.get("/verify?index=english&claim=flurb+wexel+gronk+zibble+elon+musk+twitter").text
+        assert NOTHING not in client.get("/verify?index=english&claim=Two+doses+of+the+measles+vaccine+work").text

@@ -149,7 +149,7 @@ def test_it_is_said_that_no_document_holds_a_word(client: FlaskClient) -> None:
 
 
 def test_a_note_is_shown(client: FlaskClient) -> None:
-    assert "The encoder " in client.get(f"/?index=english&query={quote('نهر النيل')}").text
+    assert "The query looks like Arabic" in client.get(f"/?index=english&query={quote('نهر النيل')}").text
 
 
 def test_a_tweet_is_read_as_one(client: FlaskClient) -> None:
