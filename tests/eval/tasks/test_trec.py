@@ -3,15 +3,13 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 import pytest
 
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.files.report import near_miss
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import CheckFailed, SourceError
+from factseek.retrieval.errors import CheckFailed
 
 SAMPLE = (
     "q1\tone\nq2\ttwo\n",
@@ -54,25 +52,9 @@ def test_what_does_not_fit_the_judgements_is_noted(put):
     )
 
 
-def test_a_judged_query_without_results_counts_0(put):
-    scores = scored(put, "q1 Q0 d1 1 2 t\n")
-    assert scores.values["AP"] == 0.5
-    assert scores.per_query["02"]["AP"] == 0.0
-    assert scores.notes == ("1 of 2 judged queries has no results and counts 0",)
-
-
 def test_judgements_of_several_files_are_put_together(put):
     paths = [put("one", "q1 0 d1 1\n"), put("two", "query-id\tcorpus-id\tscore\nq2\td1\t1\n")]
     assert TASK.read_gold(paths) == {"q1": {"d1": 1}, "q2": {"d1": 1}}
-
-
-def test_files_that_judge_a_docid_differently_are_refused(put):
-    paths = [put("one", "q1 0 d1 1\n"), put("same", "q1 0 d1 1\n"), put("two", "q2 0 d1 0\nq1 0 d1 0\n")]
-    with pytest.raises(SourceError) as caught:
-        TASK.read_gold(paths)
-    assert caught.value.line == (
-        f"{paths[2]}: docid 'd1' of query 'q1' has relevance 0 here and 1 in a file before it; keep one judgement"
-    )
 
 
 @pytest.mark.parametrize(
@@ -80,9 +62,7 @@ def test_files_that_judge_a_docid_differently_are_refused(put):
     [
         ("a", "A", "case"),
         ("1", "01", "a leading zero"),
-        ("a b/c", " a b/c", "white space"),
         ("t/1", "T/ 1", "white space and case"),
-        (" 1", " 01", "a leading zero"),
         ("t/1", "t/ 01", "white space and a leading zero"),
     ],
 )
