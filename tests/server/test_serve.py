@@ -39,8 +39,9 @@ def test_a_server_starts_answers_and_stops(
     folders: dict[str, Path], ranker_file: Path, tmp_path: Path, stop: signal.Signals
 ) -> None:
     log = tmp_path / "log"
-    settings = f"workers: 2, rankers: {{one: {ranker_file}}}"
-    with serve({}, tmp_path, settings, **folders) as server:
+    indexes = ", ".join(f"{name}: {folder}" for name, folder in folders.items())
+    settings = f"workers: 2, indexes: {{{indexes}}}, rankers: {{one: {ranker_file}}}"
+    with serve({}, tmp_path, settings) as server:
         assert ask(server, "GET", "/readyz") == (200, {"status": "ok", "indexes": dict.fromkeys(folders, "ready")})
         for retriever in ("bm25", "dense", "hybrid"):
             body = {"query": "secretword measles vaccine", "retriever": retriever}
@@ -68,8 +69,8 @@ def test_a_server_starts_answers_and_stops(
 def test_a_reload_reads_the_rankers_again(folders: dict[str, Path], ranker_file: Path, tmp_path: Path) -> None:
     model = tmp_path / "one.model"
     shutil.copy(ranker_file, model)
-    settings = f"workers: 1, rankers: {{one: {model}}}"
-    with serve({}, tmp_path / "serve", settings, ar=folders["arabic"]) as server:
+    settings = f"workers: 1, indexes: {{ar: {folders['arabic']}}}, rankers: {{one: {model}}}"
+    with serve({}, tmp_path / "serve", settings) as server:
         body = {"claims": [{"id": "a", "text": "Good morning!"}]}
         assert ask(server, "POST", "/v1/claims/rank", body)[1]["model"] == "best"
         learned = training.train("ct2021-1a", "random", [], Config(), silent)
