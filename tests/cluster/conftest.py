@@ -66,18 +66,6 @@ def on_ray(cluster: ClusterSettings) -> Config:
     return msgspec.structs.replace(CONFIG, cluster=cluster)
 
 
-def node_without_the_package(nodes: Any, tmp_path: Path) -> Any:
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "class Lacking:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'factseek':\n"
-        "            raise ModuleNotFoundError(\"No module named 'factseek'\", name=name)\n"
-        "sys.meta_path.insert(0, Lacking())\n"
-    )
-    return nodes.add_node(num_cpus=4, object_store_memory=100_000_000, env_vars={"PYTHONPATH": str(tmp_path)})
-
-
 SHARDS = 3
 
 

@@ -13,11 +13,10 @@ from factseek.cluster.actors import builder
 from factseek.cluster.build import build_here, build_shards
 from factseek.commands import main
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
-from factseek.retrieval.errors import MachineError
 from factseek.retrieval.search.opening import leased
 
 from ..retrieval.index.conftest import documents
-from .conftest import CONFIG, node_without_the_package, settings
+from .conftest import CONFIG, settings
 from .verbs import verify, written
 
 pytestmark = pytest.mark.real
@@ -96,21 +95,6 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str,
     assert f"{tmp_path}/there: " in again.stdout, again.stderr
     assert verify(tmp_path / "there", CONFIG).documents == 6000
     assert verify(tmp_path / "there", CONFIG).faults == {}
-
-
-@pytest.mark.deep
-def test_a_node_without_the_package_is_one_line(nodes: Any, ray_cluster: str, tmp_path: Path) -> None:
-    source, lacking = written(tmp_path, "a.jsonl", many(9)), node_without_the_package(nodes, tmp_path)
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", dense=False)
-    try:
-        with pytest.raises(MachineError) as raised:
-            build_shards(request, 4, CONFIG, builder(settings(ray_cluster, cpus=4)))
-    finally:
-        nodes.remove_node(lacking)
-    assert raised.value.what == (
-        "cannot be built on a node of the cluster, which lacks a package (No module named 'factseek')"
-    )
-    assert not (tmp_path / "index").exists()
 
 
 @pytest.mark.deep

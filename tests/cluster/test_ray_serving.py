@@ -97,12 +97,3 @@ def test_a_server_answers_from_the_cluster_while_a_process_dies_and_the_index_ch
         while (hits := asked(address, **query)["hits"]) == first and time.monotonic() < until:
             time.sleep(0.2)
         assert first[0]["docid"] not in {hit["docid"] for hit in hits}
-
-
-@pytest.mark.deep
-def test_status_names_each(ray_cluster: str, folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cluster", "status", "--index", str(folders[1]), "--ray", ray_cluster]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == [f"shard-0{number} replica 0: not there" for number in range(3)]
-    assert main(["cluster", "stop", "--index", str(folders[1]), "--ray", ray_cluster]) == 0
-    assert capsys.readouterr().out == "0 replicas ended"

@@ -125,6 +125,13 @@ def test_only_the_first_sentences_count(put):
     assert (six["strict_score"], six["precision"], six["recall"]) == (1, pytest.approx(1 / 6), 1)
 
 
+def test_other_claims_are_not_paired_by_position(put):
+    gold, run = put("gold", lines([gold_row()])), put("run", lines([row(id=5)]))
+    with pytest.raises(CheckFailed) as caught:
+        TASK.score([gold], [run], ScoreOptions())
+    assert caught.value.line == f"{run}: no claim in common with the gold: the gold has '1', the file '5'"
+
+
 def test_lengths_that_differ_are_not_scored(put):
     gold, run = put("gold", lines([gold_row(), gold_row()])), put("run", lines([row()]))
     with pytest.raises(CheckFailed, match=r"run: has 1 prediction, the gold 2 claims: every claim needs one$"):

@@ -9,7 +9,7 @@ from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.files.report import near_miss
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import CheckFailed
+from factseek.retrieval.errors import CheckFailed, SourceError
 
 SAMPLE = (
     "q1\tone\nq2\ttwo\n",
@@ -69,3 +69,12 @@ def test_judgements_of_several_files_are_put_together(put):
 def test_a_near_miss_names_what_differs(one, other, difference):
     said = f"; {one!r} and {other!r} differ by {difference} alone: ids are compared letter by letter"
     assert near_miss([other], [one]) == said
+
+
+def test_files_that_judge_a_docid_differently_are_refused(put):
+    paths = [put("one", "q1 0 d1 1\n"), put("same", "q1 0 d1 1\n"), put("two", "q2 0 d1 0\nq1 0 d1 0\n")]
+    with pytest.raises(SourceError) as caught:
+        TASK.read_gold(paths)
+    assert caught.value.line == (
+        f"{paths[2]}: docid 'd1' of query 'q1' has relevance 0 here and 1 in a file before it; keep one judgement"
+    )

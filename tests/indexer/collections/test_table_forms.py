@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from factseek.indexer.collections import BadLines, ReadOptions, jsonl, reader, snippets
+from factseek.indexer.collections import BadLines, ReadOptions, jsonl, reader
 from factseek.indexer.collections._tables import is_quoted
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.records import gzip_files
@@ -68,14 +68,6 @@ def test_a_cell_that_is_cut_by_the_look_ahead_is_whole_in_the_reading(tmp_path: 
     path = tmp_path / "a.tsv"
     path.write_text(saved([["id", "text"], ["1", 'a "b"'], ["2", long]], "\t"), "utf-8")
     assert texts(path) == ['a "b"', long]
-
-
-def test_places_of_quoted_rows_are_their_first_lines(tmp_path: Path) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_text('id\ttext\n1\t"two\nlines"\n2\ta\n3\n', "utf-8")
-    options = ReadOptions(bad_lines=BadLines(limit=1))
-    assert [record.place for record in snippets.read([path], options)] == [f"{path}:2", f"{path}:4"]
-    assert options.bad_lines.examples == [f"{path}:5: has 1 column, not 2; write a tab inside a text as a space"]
 
 
 def test_lines_of_utf_16_are_lines(tmp_path: Path) -> None:
