@@ -190,4 +190,4 @@ def test_googles_own_client(reviews: Path, tmp_path: Path) -> None:
             assert [claim["text"] for claim in newest["claims"]] == ["The moon is of cheese."]
             with pytest.raises(errors.HttpError) as error:
                 service.claims().search(maxAgeDays=6).execute()
-    assert (error.value.status_code, "query: is needed" in error.value.reason) == (400, True)
+    assert (error.value.status_code, "query: is required" in error.value.reason) == (400, True)
