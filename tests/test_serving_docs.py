@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
+from factseek.retrieval.stages.rerank import RerankSettings
 from factseek.server.adapters import ADAPTERS
 from factseek.server.auth import digest
 from factseek.server.page.routes import EXAMPLES, Example
