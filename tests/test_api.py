@@ -1,7 +1,5 @@
 """The public Python API: one face, fetched when it is asked for, and the same figures as the command line."""
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess
@@ -20,7 +18,6 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(scope="module")
 def folder(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of the bundled snippets, for BM25 alone."""
     path = tmp_path_factory.mktemp("api") / "index"
     report = factseek.build("snippets", [examples / "snippets-en.tsv"], path, dense=False)
     assert report.documents == 38
@@ -34,7 +31,6 @@ def index(folder: Path) -> Iterator[Searcher]:
 
 
 def typed_names(root: Path) -> set[str]:
-    """Return the names that a checker of types sees imported in ``__init__.py``."""
     tree = ast.parse((root / "__init__.py").read_text("utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
     return {alias.asname or alias.name for node in imports for alias in node.names}

@@ -1,7 +1,5 @@
 """The shape of the project: what is installed, what nothing may do. Who imports whom is checked by import-linter."""
 
-from __future__ import annotations
-
 import configparser
 import subprocess
 import sys

@@ -1,9 +1,6 @@
 """The command line as a whole: every command, what it reports, how it is interrupted and completed."""
 
-from __future__ import annotations
-
 import argparse
-import builtins
 import fcntl
 import json
 import shutil
@@ -16,8 +13,6 @@ from typing import Any
 import pytest
 
 from factseek import commands
-from factseek.__main__ import main
-from factseek.retrieval import entry
 
 Run = Callable[..., tuple[int, str, str]]
 QUIET = {"serve", "watch", "key", "mcp", "completion"}
@@ -30,7 +25,6 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index without vectors."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "d.jsonl").write_text(
         '{"docid": "a", "text": "Measles vaccines."}\n{"docid": "b", "text": "Two words."}\n'
@@ -41,7 +35,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a copy of the index in it."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
@@ -127,22 +120,6 @@ def test_an_index_that_is_being_built_is_not_called_half_built(here: Path, comma
         assert command("search", "x", "--index", "new") == (2, "", line)
         shutil.rmtree(here / "new" / "build")
         assert command("search", "x", "--index", "new") == (2, "", line)
-
-
-def test_ctrl_c_while_commands_are_imported_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    imported = builtins.__import__
-
-    def interrupted(name: str, *rest: Any) -> Any:
-        if name == "commands":
-            raise KeyboardInterrupt
-        return imported(name, *rest)
-
-    monkeypatch.setattr(entry, "_let_end", lambda: None)
-    monkeypatch.setattr(builtins, "__import__", interrupted)
-    assert main() == 130
-    assert capsys.readouterr() == ("", "factseek: interrupted before anything was done\n")
 
 
 def test_only_commands_that_go_on_say_so() -> None:

@@ -1,7 +1,5 @@
 """Commands in a process of their own: Java, packages, disks, streams and signals that are not as they should be."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -41,7 +39,6 @@ sys.exit(commands.main(sys.argv[1:]))
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two indexes of the same documents, ``ix`` with vectors and ``nd`` without."""
     folder = tmp_path_factory.mktemp("made")
     lines = [json.dumps({"docid": f"d{i}", "text": text}) + "\n" for i, text in enumerate(TEXTS)]
     (folder / "good.jsonl").write_text("".join(lines), "utf-8")
@@ -72,14 +69,12 @@ def started(folder: Path, *arguments: str, hidden: tuple[str, ...] = (), **how: 
 
 
 def ran(folder: Path, *arguments: str, **how: object) -> str:
-    """Run a command that has to go well; return its results."""
     done = started(folder, *arguments, **how)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def refusal(done: subprocess.CompletedProcess) -> str:
-    """Return the one line that a refused command says, beside those of progress where it takes long."""
     assert done.returncode == 2, done
     (line,) = (line for line in done.stderr.splitlines() if not line.startswith("reading: "))
     assert line.startswith("factseek: ")
@@ -87,7 +82,6 @@ def refusal(done: subprocess.CompletedProcess) -> str:
 
 
 def java(tmp_path: Path, version: str) -> str:
-    """Make a folder that says to be a Java of this version and has nothing in it."""
     (tmp_path / version).mkdir()
     (tmp_path / version / "release").write_text(f'JAVA_VERSION="{version}"\n')
     return str(tmp_path / version)
@@ -113,9 +107,7 @@ def test_no_java_that_is_new_enough(made: Path, tmp_path: Path, home: str) -> No
 
 
 @pytest.mark.parametrize("home", ["/no/such/folder", "1.8.0_292"])
-def test_a_java_that_is_too_old_or_not_there_gives_way_to_the_one_of_the_package(
-    made: Path, tmp_path: Path, home: str
-) -> None:
+def test_a_java_too_old_or_missing_gives_way_to_the_one_of_the_package(made: Path, tmp_path: Path, home: str) -> None:
     if home[:1].isdigit():
         home = java(tmp_path, home)
     assert "d0" in ran(made, *SEARCH, environment={"JAVA_HOME": home})
@@ -215,7 +207,6 @@ def test_closed_streams(made: Path, redirection: str) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of a given size, 1,200 KiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     made = subprocess.run(

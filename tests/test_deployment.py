@@ -1,7 +1,5 @@
 """The Dockerfile, the compose file and the systemd unit: what they name exists, and the parts agree with each other."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import shlex
@@ -20,7 +18,6 @@ KNOWN = {"ARG", "FROM", "ENV", "RUN", "WORKDIR", "COPY", "USER", "EXPOSE", "HEAL
 
 
 def instructions(root: Path) -> list[tuple[str, str]]:
-    """Return the instructions of the Dockerfile with their arguments, lines joined."""
     text = re.sub(r"^\s*#.*\n", "", (root / "Dockerfile").read_text("utf-8"), flags=re.MULTILINE)
     lines = text.replace("\\\n", " ").splitlines()
     parted = [line.partition(" ") for line in lines if line.strip()]

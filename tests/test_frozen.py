@@ -1,7 +1,5 @@
 """What was written down by ``python -m tests.frozen.freeze`` still holds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import groupby

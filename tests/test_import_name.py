@@ -1,15 +1,11 @@
 """One name, ``factseek``, wherever the code lies: no file of a user is imported, whatever its name."""
 
-from __future__ import annotations
-
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +15,7 @@ import pytest
 
 from factseek.server.auth import digest
 from tests.server.ending import end
+from tests.server.served import Served
 
 OURS = (
     "api benchmarks claims cluster commands config eval examples indexer integrations retrieval server settings"
@@ -57,7 +54,6 @@ def trap(tmp_path: Path) -> Path:
 
 
 def ran(words: list[str], folder: Path, **environment: str) -> str:
-    """Run a program in ``folder``; return what it prints."""
     without = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
     done = subprocess.run(
         words, cwd=folder, env=without | environment, capture_output=True, text=True, check=False, timeout=600
@@ -77,7 +73,6 @@ def test_python_m_imports_nothing_from_the_current_folder(trap: Path, module: st
 
 @pytest.mark.deep
 def test_children_import_nothing_from_the_current_folder(trap: Path, root: Path) -> None:
-    """The exporter of the encoder, the load of a benchmark, the server's writer, all started among the traps."""
     (trap / "config.yaml").write_text(
         f"encoder: {{cache: cache}}\nserver: {{keys: {{me: {digest(KEY)}}}, indexes: {{mine: index}}}}\n"
     )
@@ -87,42 +82,23 @@ def test_children_import_nothing_from_the_current_folder(trap: Path, root: Path)
     files = ["--queries", str(root / "examples/queries-en.tsv"), "--qrels", str(root / "examples/qrels-en.txt")]
     bench = ["bench", "--index", "index", *files, "--retrievers", "bm25", "--timed", "20", "--output", "bench"]
     ran([*factseek, *bench], trap)
-    with Served(trap) as address:
-        put = Request(f"{address}/v1/mine/documents/emu", json.dumps({"text": "Emus run."}).encode(), method="PUT")
+    log = trap / "server.log"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = [*factseek, "serve", "--port", "0", "--workers", "1", "--allow-writes"]
+    with log.open("wb") as sink:
+        process = subprocess.Popen(words, cwd=trap, env=environment, stderr=sink, start_new_session=True)
+    try:
+        address = f"http://127.0.0.1:{Served(process, log).port}/v1/mine/documents/emu"
+        put = Request(address, json.dumps({"text": "Emus run."}).encode(), method="PUT")
         put.add_header("Authorization", f"Bearer {KEY}")
         put.add_header("Content-Type", "application/json")
         with urlopen(put, timeout=60) as response:
             assert json.load(response)["result"] == "created"
-
-
-class Served:
-    """A server started by ``python -m factseek`` in a folder, with writes; gives its address."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __enter__(self) -> str:
-        log = self.folder / "server.log"
-        words = python("-m", "factseek", "serve", "--port", "0", "--workers", "1", "--allow-writes")
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        with log.open("wb") as sink:
-            self.process = subprocess.Popen(
-                words, cwd=self.folder, env=environment, stderr=sink, start_new_session=True
-            )
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and self.process.poll() is None:
-            if address := re.search(r" on (http://127\.0\.0\.1:\d+)\n", log.read_text()):
-                return address[1]
-            time.sleep(0.05)
-        end(self.process)
-        raise AssertionError(f"not started: {log.read_text()}")
-
-    def __exit__(self, *_: object) -> None:
-        end(self.process)
+    finally:
+        end(process)
 
 
 def installer(environment: Path) -> list[str]:
-    """Return the command that installs into ``environment``, by uv or by pip."""
     beside = Path(sys.executable).with_name("uv")
     for uv in (shutil.which("uv"), str(beside)):
         if uv and Path(uv).exists():
@@ -146,7 +122,6 @@ def environment(tmp_path: Path) -> Path:
 
 
 def checkout(root: Path, folder: Path) -> Path:
-    """Copy what git would have of the project into ``folder``."""
     git = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(git, cwd=root, capture_output=True, text=True, check=False)
     if listed.returncode:
@@ -159,7 +134,6 @@ def checkout(root: Path, folder: Path) -> Path:
 
 
 def assert_works(environment: Path, trap: Path, root: Path) -> str:
-    """Import every module, search with the console script among the traps; return where the package lies."""
     count, place = ran([str(environment / "bin/python"), "-P", "-c", WALK], trap).split()
     assert int(count) > 200
     factseek = str(environment / "bin/factseek")
@@ -172,7 +146,6 @@ def assert_works(environment: Path, trap: Path, root: Path) -> str:
 
 @pytest.fixture(scope="module")
 def distributions(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with the sdist, and with the wheel that was built from the sdist."""
     folder = tmp_path_factory.mktemp("distributions")
     source = checkout(root, folder / "source")
     uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
@@ -215,27 +188,3 @@ def test_a_checkout_that_is_not_installed_is_found_by_its_parent(environment: Pa
     # From the folder that holds it, without PYTHONPATH: there it is found, and what lies beside it is not imported.
     (tmp_path / "json.py").write_text("raise SystemExit('imported')\n")
     assert ran([interpreter, "-m", "factseek", "--version"], tmp_path).startswith("factseek ")
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", ["mypy", "pyright"])
-def test_type_checkers_find_every_import_from_a_plain_checkout(name: str, root: Path, tmp_path: Path) -> None:
-    """The checkout's folder is called otherwise; the link that ``make setup`` makes gives the package its name."""
-    program = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    if not program:
-        pytest.skip(f"there is no {name} on this machine")
-    source = checkout(root, tmp_path / "work")
-    (source / ".venv" / "checkout").mkdir(parents=True)
-    (source / ".venv" / "checkout" / "factseek").symlink_to("../..")
-    if name == "mypy":
-        told = ran([program, "--python-executable", sys.executable], source)
-        assert "Success: no issues found" in told
-    else:
-        done = subprocess.run(
-            [program, "--pythonpath", sys.executable, "--outputjson"],
-            cwd=source, capture_output=True, text=True, check=False, timeout=600,
-        )  # fmt: skip
-        found = json.loads(done.stdout)["generalDiagnostics"]
-        missing = [one["message"] for one in found if one.get("rule") == "reportMissingImports"]
-        missing = [message for message in missing if re.match(r'Import "(factseek|tests|benchmarks|\.)', message)]
-        assert missing == []

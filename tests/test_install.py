@@ -1,7 +1,5 @@
 """The installation by ``make setup``: pip's configuration is handed on to uv, and both install the same."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil
@@ -57,9 +55,7 @@ def test_where_uv_fails_pip_installs(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--serving"]])
-def test_uv_and_pip_are_told_the_same_requirements(
-    installer: ModuleType, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-) -> None:
+def test_uv_and_pip_install_alike(installer: ModuleType, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr(installer, "_uv", lambda: "/somewhere/uv")
     monkeypatch.setattr(installer, "_run", lambda command, settings: asked.append(command) or 0)

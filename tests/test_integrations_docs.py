@@ -1,7 +1,5 @@
 """The page on other libraries prints what it shows, with the libraries themselves."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import shutil

@@ -4,8 +4,6 @@ Search and batches over HTTP are in ``test_frozen.py``, each adapter and integra
 ``tests/server/adapters`` and ``tests/integrations``, shards on Ray in ``tests/cluster``.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

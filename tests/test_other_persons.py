@@ -1,10 +1,7 @@
 """From a file that somebody saved her own way to evidence, by nothing but what the messages say."""
 
-from __future__ import annotations
-
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +24,6 @@ ARABIC = "رقم;عنوان;نص\r\n1;الحصبة;لقاح الحصبة آمن\
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """A folder with blanks and other letters in its name."""
     folder = tmp_path / "Anna's files (мои)"
     folder.mkdir()
     return folder
@@ -57,18 +53,3 @@ def test_a_spreadsheet_of_another_country(here: Path, text: str, language: str, 
     found = ran(here, "search", query, "--index", "my index", "--json")
     hit = json.loads(found.stdout)["hits"][0]
     assert (hit["docid"], hit["title"]) == ("1", first[1])
-
-
-@pytest.mark.real
-def test_columns_of_other_names_in_another_shell(here: Path) -> None:
-    (here / "articles.csv").write_bytes(
-        'ID;Headline;Body;Published;Link\r\n1;Measles;"Vaccine; café.";2020-03-01;http://x.org\r\n'.encode("utf-8-sig")
-    )
-    program = f"{PROGRAM} index snippets articles.csv --no-dense --index 'my index'"
-    script = f"{program} && {PROGRAM} search vaccine --index 'my index' --json"
-    for shell in filter(shutil.which, ("bash", "zsh", "fish", "dash")):
-        shutil.rmtree(here / "my index", ignore_errors=True)
-        done = subprocess.run([shell, "-c", script], cwd=here, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        hit = json.loads(done.stdout[done.stdout.index("{") :])["hits"][0]
-        assert (hit["docid"], hit["title"], hit["date"], hit["url"]) == ("1", "Measles", "2020-03-01", "http://x.org")

@@ -1,7 +1,5 @@
 """The documentation's requests and answers, against a server of the example."""
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -20,8 +18,8 @@ import pytest
 import yaml
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
+from factseek.retrieval.stages.rerank import RerankSettings
 from factseek.server.adapters import ADAPTERS
 from factseek.server.auth import digest
 from factseek.server.page.routes import EXAMPLES, Example
@@ -56,14 +54,11 @@ VARIES = [
 
 
 class Shown(NamedTuple):
-    """A command, its lines as they stand, and the output below it."""
-
     command: str
     output: str
 
 
 def shown(text: str) -> list[Shown]:
-    """Return the curl commands of the console blocks."""
     found = []
     for block in BLOCK.findall(text):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -74,14 +69,12 @@ def shown(text: str) -> list[Shown]:
 
 
 def plain(output: str) -> str:
-    """Take out what differs from run to run."""
     for pattern, instead in VARIES:
         output = re.sub(pattern, instead, output)
     return re.sub(r'"took_ms": ?{[^}]*}', lambda found: re.sub(r"\d+\.\d+", "…", found[0]), output).strip()
 
 
 def near(now: str, then: str) -> bool:
-    """Say whether two outputs differ in nothing but the last digits of scores."""
     number = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
     pairs = zip(number.findall(now), number.findall(then), strict=False)
     return number.sub("#", now) == number.sub("#", then) and all(
@@ -109,7 +102,6 @@ def answers(commands: list[Shown], addresses: Addresses) -> Iterator[tuple[Shown
 
 
 def ask(command: str, addresses: Addresses) -> str:
-    """Run a command of the documentation against the servers at ``addresses``."""
     for shown_at, address in addresses.items():
         command = command.replace(shown_at, address)
     done = subprocess.run(
@@ -125,14 +117,12 @@ def ask(command: str, addresses: Addresses) -> str:
 
 @pytest.fixture(scope="module")
 def changing(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
-    """Serve a copy of the English example, to be changed."""
     with served_to_be_changed(example_folder, tmp_path_factory.mktemp("changing")) as addresses:
         yield addresses
 
 
 @contextmanager
 def served_to_be_changed(example_folder: Path, folder: Path) -> Iterator[Addresses]:
-    """Serve a copy of the English example that anyone with the key may change."""
     shutil.copytree(example_folder / "indexes" / "example-en", folder / "mine")
     server = {"keys": {"newsroom": digest(KEY)}, "indexes": {"mine": "mine"}, "write_seconds": 120}
     (folder / "config.yaml").write_text(yaml.safe_dump({"server": server}))
@@ -142,7 +132,6 @@ def served_to_be_changed(example_folder: Path, folder: Path) -> Iterator[Address
 
 @pytest.fixture(scope="module")
 def speaking(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
-    """Serve the example with every adapter, and a small re-ranker that is trained here."""
     model = small_cross_encoder()
     settings = yaml.safe_load((example_folder / "config.yaml").read_text("utf-8"))
     settings["rerank"] = {"model": str(model), "cache": str(model.parent / "cache")}
@@ -156,7 +145,6 @@ def speaking(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def checked(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
-    """Serve an index of the bundled English reviews."""
     folder = tmp_path_factory.mktemp("checked")
     reviews = example_folder / "examples" / "reviews-en.json"
     build(BuildRequest(kind="claimreview", sources=(reviews,), folder=folder / "index"), Config())
@@ -166,14 +154,12 @@ def checked(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module")
 def address(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve the example as ``make serve`` does, on a free port."""
     with served(example_folder, tmp_path_factory.mktemp("serve") / "log") as address:
         yield address
 
 
 @contextmanager
 def served(folder: Path, log: Path, *options: str) -> Iterator[str]:
-    """Serve as the configuration in ``folder`` says; give the address."""
     if not shutil.which("curl"):
         pytest.skip("there is no curl on this machine")
     command = [sys.executable, "-m", "factseek.server", "serve", "--port", "0", "--workers", "1", *options]
@@ -241,14 +227,7 @@ def test_an_example_of_the_page_finds_its_evidence_first(address: str, example: 
     assert {docid for _, docid in firsts} <= relevant
 
 
-def test_only_last_digits_may_differ() -> None:
-    assert near('"score": 0.69, "rank": 1', '"score": 0.691, "rank": 1')
-    assert not near('"score": 0.69, "rank": 1', '"score": 0.79, "rank": 1')
-    assert not near('"score": 0.69, "rank": 1', '"score": 0.69, "rank": 2')
-
-
 def rewrite(addresses: Addresses, name: str) -> None:
-    """Put into a document what the servers at ``addresses`` answer now."""
     path = ROOT / name
     text, job = path.read_text("utf-8"), ""
     for one, answered in answers(shown(text), addresses):

@@ -1,7 +1,5 @@
 """The composed settings: one file for every command, and for each command what its package owns."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

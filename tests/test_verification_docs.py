@@ -1,7 +1,5 @@
 """The commands of ``docs/guides/claims.md`` do what they are said to do."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
@@ -14,7 +12,6 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def commands_in(text: str) -> list[list[str]]:
-    """Return the commands of the blocks that name no language; the others need the public collections."""
     joined = "\n".join(block for language, block in BLOCK.findall(text) if not language).replace("\\\n", " ")
     return [shlex.split(line)[1:] for line in joined.splitlines() if line.startswith("factseek ")]
 

@@ -1,7 +1,5 @@
 """Statements to learn from: the bundled tweets, and a way to make others up."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +18,6 @@ EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 
 
 class Done(NamedTuple):
-    """What a command did."""
-
     code: int
     out: str
     err: str
@@ -32,7 +28,6 @@ Rank = Callable[..., Done]
 
 @pytest.fixture
 def rank(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rank:
-    """Run ``factseek rank`` in an empty folder, with ``stdin`` as standard input."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
 
@@ -52,19 +47,16 @@ def _bundled(name: str) -> list[Statement]:
 
 @pytest.fixture(scope="session")
 def train() -> list[Statement]:
-    """The bundled tweets to learn from."""
     return _bundled("checkworthy-en-train.tsv")
 
 
 @pytest.fixture(scope="session")
 def dev() -> list[Statement]:
-    """The bundled tweets to rank."""
     return _bundled("checkworthy-en-dev.tsv")
 
 
 @pytest.fixture(scope="session")
 def config() -> Config:
-    """Settings that train every ranker in seconds."""
     best = BestSettings(members=("lexical", "neighbours", "signs"), strengths=(1.0,), sharpnesses=(1.0,), trees=10)
     network = MultilingualSettings(encoder="characters", epochs=2, buckets=512, dimension=8, shared=4, hidden=4)
     return Config(claims=ClaimsSettings(folds=3, best=best, multilingual=network))
@@ -72,7 +64,6 @@ def config() -> Config:
 
 @pytest.fixture(scope="session")
 def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example's pages in FEVER's form, each sentence a passage, with vectors."""
     folder = tmp_path_factory.mktemp("verify") / "pages"
     build(BuildRequest(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder), IndexerConfig())
     return folder
@@ -80,7 +71,6 @@ def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def arabic(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example's Arabic snippets, without vectors."""
     folder = tmp_path_factory.mktemp("verify") / "arabic"
     request = BuildRequest(
         kind="snippets", sources=(examples / "snippets-ar.tsv",), folder=folder, language="ar", dense=False

@@ -1,7 +1,5 @@
 """A Ray cluster of three nodes at the loopback address, and an index in shards beside one of the same documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +32,6 @@ CONFIG: Config = convert(
 
 @pytest.fixture(scope="session")
 def nodes() -> Iterator[Any]:
-    """Ray's own object for the cluster, which adds and removes nodes."""
     if find_spec("ray") is None:  # not imported: its first import reads what the cluster sets
         pytest.skip("needs the extra ray")
     with three_nodes() as cluster:
@@ -43,14 +40,12 @@ def nodes() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def ray_cluster(nodes: Any) -> str:
-    """The address of the cluster."""
     address: str = nodes.address
     return address
 
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The folders of an index and of one of the same documents in three shards."""
     folder = tmp_path_factory.mktemp("cluster")
     lines = [{**document._asdict(), **document.metadata} for document in documents()]
     for line in lines:
@@ -64,26 +59,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def settings(address: str, **options: object) -> ClusterSettings:
-    """Return the settings of a cluster with little reserved."""
     return msgspec.convert({"address": address, "cpus": 0.1, **options}, ClusterSettings)
 
 
 def on_ray(cluster: ClusterSettings) -> Config:
-    """Return the settings of whoever searches on a cluster."""
     return msgspec.structs.replace(CONFIG, cluster=cluster)
-
-
-def node_without_the_package(nodes: Any, tmp_path: Path) -> Any:
-    """Add a node to the cluster on which factseek cannot be imported, and return it."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "class Lacking:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'factseek':\n"
-        "            raise ModuleNotFoundError(\"No module named 'factseek'\", name=name)\n"
-        "sys.meta_path.insert(0, Lacking())\n"
-    )
-    return nodes.add_node(num_cpus=4, object_store_memory=100_000_000, env_vars={"PYTHONPATH": str(tmp_path)})
 
 
 SHARDS = 3
@@ -91,7 +71,6 @@ SHARDS = 3
 
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory: pytest.TempPathFactory, encoder: Remembering) -> Iterator[Index]:
-    """An index of the same documents in shards, opened."""
     folder = tmp_path_factory.mktemp("sharded")
     paths = [f"shard-{number:02d}" for number in range(SHARDS)]
     for number, path in enumerate(paths):

@@ -1,15 +1,9 @@
 """Shards that are built on a Ray cluster: the same bytes as without it, also when who builds them dies."""
 
-from __future__ import annotations
-
 import hashlib
-import json
-import os
-import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +13,10 @@ from factseek.cluster.actors import builder
 from factseek.cluster.build import build_here, build_shards
 from factseek.commands import main
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
-from factseek.retrieval.errors import MachineError
 from factseek.retrieval.search.opening import leased
 
 from ..retrieval.index.conftest import documents
-from .conftest import CONFIG, node_without_the_package, settings
+from .conftest import CONFIG, settings
 from .verbs import verify, written
 
 pytestmark = pytest.mark.real
@@ -36,7 +29,6 @@ def many(count: int, version: str = "first") -> dict[str, str]:
 
 
 def contents(index: Path) -> dict[str, Any]:
-    """Return the checksum of each file of each live segment of each shard, and which documents of it are deleted."""
     checksums: dict[str, Any] = {}
     with leased(index) as parts:
         for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
@@ -58,7 +50,6 @@ def without_id(path: Path) -> bytes:
 
 
 def built(index: Path, source: Path, address: str = "", verb: Verb = "", **options: Any) -> BuildReport:
-    """Build an index in three shards here or, if there is an address, on the cluster."""
     request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, **options)
     return build_shards(request, 0 if verb else 3, CONFIG, builder(settings(address)) if address else build_here)
 
@@ -68,13 +59,6 @@ def there(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < until, path
         time.sleep(0.02)
-
-
-def builder_of(shard: Path) -> int:
-    """Return the process that builds a shard."""
-    there(shard / "lock")
-    process: int = json.loads((shard / "lock").read_text())["process"]
-    return process
 
 
 def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -> None:
@@ -89,23 +73,6 @@ def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -
         assert contents(tmp_path / "here") == contents(tmp_path / "there")
     assert verify(tmp_path / "there", CONFIG).faults == {}
     assert here.duplicates
-
-
-@pytest.mark.deep
-def test_a_process_that_dies_costs_its_unfinished_segment(ray_cluster: str, tmp_path: Path) -> None:
-    source = written(tmp_path, "source.jsonl", many(3000))
-    built(tmp_path / "here", source, dense=False)
-    shard = tmp_path / "there" / "shard-01"
-    with ThreadPoolExecutor(1) as beside:
-        done = beside.submit(built, tmp_path / "there", source, ray_cluster, dense=False)
-        there(shard / "segments" / "000000")
-        os.kill(builder_of(shard), signal.SIGKILL)
-        first = {path: path.stat().st_ino for path in shard.glob("segments/000000/*")}
-        assert done.result(PATIENCE).documents == 3000
-    assert contents(tmp_path / "here") == contents(tmp_path / "there")
-    assert first
-    assert {path: path.stat().st_ino for path in first} == first
-    assert verify(tmp_path / "there", CONFIG).faults == {}
 
 
 @pytest.mark.deep
@@ -128,21 +95,6 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str,
     assert f"{tmp_path}/there: " in again.stdout, again.stderr
     assert verify(tmp_path / "there", CONFIG).documents == 6000
     assert verify(tmp_path / "there", CONFIG).faults == {}
-
-
-@pytest.mark.deep
-def test_a_node_without_the_package_is_one_line(nodes: Any, ray_cluster: str, tmp_path: Path) -> None:
-    source, lacking = written(tmp_path, "a.jsonl", many(9)), node_without_the_package(nodes, tmp_path)
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", dense=False)
-    try:
-        with pytest.raises(MachineError) as raised:
-            build_shards(request, 4, CONFIG, builder(settings(ray_cluster, cpus=4)))
-    finally:
-        nodes.remove_node(lacking)
-    assert raised.value.what == (
-        "cannot be built on a node of the cluster, which lacks a package (No module named 'factseek')"
-    )
-    assert not (tmp_path / "index").exists()
 
 
 @pytest.mark.deep

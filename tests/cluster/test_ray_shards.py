@@ -1,7 +1,5 @@
 """An index whose shards answer from a Ray cluster: the same bytes as one index, also while processes die."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import os
@@ -43,7 +41,6 @@ RECOVERED_SECONDS = 120.0
 
 @contextmanager
 def on_cluster(folder: Path, cluster: ClusterSettings) -> Iterator[Index]:
-    """Open the shards of an index on a cluster, and end their processes afterwards."""
     encoders = SharedEncoders(CONFIG.encoder)
     try:
         with Index(folder, on_ray(cluster), encoders=encoders) as index:
@@ -85,9 +82,7 @@ def test_java_keeps_its_handlers_of_faults(ray_cluster: str, folders: tuple[Path
     assert list(map(handler, faults)) == before
 
 
-def test_a_process_that_dies_is_not_missed_where_there_is_a_replica(
-    ray_cluster: str, folders: tuple[Path, Path]
-) -> None:
+def test_a_process_that_dies_is_not_missed_if_there_is_a_replica(ray_cluster: str, folders: tuple[Path, Path]) -> None:
     whole, sharded = folders
     cluster = settings(ray_cluster, replicas=2)
     asked = SEARCHES[0]
@@ -147,7 +142,6 @@ def test_a_change_is_there_for_the_next_who_opens(ray_cluster: str, folders: tup
 
 
 def whole_again(folder: Path, cluster: ClusterSettings) -> list[Any]:
-    """Return the replicas when all of them answer again."""
     until = monotonic() + RECOVERED_SECONDS
     replicas: list[Any] = []
     while monotonic() < until:

@@ -1,7 +1,5 @@
 """The example of docs/guides/scale.md: a node is killed under load."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """An index in shards answers what one index of the same documents answers, to the byte."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 
@@ -32,7 +30,6 @@ WORDS = st.sampled_from([*QUERIES, "meazles vacine", "naurse at scool", "nowhere
 
 
 def answered(index: Index, query: str, asked: Search) -> bytes:
-    """Return all that an index answers of a search, as bytes."""
     hits = index.search([query], asked)[0]
     plain = asked._replace(stages=(), collapse="", sort="", offset=0)
     answer: dict[str, Any] = {
@@ -50,9 +47,7 @@ def answered(index: Index, query: str, asked: Search) -> bytes:
 
 @PROPERTY
 @given(query=WORDS, asked=SEARCHES, page=PAGES)
-def test_every_answer_is_that_of_one_index(
-    whole: Index, sharded: Index, query: str, asked: Search, page: dict[str, Any]
-) -> None:
+def test_answers_are_as_of_one(whole: Index, sharded: Index, query: str, asked: Search, page: dict[str, Any]) -> None:
     asked = asked._replace(**page)
     assert answered(sharded, query, asked) == answered(whole, query, asked)
 
@@ -74,16 +69,6 @@ def test_documents_are_found_wherever_they_lie(whole: Index, sharded: Index) -> 
         assert sharded.passages(docid) == whole.passages(docid)
     assert (sharded.info.documents, sharded.info.passages) == (whole.info.documents, whole.info.passages)
     assert sharded.info.retrievers == whole.info.retrievers
-
-
-def test_vectors_of_passages_come_in_the_order_of_the_hits(whole: Index, sharded: Index) -> None:
-    (hits,) = whole.search(["ice"], Search(k=20))
-    assert len(hits) > 5
-    for some in (hits, hits[::-1], hits[:1]):
-        assert (sharded.passage_vectors(some, "vectors") == whole.passage_vectors(some, "vectors")).all()
-    with pytest.raises(NotFoundError):
-        sharded.passage_vectors([Hit("nowhere", 1.0)], "vectors")
-    assert len(sharded.passage_vectors([], "vectors")) == 0
 
 
 def test_what_one_index_refuses_shards_refuse_in_the_same_words(whole: Index, sharded: Index) -> None:

@@ -1,7 +1,5 @@
 """Sharded indexes: what holds of one index after any verb holds of its shards together."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -11,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from factseek import commands
 from factseek.cluster import layout
 from factseek.cluster.build import build_here, build_shards, repair, reshard, shard, unshard
 from factseek.indexer import compaction, deletion, snapshot
@@ -78,20 +75,7 @@ def test_a_shard_is_not_written_alone(tmp_path: Path) -> None:
     assert delete(index, ["d1"]).documents == 1
 
 
-def test_the_same_document_is_no_other_in_any_shard(tmp_path: Path) -> None:
-    index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
-    built(index, first, shards=3)
-    before = layout.read(index).id
-    built(index, first, "append")
-    assert layout.read(index).id == before
-    with pytest.raises(SourceError, match=r"docid 'd3\d' is already at .*first.jsonl:3\d, with different content"):
-        built(index, written(tmp_path, "changed.jsonl", CHANGED), "append")
-    assert layout.read(index).id == before
-
-
 def interrupted(request: BuildRequest, shards: int, done: int) -> None:
-    """Build so many shards, of which some are done when the build is interrupted."""
-
     def some(requests: list[BuildRequest], config: Config) -> list[BuildReport]:
         build_here(requests[:done], config)
         raise KeyboardInterrupt
@@ -204,24 +188,6 @@ def test_a_damaged_shard_is_mended(tmp_path: Path) -> None:
     assert exported(index) == FIRST
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    assert commands.main([str(argument) for argument in arguments]) == 0
-    return capsys.readouterr().out
-
-
-def test_the_commands_say_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", {"a": "Ice.", "g": "Sun.", "h": "Sea."})
-    build_it = ("index", "jsonl", source, "--index", index, "--no-dense")
-    assert "added 3 documents in 3 passages" in said(capsys, *build_it, "--shards", 2)
-    lines = said(capsys, "info", "--index", index).splitlines()
-    assert [line.split(maxsplit=1)[0] for line in lines[6:]] == ["shard-00", "segment", "shard-01", "segment"]
-    assert json.loads(said(capsys, "info", "--index", index, "--json"))["routing"] == "blake2b:2"
-    assert "3 documents in 3 shards, before in 2 shards" in said(capsys, "reshard", "--index", index, "--shards", 3)
-    assert "3 documents in one index, before in 3 shards" in said(capsys, "unshard", index)
-    assert json.loads(said(capsys, "shard", index, "--into", 2, "--json"))["shards"] == 2
-    assert "3 whole documents, no fault found" in said(capsys, "verify-index", "--index", index)
-
-
 @pytest.mark.real
 def test_an_index_is_read_while_it_is_divided(tmp_path: Path) -> None:
     index = tmp_path / "index"
@@ -259,7 +225,6 @@ def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
 
 
 def redirected(index: Path, path: Path) -> None:
-    """Name another folder for the second shard of an index."""
     description = json.loads((index / "shards.json").read_text("utf-8"))
     description["shards"][1]["path"] = str(path)
     (index / "shards.json").write_text(json.dumps(description), "utf-8")

@@ -1,7 +1,5 @@
 """Any verbs in any order: an index in shards holds what one index holds after the same verbs, live and dead."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path
@@ -26,8 +24,6 @@ DOCUMENTS = st.dictionaries(st.sampled_from(DOCIDS), TEXTS, min_size=1, max_size
 
 
 class Shards(RuleBasedStateMachine):
-    """An index in shards, its twin without, and the documents that both are to hold."""
-
     @initialize(documents=DOCUMENTS)
     def begin(self, documents: dict[str, str]) -> None:
         self.folder = Path(tempfile.mkdtemp())

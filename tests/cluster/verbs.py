@@ -1,7 +1,5 @@
 """The verbs of an index, in shards or not, and what it holds: for tests that compare the two."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -23,49 +21,41 @@ State = dict[str, str]
 
 
 def build(request: BuildRequest, config: Config, shards: int = 0) -> BuildReport:
-    """Build an index, in shards if it is to have any or has them."""
     if shards or layout.is_sharded(request.folder):
         return of_shards.build_shards(request, shards, config)
     return of_index.build(request, config)
 
 
 def delete(folder: Path, docids: list[str]) -> deletion.Deleted:
-    """Delete documents."""
     return (of_shards if layout.is_sharded(folder) else deletion).delete(folder, docids)
 
 
 def compact(folder: Path, config: Config, **options: Any) -> compaction.Compacted:
-    """Merge segments."""
     return (of_shards if layout.is_sharded(folder) else compaction).compact(folder, config, **options)
 
 
 def verify(folder: Path, config: Config) -> verification.Verified:
-    """Verify an index."""
     return (of_shards if layout.is_sharded(folder) else verification).verify(folder, config)
 
 
 def divide(folder: Path, shards: int, config: Config) -> object:
-    """Bring an index into so many shards, or 0: into none."""
     if not layout.is_sharded(folder):
         return of_shards.shard(folder, shards, config) if shards else None
     return of_shards.reshard(folder, shards, config) if shards else of_shards.unshard(folder, config)
 
 
 def written(folder: Path, name: str, documents: State) -> Path:
-    """Write documents as JSON lines."""
     rows = (json.dumps({"docid": docid, "text": text}) + "\n" for docid, text in documents.items())
     (folder / name).write_text("".join(rows), "utf-8")
     return folder / name
 
 
 def exported(index: Path) -> State:
-    """Return the text of each document by its docid."""
     documents = map(json.loads, export(index))
     return {document["docid"]: document["text"] for document in documents}
 
 
 def passages(index: Path) -> Counter[tuple[str, bool]]:
-    """Return each document that is in an index, deleted ones too: its docid, and whether it lives."""
     there: Counter[tuple[str, bool]] = Counter()
     with leased(index) as parts:
         for folder, segment in ((folder, segment) for folder, manifest in parts for segment in manifest.segments):

@@ -1,7 +1,5 @@
 """An index that many tests of evaluation search."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from factseek.settings import Config
 
 @pytest.fixture(scope="session")
 def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The English snippets of the bundled example, indexed for BM25."""
     folder = tmp_path_factory.mktemp("example") / "index"
     source = root / "examples" / "snippets-en.tsv"
     build(BuildRequest(kind="snippets", sources=(source,), folder=folder, dense=False), Config())

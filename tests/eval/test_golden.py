@@ -1,7 +1,5 @@
 """Commands and the figures that they print: ``golden.yaml`` as it stands."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,9 +29,7 @@ def words(command: str, places: dict[str, Path]) -> Iterator[str]:
         for one in GOLDEN
     ],
 )
-def test_golden_figures(
-    golden: dict[str, Any], data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figures(golden: dict[str, Any], data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     places = {"data": data_dir, "here": HERE, "work": tmp_path}
     for command in golden.get("before", ()):
         assert commands.main(list(words(command, places))) == 0, command

@@ -1,9 +1,9 @@
 """The bundled example is complete and consistent: counts, ids, judgements, pages, papers."""
 
-from __future__ import annotations
-
 import csv
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +13,6 @@ LANGUAGES = ("en", "ar")
 
 
 def table(path: Path) -> list[list[str]]:
-    """The rows of a tab-separated file, whose quotes and apostrophes mean nothing."""
     text = path.read_text("utf-8")
     assert text.endswith("\n"), f"{path.name} does not end with a line end"
     assert "\r" not in text
@@ -36,7 +35,6 @@ def pages(examples: Path, language: str) -> list[Path]:
 
 
 def collection(examples: Path, language: str) -> Iterator[str]:
-    """The docid of every document of a language, papers' records included once each."""
     yield from (row[0] for row in table(examples / f"snippets-{language}.tsv")[1:])
     yield from (page.stem for page in pages(examples, language))
     if language == "en":
@@ -70,3 +68,19 @@ def test_the_readme_names_every_file(examples: Path) -> None:
     text = (examples / "README.md").read_text("utf-8")
     names = {path.name for path in examples.iterdir() if path.is_file()} - {"README.md"}
     assert {name for name in names if f"`{name}`" not in text} == set()
+
+
+def build(root: Path, indexes: Path) -> str:
+    command = [sys.executable, str(root / "examples" / "build.py"), str(indexes)]
+    return subprocess.run(command, check=True, capture_output=True, cwd=root, timeout=900, text=True).stdout
+
+
+@pytest.mark.real
+def test_what_is_current_is_left_alone_and_a_damaged_ranker_made_again(root: Path, example_folder: Path) -> None:
+    indexes = example_folder / "indexes"
+    ranker = indexes / "tweets.model"
+    before = ranker.read_bytes()
+    assert build(root, indexes) == ""
+    ranker.write_bytes(before[:-1])
+    assert build(root, indexes) == "step 5 of 5: learn which tweets are worth checking\n"
+    assert ranker.read_bytes() == before

@@ -4,8 +4,6 @@ A fault is a patch that says which tests find it. It is applied to a copy of the
 without it they pass. Properties try the same examples each time.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """Manifests that name the files of an index as they are found, as one might that somebody else wrote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Small collections and builds for the tests of the indexer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,8 +15,6 @@ Write = Callable[[str, Sequence[dict[str, object]]], Path]
 
 @pytest.fixture
 def write_jsonl(tmp_path: Path) -> Write:
-    """Write documents as JSON lines; return the file."""
-
     def write(name: str, documents: Sequence[dict[str, object]]) -> Path:
         path = tmp_path / name
         path.write_text("".join(json.dumps(document, ensure_ascii=False) + "\n" for document in documents), "utf-8")
@@ -29,8 +25,6 @@ def write_jsonl(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def build_jsonl(tmp_path: Path) -> Build:
-    """Build an index of JSON lines without vectors in ``tmp_path / "index"``."""
-
     def run(
         *sources: Path, verb: Verb = "", dense: bool = False, kind: str = "jsonl", **settings: object
     ) -> BuildReport:

@@ -1,7 +1,5 @@
 """Stopped verbs: what is left is the state before or after, and the verb goes through when it is repeated."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -49,11 +47,9 @@ class Bench:
 
     @property
     def trial(self) -> Path:
-        """The folder of the trial at work."""
         return self._trial
 
     def begin(self) -> None:
-        """Copy the index anew."""
         shutil.rmtree(self._trial, ignore_errors=True)
         shutil.copytree(self._base, self._trial)
 
@@ -109,7 +105,6 @@ class Bench:
 
 
 def whole(folder: Path, *states: State) -> bool:
-    """Check that an index is whole and in one of these states; say whether in the last."""
     verified = verify(folder, CONFIG)
     assert verified.faults == {}
     with open_index(folder, CONFIG) as index:
@@ -122,7 +117,6 @@ def whole(folder: Path, *states: State) -> bool:
 
 @contextmanager
 def bench(folder: Path, shards: int = 0) -> Iterator[Bench]:
-    """Prepare an index, in so many shards, and start the server of processes."""
     from tests.indexer.verbs import prepare
 
     (folder / "base").mkdir()
@@ -145,7 +139,6 @@ def bench(folder: Path, shards: int = 0) -> Iterator[Bench]:
 
 
 def kill_at_random(of: Bench, verb: str, seconds: float, chance: random.Random) -> tuple[bool, bool]:
-    """Kill a verb at a random point of its time; say whether it was killed, and whether it had been published."""
     of.begin()
     stopped = of.run(verb, after=chance.uniform(0, seconds))
     assert stopped.code in (0, KILLED), stopped
@@ -153,7 +146,6 @@ def kill_at_random(of: Bench, verb: str, seconds: float, chance: random.Random) 
 
 
 def duration(of: Bench, verb: str) -> float:
-    """Measure how long a verb takes when nobody stops it."""
     of.begin()
     stopped = of.run(verb)
     assert stopped.code == 0

@@ -1,7 +1,5 @@
 """Aliases: pointed in one step, on the command line and over HTTP, while what they stood for is read."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading
@@ -25,7 +23,6 @@ KEY = "fs_a-key-of-the-tests"
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Path:
-    """Two indexes, each with a document of its own."""
     for name in ("monday", "tuesday"):
         source = tmp_path / f"{name}.jsonl"
         source.write_text(json.dumps({"docid": name, "text": f"the news of {name}"}), "utf-8")
@@ -54,14 +51,6 @@ def test_an_alias_is_an_index(folders: Path, command: Callable[..., tuple[int, s
     assert sorted(path.name for path in folders.iterdir() if path.is_dir()) == ["current", "monday", "tuesday"]
     moved = Path(shutil.move(folders, folders.with_name("moved")))
     assert docids_of(moved / "current") == ["tuesday"]
-
-
-def test_an_open_index_stays_what_it_was(folders: Path) -> None:
-    point(folders / "current", folders / "monday")
-    with Index(folders / "current") as index:
-        point(folders / "current", folders / "tuesday")
-        assert [hit.docid for hit in index.search(["news"])[0]] == ["monday"]
-        assert index.document("monday").text == "the news of monday"
 
 
 @pytest.mark.parametrize(

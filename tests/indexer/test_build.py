@@ -1,14 +1,10 @@
 """Building: what is published, what is refused, and what an interruption leaves."""
 
-from __future__ import annotations
-
-import os
 from pathlib import Path
 
 import pytest
 
 from factseek.indexer import journal as journals
-from factseek.indexer.lock import locked
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import IndexStateError, SourceError
 from factseek.retrieval.search.index import Index
@@ -54,27 +50,6 @@ def test_texts_of_another_language_are_noted(write_jsonl, build_jsonl) -> None:
     assert build_jsonl(source, verb="overwrite", index={"language": "de"}).notes == ()
 
 
-def test_segments_change_nothing_in_what_is_found(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    source = write_jsonl("docs.jsonl", DOCUMENTS)
-    build_jsonl(source)
-    whole = found(tmp_path / "index", "measles virus river")
-    build_jsonl(source, verb="overwrite", index={"segment_passages": 2})
-    assert len(manifests.read(tmp_path / "index").segments) == 3
-    assert found(tmp_path / "index", "measles virus river") == whole
-
-
-def test_an_index_that_is_there_needs_a_verb(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    source = write_jsonl("docs.jsonl", DOCUMENTS)
-    before = build_jsonl(source).manifest
-    with pytest.raises(IndexStateError) as error:
-        build_jsonl(source)
-    assert str(error.value) == (
-        f"{tmp_path / 'index'}: there is an index already; use --append to add to it, --update to replace documents "
-        "with the same docid, or --overwrite to replace it"
-    )
-    assert manifests.read(tmp_path / "index") == before
-
-
 def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl) -> None:
     build_jsonl(write_jsonl("one.jsonl", DOCUMENTS[:4]))
     report = build_jsonl(write_jsonl("two.jsonl", DOCUMENTS[2:]), verb="append")
@@ -88,26 +63,6 @@ def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl)
     )
     assert manifests.read(tmp_path / "index") == report.manifest
     assert build_jsonl(write_jsonl("two.jsonl", DOCUMENTS), verb="overwrite").duplicates == 0
-
-
-def test_a_source_without_documents(tmp_path: Path, build_jsonl) -> None:
-    source = tmp_path / "blank.jsonl"
-    source.write_text("\n\n", "utf-8")
-    with pytest.raises(SourceError) as error:
-        build_jsonl(source)
-    assert str(error.value) == f"{source}: no jsonl document was found"
-    with pytest.raises(IndexStateError, match="there is no index; build one with"):
-        Index(tmp_path / "index")
-
-
-def test_a_second_writer_is_told_who_writes(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    source = write_jsonl("docs.jsonl", DOCUMENTS)
-    with (
-        locked(tmp_path / "index"),
-        pytest.raises(IndexStateError, match=rf"is being written by process {os.getpid()} on \S+ since 20\d\d-"),
-    ):
-        build_jsonl(source)
-    assert build_jsonl(source).documents == 6
 
 
 def test_a_broken_line_leaves_a_build_that_goes_on(tmp_path: Path, write_jsonl, build_jsonl) -> None:
@@ -162,8 +117,3 @@ def test_what_a_refused_update_wrote_is_not_published_by_a_later_one(tmp_path: P
     assert (report.resumed, report.documents, report.duplicates) == (False, 0, 6)
     with Index(tmp_path / "index") as index:
         assert sorted(index.docids()) == [document["docid"] for document in DOCUMENTS]
-
-
-def again(tmp_path: Path) -> list[str]:
-    """A build that was done before it could be killed has to be overwritten."""
-    return ["--overwrite"] if (tmp_path / "index" / manifests.NAME).exists() else []

@@ -1,7 +1,5 @@
 """Damage to any file of an index is one line that names a file, whatever is done with the index."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -29,7 +27,6 @@ COARSE = 4_096
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two segments with vectors, of twenty and sixteen passages, of which two are deleted."""
     folder = tmp_path_factory.mktemp("damage")
     rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river.", "topic": f"t{n % 3}"} for n in range(36))
     (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -53,7 +50,6 @@ def uses(folder: Path) -> Iterator[Callable[[], object]]:
 
 
 def use(folder: Path) -> int:
-    """Do all that can be done with an index; return how much of it was refused."""
     refused = 0
     for call in uses(folder):
         try:
@@ -100,7 +96,6 @@ def test_damage_is_named_and_found(whole: Path, tmp_path: Path, how: str) -> Non
 
 
 def swapped(folder: Path, file: str, aside: Path) -> None:
-    """Let a file, or a folder, of two segments change places."""
     first, second = (folder / "segments" / name / file for name in ("000000", "000001"))
     first.rename(aside)
     second.rename(first)

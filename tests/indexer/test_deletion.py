@@ -1,7 +1,5 @@
 """Updating and deleting: what is gone is found by no retriever, what is new by all, the rest stays as it is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

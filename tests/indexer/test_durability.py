@@ -1,7 +1,5 @@
 """Power cuts: when a manifest takes its place, every file and name that it speaks of has been synced."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable
@@ -40,7 +38,6 @@ class Disk:
         self._fsync: Callable[[int], None] = os.fsync
 
     def fsync(self, handle: int) -> None:
-        """Sync, and remember it."""
         self._fsync(handle)
         self._synced.add(os.fstat(handle).st_ino)
 

@@ -1,7 +1,5 @@
 """The encoder of an index: chosen by its language, named in its manifest, one or several, shared by who search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -46,7 +44,6 @@ def test_a_collection_whose_encoder_is_missing_is_told_both_ways_out(
 
 @pytest.fixture(scope="module")
 def indexed(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Indexed:
-    """A function that indexes the example's snippets of a language by encoders."""
     try:
         find_model(MULTILINGUAL)
     except MachineError as error:

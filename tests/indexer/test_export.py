@@ -1,7 +1,5 @@
 """Exports: the documents back out, byte for byte what a re-import gives."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -47,7 +45,6 @@ def test_what_is_exported_is_imported_as_it_was(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_the_example_survives(tmp_path: Path, root: Path) -> None:
-    """Web pages, papers and snippets, whose fields a plain line of JSON would not give back."""
     index, examples = tmp_path / "index", root / "examples"
     for kind, source in (("snippets", "snippets-ar.tsv"), ("webpages", "pages-ar"), ("cord19", "cord19")):
         verb = "append" if index.exists() else ""

@@ -1,7 +1,5 @@
 """Links, pipes and devices in the place of files: a snapshot with one is refused, and nothing waits for a pipe."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -22,7 +20,6 @@ Put = Callable[[Path], None]
 
 
 def linked(path: Path) -> None:
-    """Put a link to what stood there in its place."""
     elsewhere = path.parent.parent / f"elsewhere-{path.name}"
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
@@ -40,7 +37,6 @@ def endless(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A snapshot of an index."""
     place = tmp_path_factory.mktemp("made")
     source = place / "docs.jsonl"
     source.write_text("".join(f'{{"docid": "d{n}", "text": "Measles spreads {n}."}}\n' for n in range(8)), "utf-8")
@@ -60,12 +56,9 @@ def factseek(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 IN_SNAPSHOTS: dict[str, tuple[str, str, Put]] = {
     "the manifest is a link": ("plain", "manifest.json", linked),
-    "the folder of segments is a link": ("plain", "segments", linked),
     "a segment is a link": ("plain", "segments/000000", linked),
-    "a folder in a segment is a link": ("plain", "segments/000000/lucene", linked),
     "a file of a segment is a link": ("plain", "segments/000000/documents.sqlite", linked),
     "a file of a segment is a pipe": ("plain", "segments/000000/documents.sqlite", piped),
-    "a file of a segment is endless": ("plain", "segments/000000/documents.sqlite", endless),
 }
 
 

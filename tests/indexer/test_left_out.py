@@ -1,7 +1,5 @@
 """Documents left out are named: on standard error the first of it, in the report all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +10,7 @@ PAGE = "<html><body><article><h1>A bridge</h1><p>The new bridge will be opened t
 MENU = "<html><body><nav><img src='a.png'></nav></body></html>"
 
 
-def test_the_command_names_the_first_and_the_report_all(
-    tmp_path: Path, command: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_the_command_names_one_and_the_report_all(tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "page.html").write_text(PAGE, "utf-8")
@@ -44,9 +40,7 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("kind", UNREAD)
-def test_every_reader_notes_a_date_that_is_not_understood(
-    kind: str, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_every_reader_notes_a_bad_date(kind: str, tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     name, content = UNREAD[kind]
     (tmp_path / name).write_text(content, "utf-8")
     code, _, err = command("index", kind, tmp_path / name, "--index", tmp_path / "index", "--no-dense")

@@ -1,7 +1,5 @@
 """The writer's lock: one holder, who is named; others wait or are told; a dead one leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -32,7 +30,6 @@ with locked(Path(sys.argv[1])):
 
 @contextmanager
 def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Let another process hold the lock."""
     process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
@@ -56,20 +53,6 @@ def test_the_holder_is_named_and_a_dead_one_is_followed(tmp_path: Path) -> None:
         process.wait()
         with locked(tmp_path):
             assert str(os.getpid()) in (tmp_path / "lock").read_text("utf-8")
-
-
-def test_a_writer_waits_as_long_as_it_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with holder(tmp_path) as process:
-        with pytest.raises(IndexStateError, match=f"is being written by process {process.pid}"), locked(tmp_path, 0.2):
-            pass
-        timer = threading.Timer(0.3, process.kill)
-        timer.start()
-        with locked(tmp_path, wait=30):
-            pass
-        timer.join()
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 2
-    assert all(line.endswith("; waiting for it") for line in said)
 
 
 def test_the_commands_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

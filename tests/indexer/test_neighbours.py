@@ -1,7 +1,5 @@
 """Indexes that lie in the folder of another one: no verb on that removes or changes them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A kind of source is one file: a reader put into the folder of readers is indexed, searched, listed and watched."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,7 +38,6 @@ def read(sources, options):
 
 @pytest.fixture
 def verses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of poems, and a reader that knows them."""
     plug_ins = tmp_path / "plug-ins"
     plug_ins.mkdir()
     (plug_ins / "verses.py").write_text(READER, "utf-8")

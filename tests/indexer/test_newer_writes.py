@@ -1,7 +1,5 @@
 """A change made singly after a bulk was accepted wins over it, whatever becomes of the writer meanwhile."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -63,7 +61,6 @@ STEPS = st.lists(
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str, int]]) -> None:
-    """Whatever is asked in whatever order: each document is as whoever was accepted last has left it."""
     folder = build_once
     expected: dict[str, str | None] = {}
     writer = Writer(folder, Config(), LIMITS)
@@ -95,7 +92,6 @@ def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str
 
 @pytest.fixture(scope="module")
 def build_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of one document."""
     from factseek.indexer.build import BuildRequest, build
 
     place = tmp_path_factory.mktemp("overtaking")
@@ -113,9 +109,7 @@ def ended_bulk(folder: Path, job: Job) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize("verb", ["append", "update"])
-def test_what_a_command_published_wins_over_an_older_bulk(
-    folder: Path, build_jsonl: Build, write_jsonl: Write, verb: str
-) -> None:
+def test_a_command_wins_over_an_older_bulk(folder: Path, build_jsonl: Build, write_jsonl: Write, verb: str) -> None:
     old = leave_bulk(folder, [*rows(2), {"docid": "a", "text": "Old."}])
     source = write_jsonl("b.jsonl", [{"docid": "n1", "text": "A koala."}, {"docid": "a", "text": "A quokka."}])
     build_jsonl(source, verb=verb)

@@ -1,7 +1,5 @@
 """Snapshots and restorations: the same state, byte for byte, while others write, and back."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Kills and faults: whatever happens to a writer, what was published is there, complete, and the next run goes on."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import tempfile
@@ -29,14 +27,12 @@ def stoppable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """An index in three shards."""
     with in_memory(tmp_path_factory) as folder, bench(folder, 3) as made:
         yield made
 
 
 @contextmanager
 def in_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Make a folder, in memory where that can be."""
     memory = Path("/dev/shm")
     if memory.is_dir():
         with tempfile.TemporaryDirectory(dir=memory) as folder:
@@ -105,7 +101,6 @@ VERBS_OF_COMMANDS = [
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small file system of its own, which only root can make, with an index on it."""
     place = tmp_path / "disk"
     place.mkdir()
     made = subprocess.run(
@@ -128,9 +123,7 @@ def commanded(arguments: list[str], disk: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.chdir("/")
 
 
-def test_a_full_disk_is_said_and_loses_nothing(
-    disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_named(disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with (disk / "filler").open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(b"x" * 4096)
@@ -151,9 +144,7 @@ def test_a_full_disk_is_said_and_loses_nothing(
     whole(disk / "index", state(0, 60))
 
 
-def test_a_read_only_place_is_said_and_can_be_read(
-    disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_read_only_place(disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     for arguments in VERBS_OF_COMMANDS:
         capsys.readouterr()

@@ -1,7 +1,5 @@
 """A kind of view that is one file: written, verified, merged, repaired and opened by what knows nothing of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,7 +102,6 @@ class Initials(View):
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Put a kind of view beside those that there are."""
     import sys
 
     (tmp_path / "kinds").mkdir()
@@ -116,7 +113,6 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def index(tmp_path: Path, toy: None) -> Path:
-    """Two segments of three and two documents, of which one is deleted."""
     for name, words, verb in (("a", ("alpha", "beta", "gamma ray"), ""), ("b", ("delta", "epsilon"), "append")):
         source = tmp_path / f"{name}.jsonl"
         source.write_text("".join(json.dumps({"docid": word[0], "text": word}) + "\n" for word in words), "utf-8")

@@ -1,7 +1,5 @@
 """Watching: files are read when they have settled, once for each state, and one bad file stops no other."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -31,8 +29,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Clock:
-    """A clock that stands still until it is set."""
-
     def __init__(self) -> None:
         self.now = 100.0
 

@@ -1,25 +1,18 @@
 """The writer makes what waits: changes before bulks, bulks in slices, and goes on from where another one died."""
 
-from __future__ import annotations
-
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from factseek.indexer.document_line import exported
-from factseek.indexer.lock import POLL_SECONDS, locked
+from factseek.indexer.lock import POLL_SECONDS
 from factseek.indexer.publishing import SLICE, put
 from factseek.indexer.queue import Change, Job, Mode, Queue
 from factseek.indexer.writer import ATTEMPTS, Writer, WriterLimits
 from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import IndexBusyError
-from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.documents import checksum
@@ -85,27 +78,6 @@ def test_what_gathered_is_published_once(folder: Path, writer: Writer) -> None:
     assert not writer.work()
 
 
-def test_what_is_there_already_is_not_written(folder: Path, writer: Writer) -> None:
-    leave(folder, "b", "A wombat.")
-    writer.work()
-    before = manifests.read(folder)
-    again = leave(folder, "b", "A wombat.")
-    assert writer.work()
-    assert result(folder, again) == "unchanged"
-    assert manifests.read(folder) == before
-
-
-def test_while_another_process_writes_all_stays_as_it_is(folder: Path, writer: Writer) -> None:
-    name, job = leave(folder, "b", "A wombat."), leave_bulk(folder, rows(1))
-    with locked(folder), pytest.raises(IndexBusyError):
-        writer.work()
-    with Queue(folder) as queue:
-        assert queue.withdraw(name)
-    with locked(folder), pytest.raises(IndexBusyError):
-        writer.work()
-    assert job_of(folder, job).state == "queued"
-
-
 def test_single_changes_go_before_a_bulk_and_between_its_slices(folder: Path, writer: Writer) -> None:
     job = leave_bulk(folder, rows(2 * SLICE + 1))
     first = leave(folder, "b", "A wombat.")
@@ -144,30 +116,6 @@ def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
         "failed",
         f"the writer died {ATTEMPTS} times at the same place: 0 of {SLICE + 1} documents were handled",
     )
-
-
-@contextmanager
-def running(writer: Writer) -> Iterator[None]:
-    """Let a writer make what comes."""
-    stop = threading.Event()
-
-    def write() -> None:
-        with java_thread():
-            writer.run(stop.wait)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.01)
 
 
 def test_a_command_gets_its_turn_among_changes_without_end(folder: Path, writer: Writer) -> None:

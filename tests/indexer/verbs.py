@@ -27,7 +27,6 @@ State = dict[str, str]
 
 
 def state(first: int, last: int, mark: str = "") -> State:
-    """Return documents by docid: their text."""
     return {f"d{i}": f"{WORDS[i % 10]} {WORDS[i // 10 % 10]} number {i} {mark}" for i in range(first, last)}
 
 

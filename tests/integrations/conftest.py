@@ -1,7 +1,5 @@
 """The index of the bundled snippets, in a folder and served: what every integration is tried on."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +18,6 @@ QUERY = "smallpox was eradicated"
 
 @pytest.fixture(scope="session")
 def folder(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of the bundled snippets and papers, for BM25 alone."""
     path = tmp_path_factory.mktemp("integrations") / "index"
     factseek.build("snippets", [examples / "snippets-en.tsv"], path, dense=False)
     factseek.build("cord19", [examples / "cord19"], path, verb="append")
@@ -29,25 +26,21 @@ def folder(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def address(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the same index, served by a process of its own."""
     with serve({}, tmp_path_factory.mktemp("served"), "workers: 1", mine=folder) as served:
         yield f"http://127.0.0.1:{served.port}/v1/mine"
 
 
 @pytest.fixture(params=["folder", "address"])
 def index(request: pytest.FixtureRequest) -> str:
-    """The index as an integration is told of it: by its folder, or by its address."""
     return str(request.getfixturevalue(request.param))
 
 
 @pytest.fixture(scope="session")
 def searcher(folder: Path) -> Iterator[Searcher]:
-    """The index, open: the oracle."""
     with factseek.open_index(folder) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def hits(searcher: Searcher) -> list[Hit]:
-    """The first three hits of ``QUERY``."""
     return searcher.search([QUERY], Search(k=3))[0]

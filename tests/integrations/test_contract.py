@@ -1,7 +1,5 @@
 """Every integration says what it needs, is an extra with a section and a test, and is imported by its users alone."""
 
-from __future__ import annotations
-
 import ast
 import configparser
 from pathlib import Path
@@ -14,7 +12,6 @@ MODULES = sorted(
 
 
 def constants(path: Path) -> dict[str, str]:
-    """Return the names of text that a module defines, without importing it."""
     pairs = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.Assign)]
     return {
         ast.unparse(node.targets[0]): node.value.value

@@ -1,7 +1,5 @@
 """LangChain's retriever: documents with all that a hit says, as a runnable, and its errors."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """LlamaIndex's retriever: nodes with all that a hit says, asynchronous, in a query engine, and its errors."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -47,12 +45,9 @@ def test_it_searches_asynchronously_as_it_does_otherwise(index: str) -> None:
     [
         ({"similarity_top_k": 0}, "k 0 is out of range; give a number, 1 or more"),
         ({"colour": "red"}, "there is no argument 'colour'; use one of retriever, filter, as_of"),
-        ({"top_k": 3}, "there is no argument 'top_k'"),
         ({"filter": "kind=cord19"}, "filter and stages are not texts; write filter="),
-        ({"stages": "rerank"}, "filter and stages are not texts"),
         ({"filter": {"topic": [3]}}, "filter topic: 3 is not text"),
         ({"filter": {"colour": "red"}}, "there is no field 'colour'"),
-        ({"stages": ["upside-down"]}, "upside-down"),
     ],
 )
 def test_what_makes_no_sense_raises_value_error(index: str, choices: dict[str, object], message: str) -> None:

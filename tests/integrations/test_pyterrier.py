@@ -1,7 +1,5 @@
 """PyTerrier's transformer: frames in and out, composed, compiled, evaluated by pt.Experiment; no Terrier is started."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +49,7 @@ def test_a_cutoff_is_asked_for_and_not_cut(index: str) -> None:
     assert (strict % 3).compile() is strict
 
 
-def test_an_experiment_gives_our_own_figures(
-    index: str, searcher: Searcher, topics: pd.DataFrame, examples: Path
-) -> None:
+def test_an_experiment_gives_our_figures(index: str, searcher: Searcher, topics: pd.DataFrame, examples: Path) -> None:
     qrels = factseek.read_qrels(examples / "qrels-en.txt")
     judged = pd.DataFrame(
         [(qid, docid, grade) for qid, grades in qrels.items() for docid, grade in grades.items()],

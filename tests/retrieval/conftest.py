@@ -1,7 +1,5 @@
 """A small index for the tests of searching: documents of every shape, in several segments, with vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +25,6 @@ DOCIDS = ["plain", "comma,semi;", "with/slash", "عربي", "007", "7", "Ünïco
 
 
 def documents() -> list[Document]:
-    """Return 48 documents: eight docids by six dates, some long enough to be split."""
     made = []
     for i in range(48):
         docid = f"{DOCIDS[i % 8]}-{i // 8}"
@@ -39,7 +36,6 @@ def documents() -> list[Document]:
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The documents as JSON lines."""
     import msgspec
 
     path = tmp_path_factory.mktemp("small") / "docs.jsonl"
@@ -52,7 +48,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small(written: Path) -> Iterator[Index]:
-    """An index of the documents in six segments, split into passages, with vectors."""
     raw = {
         "index": {"segment_passages": 30},
         "passages": {"words": 40, "split": {"jsonl": True}},

@@ -1,12 +1,6 @@
 """A file of documents that somebody else made, or a disk has damaged, is refused in one line that names it."""
 
-from __future__ import annotations
-
-import os
 import sqlite3
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +8,6 @@ import pytest
 from factseek.retrieval.domain import Document, Filter, Span
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.store.documents import DocumentWriter, SegmentDocuments, checksum
-from factseek.retrieval.store.documents_file import KEPT
 
 pytestmark = pytest.mark.inner
 
@@ -91,56 +84,3 @@ def test_contents_that_cannot_be_are_refused(path: Path, script: str, what: str)
         read_all(path)
     assert error.value.place == str(path)
     assert what in error.value.line
-
-
-DAMAGES: dict[str, Callable[[bytearray, int], None]] = {
-    "zeroed": lambda content, at: content.__setitem__(slice(at, at + 1024), bytes(len(content[at : at + 1024]))),
-    "set": lambda content, at: content.__setitem__(slice(at, at + 1024), b"\xff" * len(content[at : at + 1024])),
-    "flipped": lambda content, at: content.__setitem__(
-        at + at // 1024 * 37 % 1024, content[at + 3] ^ 1 << at // 1024 % 8
-    ),
-    "cut": lambda content, at: content.__delitem__(slice(at, None)),
-}
-
-
-@pytest.mark.parametrize("how", DAMAGES)
-def test_damage_at_any_kilobyte_is_named_or_harmless(path: Path, tmp_path: Path, how: str) -> None:
-    whole = path.read_bytes()
-    refused = 0
-    for at in range(0, len(whole), 1024):
-        content = bytearray(whole)
-        DAMAGES[how](content, at)
-        damaged = tmp_path / f"{how}{at}.sqlite"
-        damaged.write_bytes(content)
-        try:
-            read_all(damaged)
-        except IndexStateError as error:
-            refused += 1
-            assert error.place == str(damaged)
-            assert "\n" not in str(error)
-        damaged.unlink()
-    assert refused > len(whole) // 1024 // 8
-
-
-def open_files(path: Path) -> int:
-    """Return how many descriptors of this process are of a file."""
-    links = Path("/proc/self/fd").iterdir()
-    return sum(os.path.realpath(link) == str(path.resolve()) for link in links)
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted where Linux lists them")
-def test_threads_that_have_read_leave_few_files_open_and_closing_leaves_none(path: Path) -> None:
-    documents = SegmentDocuments(path)
-    read = threading.Barrier(24)
-
-    def look_up() -> str:
-        document = documents.document("d7")
-        read.wait(30)  # every thread lives on, as those of a server do
-        return document.text if document else ""
-
-    with ThreadPoolExecutor(24) as threads:
-        texts = [thread.result() for thread in [threads.submit(look_up) for _ in range(24)]]
-        assert texts == ["Text 7."] * 24
-        assert open_files(path) <= KEPT
-    documents.close()
-    assert open_files(path) == 0

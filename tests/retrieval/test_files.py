@@ -1,11 +1,7 @@
 """Files, errors and progress: what the file system or the terminal refuses is one line."""
 
-from __future__ import annotations
-
-import argparse
 import errno
 import os
-import sqlite3
 import sys
 from pathlib import Path
 
@@ -14,15 +10,11 @@ import pytest
 from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.files import os_errors_reported, writable, write_atomically
 from factseek.retrieval.progress import Lines, bar
-from factseek.retrieval.terminal import Parser, run
 
 REFUSED = [
     (errno.ENOSPC, "the disk is full; make room and run the same command again"),
-    (errno.EDQUOT, "the disk is full; make room and run the same command again"),
     (errno.EACCES, "cannot be written: Permission denied"),
-    (errno.EROFS, "cannot be written: Read-only file system"),
     (errno.ENOTDIR, "is not a folder; give another path"),
-    (errno.EEXIST, "is not a folder; give another path"),
     (errno.EIO, "Input/output error"),
 ]
 
@@ -32,20 +24,6 @@ def test_what_the_file_system_refuses_is_one_line(number: int, message: str) -> 
     with pytest.raises(MachineError) as error, os_errors_reported(Path("ix")):
         raise OSError(number, os.strerror(number))
     assert str(error.value) == f"ix: {message}"
-
-
-def test_what_sqlite_refuses_is_one_line_and_a_mistake_of_ours_is_not(tmp_path: Path) -> None:
-    with (
-        pytest.raises(MachineError, match=r"^ix: cannot be written: unable to open database file$"),
-        os_errors_reported(Path("ix")),
-    ):
-        sqlite3.connect(tmp_path / "no" / "such.sqlite")
-    with pytest.raises(sqlite3.OperationalError, match="syntax error"), os_errors_reported(Path("ix")):
-        database = sqlite3.connect(":memory:")
-        try:
-            database.execute("SELEKT")
-        finally:
-            database.close()
 
 
 def test_a_file_that_cannot_be_replaced_stays_as_it_is(tmp_path: Path) -> None:
@@ -74,40 +52,6 @@ def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> No
     writable(read, [tmp_path / "none"])
 
 
-def parser_of(error: BaseException | None) -> Parser:
-    """Return a parser with one command, ``go``, which raises."""
-
-    def command(_: argparse.Namespace) -> int:
-        if error is not None:
-            raise error
-        return 0
-
-    parser = Parser(prog="factseek")
-    go = parser.add_subparsers(required=True, metavar="COMMAND").add_parser("go")
-    go.add_argument("-n", type=int)
-    go.set_defaults(command=command)
-    return parser
-
-
-def test_a_mistake_of_ours_keeps_its_traceback() -> None:
-    with pytest.raises(ZeroDivisionError):
-        run(parser_of(ZeroDivisionError()), ["go"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ([], "the following arguments are required: COMMAND; see factseek --help"),
-        (["go", "-n", "x"], "argument -n: invalid int value: 'x'; see factseek go --help"),
-        (["go", "--hlp=3"], "unrecognized arguments: --hlp=3; did you mean --help?; see factseek go --help"),
-        (["go", "--what"], "unrecognized arguments: --what; see factseek go --help"),
-    ],
-)
-def test_arguments_that_make_no_sense(capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
-    assert run(parser_of(None), arguments) == 2
-    assert capsys.readouterr() == ("", f"factseek: {line}\n")
-
-
 def test_a_line_every_ten_seconds() -> None:
     now, lines = [100.0], list[str]()
     progress = Lines("encoding", "passage", 12_000, clock=lambda: now[0], write=lines.append)
@@ -119,14 +63,6 @@ def test_a_line_every_ten_seconds() -> None:
         "encoding: 4,000 of 12,000 passages in 10 s\n",
         "encoding: 8,000 of 12,000 passages in 20 s\n",
     ]
-
-
-def test_one_is_counted_as_one() -> None:
-    now, lines = [0.0], list[str]()
-    progress = Lines("tuning", "setting", 2, clock=lambda: now[0], write=lines.append)
-    now[0] = 10.0
-    progress.update()
-    assert lines == ["tuning: 1 of 2 settings in 10 s\n"]
 
 
 def test_a_log_gets_lines_and_a_terminal_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:

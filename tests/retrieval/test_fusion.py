@@ -1,7 +1,5 @@
 """Fusion and the total order of hits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -97,15 +95,11 @@ def test_a_list_goes_on_rank_by_rank() -> None:
 @pytest.mark.parametrize(
     ("query", "language", "foreign"),
     [
-        ("masks", "en", False),
-        ("COVID-19 vaccines cause autism in children", "en", False),
         ("las vacunas no causan autismo en los niños", "en", True),
         ("las vacunas no causan autismo en los niños", "es", False),
         ("COVID-19 vacuna", "en", False),  # three words of Latin script are in any language
         ("Honey is not safe for infants", "ar", True),
-        ("العسل غير آمن للرضع", "ar", False),
         ("لقاح COVID-19 لا يسبب السرطان", "ar", False),
-        ("العسل", "en", True),
         ("1998 2020", "en", False),
     ],
 )

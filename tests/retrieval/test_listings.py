@@ -1,7 +1,5 @@
 """The hits of a search as files: each read back, whatever stands in the documents."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -141,17 +139,6 @@ def test_nothing_in_a_document_makes_another_record(docid: str, texts: tuple[str
         assert depth >= 0
     assert depth == 0
     assert len(re.findall(r"^@", bibtex, re.MULTILINE)) == 2
-
-
-def test_a_document_without_a_title_is_called_by_its_first_sentence_uncut() -> None:
-    sentence = f"Two doses are {'very ' * 30}effective."
-    passage = msgspec.structs.replace(SNIPPET.passage, text=f"{sentence} One dose is less so.")
-    untitled = msgspec.structs.replace(SNIPPET, passage=passage)
-    assert f"TI  - {sentence}\r\n" in list_hits([untitled], "ris")
-    assert f"title = {{{{{sentence}}}}},\n" in list_hits([untitled], "bibtex")
-    assert "TI  - =HYPERLINK(1)" in list_hits(
-        [msgspec.structs.replace(untitled, passage=msgspec.structs.replace(passage, text=" "))], "ris"
-    )
 
 
 def test_json_ld_of_reviews_and_of_what_they_cite() -> None:

@@ -1,7 +1,5 @@
 """Signatures: the same for the same words, and as far apart as their texts."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

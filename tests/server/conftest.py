@@ -1,7 +1,5 @@
 """A small real index, with vectors, and one without, and a ranker of claims, made once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading
@@ -79,7 +77,6 @@ ARABIC = [
 
 
 def build_index(folder: Path, documents: list[dict[str, Any]], *, language: str, dense: bool) -> Path:
-    """Build an index of documents written here."""
     source = folder.with_suffix(".jsonl")
     source.write_text("".join(json.dumps(row) + "\n" for row in documents), "utf-8")
     build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, language=language, dense=dense), Config())
@@ -88,7 +85,6 @@ def build_index(folder: Path, documents: list[dict[str, Any]], *, language: str,
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The directories of both indexes by the names that they are served under."""
     root = tmp_path_factory.mktemp("indexes")
     return {
         "english": build_index(root / "english", ENGLISH, language="en", dense=True),
@@ -98,7 +94,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def ranker_file(tmp_path_factory: pytest.TempPathFactory, examples: Path) -> Path:
-    """A ranker that learned from the bundled tweets, without an encoder."""
     source, path = examples / "checkworthy-en-train.tsv", tmp_path_factory.mktemp("rankers") / "tweets.model"
     statements = STATEMENTS.load("ct2021-1a").read_statements(source, labelled=True)
     tweets = [tweet._replace(language="en") for tweet in statements]
@@ -110,7 +105,6 @@ def ranker_file(tmp_path_factory: pytest.TempPathFactory, examples: Path) -> Pat
 
 @pytest.fixture(scope="session")
 def config(folders: dict[str, Path], ranker_file: Path) -> Config:
-    """Settings with limits that a test can pass."""
     return Config(
         search=SearchSettings(max_k=50, max_query_chars=200),
         verdict=VerdictSettings(depth=20),
@@ -128,13 +122,11 @@ def config(folders: dict[str, Path], ranker_file: Path) -> Config:
 
 @pytest.fixture(scope="session")
 def rankers(config: Config) -> dict[str, ServedRanker]:
-    """The ranker, loaded."""
     return opened(config)
 
 
 @pytest.fixture(scope="session")
 def models(indexes: dict[str, Index], config: Config) -> dict[str, ServedVerdicts]:
-    """A model of verdicts that learned on a few claims with the evidence of the index with vectors."""
     texts = [
         ("SUPPORTS", "Two doses of the measles vaccine are effective."),
         ("SUPPORTS", "Twelve people walked on the moon."),
@@ -153,7 +145,6 @@ def models(indexes: dict[str, Index], config: Config) -> dict[str, ServedVerdict
 
 @pytest.fixture(scope="session")
 def indexes(folders: dict[str, Path], config: Config) -> Iterator[dict[str, Index]]:
-    """Both indexes, open."""
     opened = {name: Index(folder, config) for name, folder in folders.items()}
     yield opened
     for index in opened.values():
@@ -168,7 +159,6 @@ def app(indexes: dict[str, Index], config: Config, rankers: dict[str, ServedRank
 
 @pytest.fixture
 def client(app: Flask) -> FlaskClient:
-    """Flask's test client."""
     return app.test_client()
 
 
@@ -184,7 +174,6 @@ class Writable(NamedTuple):
     config: Config
 
     def client(self) -> FlaskClient:
-        """Return a client that sends the key."""
         client = self.app.test_client()
         client.environ_base["HTTP_AUTHORIZATION"] = MAY["Authorization"]
         return client
@@ -217,5 +206,4 @@ def writable(folder: Path, *, beside: Mapping[str, str] | None = None, **setting
 
 @pytest.fixture
 def live(folders: dict[str, Path], tmp_path: Path) -> Path:
-    """A copy of the index without vectors."""
     return Path(shutil.copytree(folders["arabic"], tmp_path / "live"))

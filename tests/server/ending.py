@@ -1,7 +1,5 @@
 """The end of a server that a test has started: bounded, with its workers, and with what they left in memory."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -27,6 +25,5 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def counted(master: int) -> list[Path]:
-    """Return the folders in which the workers of a server count together."""
     roots = [Path("/dev/shm"), Path("/tmp")]
     return [path for root in roots if root.is_dir() for path in root.glob(f"factseek-metrics-{master}-*")]

@@ -1,7 +1,5 @@
 """uvicorn and the gateway in a thread of this process, with an application that the test gives."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading
@@ -21,8 +19,6 @@ PATIENCE = 20.0
 
 
 class GatewayBench:
-    """A server in a thread."""
-
     def __init__(self, application: Application, settings: ServerSettings) -> None:
         self.refusals: list[int] = []
         self.gateway = Gateway(application, settings)
@@ -68,7 +64,6 @@ class GatewayBench:
         return client
 
     def talk(self, *pieces: bytes, pause: float = 0.0) -> bytes:
-        """Send pieces, then read until the server closes."""
         with self.connect() as client:
             for piece in pieces:
                 client.sendall(piece)
@@ -78,7 +73,6 @@ class GatewayBench:
 
 @contextmanager
 def serving(application: Application, **settings: Any) -> Iterator[GatewayBench]:
-    """Serve an application with these settings of ``server``."""
     bench = GatewayBench(application, ServerSettings(**{"max_body_bytes": 1_000, **settings}))
     try:
         yield bench

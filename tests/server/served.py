@@ -1,7 +1,5 @@
 """A real server in a process of its own, for tests of what goes wrong."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re
@@ -21,8 +19,6 @@ BODY = json.dumps({"query": "measles vaccine", "retriever": "bm25"}).encode()
 
 
 class Served:
-    """A server in a process of its own."""
-
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
         self.process = process
         self.log = log

@@ -1,7 +1,5 @@
 """Keys and rates."""
 
-from __future__ import annotations
-
 import argparse
 import base64
 import re
@@ -29,8 +27,6 @@ Limited = Callable[..., FlaskClient]
 
 @pytest.fixture
 def limited(indexes: dict[str, Index]) -> Limited:
-    """Make a client of a server with these settings."""
-
     def made(**settings: object) -> FlaskClient:
         return create_app(Config(server=ServerSettings(**settings)), indexes).test_client()  # type: ignore[arg-type]
 

@@ -1,7 +1,5 @@
 """A served index whose disk is full or read-only, or holds another index: nothing acknowledged is lost."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import time
@@ -18,7 +16,6 @@ from tests.server.conftest import build_index, writable
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 1,200 KiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
@@ -41,7 +38,6 @@ def text_of(client: FlaskClient, docid: str) -> str | None:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait, twenty seconds at most, until something holds."""
     for _ in range(200):
         if holds():
             return

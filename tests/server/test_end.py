@@ -1,7 +1,5 @@
 """The end of a worker: what native libraries would do when a process ends is not done."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

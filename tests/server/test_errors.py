@@ -1,9 +1,9 @@
 """Every error of every route: the status, the slug and the field."""
 
-from __future__ import annotations
-
 import json
 import logging
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +12,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from factseek.retrieval.errors import IndexStateError, MachineError
+from factseek.retrieval.search.index import Index
+from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app
 from factseek.settings import Config
 
@@ -31,78 +33,27 @@ def check(response: TestResponse, status: int, slug: str, field: str | None = No
 
 BAD_BODIES = [
     ({}, "query", "query: is missing; give one, or a document's id as like"),
-    ({"query": 7}, "query", "query: expected str, got int"),
-    ({"query": "?!"}, "query", "query: the query '?!' contains no words to search for"),
-    (
-        {"query": "x" * 201},
-        "query",
-        "query: the query has 201 characters, but at most 200 are allowed (search.max_query_chars)",
-    ),
     ({"query": "a", "k1": 2}, "k1", "k1: there is no such field"),
-    ({"query": "a", "k": "10"}, "k", "k: expected int | null, got str"),
-    ({"query": "a", "k": True}, "k", "k: expected int | null, got bool"),
-    ({"query": "a", "k": 0}, "k", "k: expected int >= 1"),
     ({"query": "a", "k": 51}, "k", "k: 51 is out of range: ask for 1 to 50"),
-    ({"query": "a", "retriever": "splade"}, "retriever", "retriever: unknown retriever 'splade'"),
-    (
-        {"query": "a", "filter": ["topic"]},
-        "filter",
-        "filter: filter 'topic' is not of the form field=value; the fields are topic, source, language, kind",
-    ),
     ({"query": "a", "filter": {"author": "x"}}, "filter.author", "filter.author: there is no such field"),
-    ({"query": "a", "filter": {"topic": [7]}}, "filter.topic[0]", "filter.topic[0]: expected str, got int"),
-    (
-        {"query": "a", "as_of": "2020-02-30"},
-        "as_of",
-        "as_of: as_of '2020-02-30' is not a date of the form 2020-03-01, 2020-03 or 2020",
-    ),
     (
         {"query": "a", "since": "2020", "as_of": "2019"},
         "since",
         "since: the first day '2020' is later than the last day '2019': no day lies between them",
     ),
     ({"query": "a", "filter": ["topic=x"] * 9}, "filter", "filter: has 9 values; at most 8 are taken"),
-    ({"query": "a", "undated": True}, "undated", "undated: expected str, got bool"),
-    ({"query": "a", "fusion": "sum"}, "fusion", "fusion: invalid enum value 'sum'"),
-    ({"query": "a", "fusion": {"k": 60}}, "fusion.k", "fusion.k: there is no such field"),
-    ({"query": "a", "fusion": {"rrf_k": 0}}, "fusion.rrf_k", "fusion.rrf_k: expected int >= 1"),
     ({"query": "a", "fusion": {"rrf_k": 10**400}}, "fusion.rrf_k", "fusion.rrf_k: expected int <= 1000000"),
-    (
-        {"query": "a", "fusion": {"weights": {"bm25": 0, "dense": 0}}},
-        "fusion.weights",
-        "fusion.weights: all weights are 0: no ranking would count",
-    ),
-    ({"query": "a", "fusion": {"depth": 51}}, "fusion.depth", "fusion.depth: 51 is out of range: ask for 1 to 50"),
     (
         {"query": "a", "fusion": {"dense_weight": 1}},
         "fusion.dense_weight",
         'fusion.dense_weight: is now fusion.weights: {"dense": 0.5}',
     ),
-    (
-        {"query": "a", "fusion": {"weights": {"hybrid": 1}}},
-        "fusion.weights",
-        "fusion.weights: name rankings other than hybrid, each with its weight",
-    ),
-    ({"query": "a", "filter": {"metadata": {"a": ["b"], "c": [1]}}}, "filter.metadata.c[0]", None),
     ({"query": "a", "stages": ["per_source=" + "9" * 5000]}, "stages[0]", None),
-    (
-        {"query": "a", "stages": ["per_source=0"]},
-        "stages",
-        "stages: per_source=0: give the number of hits of one source to keep, from 1",
-    ),
-    (
-        {"query": "a", "stages": ["per_source", "per_source=3"]},
-        "stages",
-        "stages: the stage per_source is given twice",
-    ),
-    ({"query": "a", "highlight": "yes"}, "highlight", "highlight: expected bool, got str"),
 ]
 
 
 @pytest.mark.parametrize(("body", "field", "detail"), BAD_BODIES, ids=lambda value: str(value)[:40])
-def test_a_bad_body_is_answered_with_its_field(
-    client: FlaskClient, body: dict[str, Any], field: str, detail: str | None
-) -> None:
+def test_a_bad_body_names_its_field(client: FlaskClient, body: dict[str, Any], field: str, detail: str | None) -> None:
     problem = check(client.post("/v1/english/search", json=body), 400, "bad-input", field)
     if detail:
         assert problem["detail"] == detail
@@ -110,12 +61,9 @@ def test_a_bad_body_is_answered_with_its_field(
 
 BAD_TEXTS: list[tuple[bytes, str]] = [
     (b"", "body: is not JSON: Input data was truncated"),
-    (b"{", "body: is not JSON: Input data was truncated"),
     (b"{'query': 1}", "body: is not JSON: JSON is malformed: object keys must be strings (byte 1)"),
     (b'{"query": NaN}', "body: is not JSON: JSON is malformed: invalid character (byte 10)"),
     (b"[]", "body: expected object, got array"),
-    (b'"measles"', "body: expected object, got str"),
-    (b"null", "body: expected object, got null"),
 ]
 
 
@@ -138,21 +86,13 @@ def test_a_large_body_is_refused(client: FlaskClient, address: str) -> None:
 
 
 BAD_PARAMETERS = [
-    ("", "query", "query: is missing; give one, or a document's id as like"),
     ("query=a&query=b", "query", "query: is given 2 times"),
     ("query=a&hits=ten", "hits", "hits: expected int | null, got str"),
-    ("query=a&hits=-1", "hits", "hits: expected int >= 1"),
-    ("query=a&hits=51", "hits", "hits: 51 is out of range: ask for 1 to 50"),
     ("query=a&highlight=perhaps", "highlight", "highlight: expected bool, got str"),
     (
         "query=a&filter=author=x",
         "filter",
         "filter: filter 'author=x': there is no field 'author'; the fields are topic, source, language, kind",
-    ),
-    (
-        "query=a&as_of=1st+May",
-        "as_of",
-        "as_of: as_of '1st May' is not a date of the form 2020-03-01, 2020-03 or 2020",
     ),
 ]
 
@@ -170,9 +110,6 @@ def test_a_bad_parameter_is_named(client: FlaskClient, parameters: str, field: s
         ("GET", "/v1/none/search?query=a"),
         ("POST", "/v1/none/search"),
         ("POST", "/v1/none/search/batch"),
-        ("GET", "/v1/none/documents/measles"),
-        ("GET", "/v1/none/doc/measles"),
-        ("GET", "/v1/indexes/documents/measles"),
         ("GET", "/v1/..%5C../search?query=a"),
     ],
 )
@@ -321,3 +258,28 @@ def test_marks_and_halves_of_characters_do_no_harm(client: FlaskClient, body: by
 def test_what_is_given_twice_is_refused(client: FlaskClient, body: str, field: str) -> None:
     answer = client.post("/v1/english/search", data=body, content_type="application/json")
     assert check(answer, 400, "bad-input", field)["detail"] == f"{field}: is given 2 times"
+
+
+DIGITS = "1" * 4_400
+QUERIES = [f"measles &#{DIGITS};", f"measles &amp;#{DIGITS};", f"measles &#{'0' * 4_400}65;"]
+
+
+@pytest.fixture(scope="module")
+def long_client(folders: dict[str, Path], models: dict[str, ServedVerdicts]) -> Iterator[FlaskClient]:
+    with Index(folders["english"], Config()) as index:
+        yield create_app(Config(), {"english": index}, judged_by=models).test_client()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"/documents/english/measles?passage={DIGITS}",
+        f"/?query=measles&hits={DIGITS}",
+        f"/v1/english/search?query=measles&k={DIGITS}",
+        f"/v1/english/search?query=measles&facets=topic%3D{DIGITS}",
+        f"/v1/english/search?query=measles&stages=per_source%3D{DIGITS}",
+        f"/v1/english/search?query=measles&as_of={DIGITS}",
+    ],
+)
+def test_a_number_of_thousands_of_digits_is_refused(long_client: FlaskClient, address: str) -> None:
+    assert long_client.get(address).status_code == 400

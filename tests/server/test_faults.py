@@ -1,35 +1,26 @@
 """A real server under what goes wrong: slow, greedy, vanishing and too many clients, and workers that are killed."""
 
-from __future__ import annotations
-
 import http.client
-import json
 import os
-import select
-import shutil
 import signal
-import socket
-import statistics
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.server.ending import AT_ONCE, counted
-from tests.server.served import BODY, PATIENCE, Served, answer_of, request_bytes, runs, serve, until
+from tests.server.served import PATIENCE, Served, answer_of, request_bytes, runs, serve, until
 
 pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")
 def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One server of two workers for all that leaves it as it was."""
     with serve(folders, tmp_path_factory.mktemp("serve"), "workers: 2, max_waiting: 32") as served:
         yield served
         assert "Traceback" not in served.log.read_text()
@@ -58,73 +49,6 @@ def test_a_hundred_megabytes_are_refused_before_they_are_read(server: Served) ->
     assert server.ask()[0] == 200
 
 
-@pytest.mark.deep
-def test_slow_clients_keep_nobody_waiting(server: Served) -> None:
-    """The p99 of others is within twice what it is without slow clients, and a hundredth of a second for the machine.
-
-    Both are measured in many short turns, so that whatever else the machine does falls on both alike. Now and then it
-    still falls on one side: clients that others really wait for, a second at least, would show in each of three.
-    """
-    times(server, 200)
-    measured = []
-    for _ in range(3):
-        alone, beside = p99s(server)
-        if beside <= 2 * alone + 0.01:
-            return
-        measured.append(f"{alone} s alone, {beside} s beside slow clients")
-    raise AssertionError("; ".join(measured))
-
-
-def p99s(server: Served) -> tuple[float, float]:
-    """Return the p99 in seconds of searches alone and of searches beside slow clients, measured in turns."""
-    alone: list[float] = []
-    beside: list[float] = []
-    for _ in range(20):
-        alone += times(server, 100)
-        with slow_clients(server, 50):
-            beside += times(server, 100)
-    return p99(alone), p99(beside)
-
-
-@contextmanager
-def slow_clients(server: Served, number: int) -> Iterator[None]:
-    """Have so many clients send their requests at one byte a second."""
-    stop = threading.Event()
-    with ExitStack() as stack:
-        slow = [stack.enter_context(server.connect()) for _ in range(number)]
-
-        def trickle() -> None:
-            for byte in request_bytes():
-                for client in slow:
-                    with suppress(OSError):
-                        client.sendall(bytes([byte]))
-                if stop.wait(1.0):
-                    return
-
-        trickling = threading.Thread(target=trickle)
-        trickling.start()
-        yield
-        stop.set()
-        trickling.join()
-
-
-def times(server: Served, count: int) -> list[float]:
-    """Return the seconds that each of so many searches takes, one after the other on one connection."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
-    taken = []
-    for _ in range(count):
-        began = time.perf_counter()
-        connection.request("POST", "/v1/en/search", BODY, {"Content-Type": "application/json"})
-        assert connection.getresponse().read()
-        taken.append(time.perf_counter() - began)
-    connection.close()
-    return taken
-
-
-def p99(seconds: list[float]) -> float:
-    return statistics.quantiles(seconds, n=100)[98]
-
-
 def test_clients_that_vanish_do_no_harm(server: Served) -> None:
     for _ in range(100):
         with server.connect() as client:
@@ -144,38 +68,6 @@ def test_a_thousand_connections_at_once(server: Served) -> None:
         assert set(statuses) <= {b"200", b"503"}, statuses
         assert statuses[b"200"] >= 64
     assert server.ask()[0] == 200
-
-
-def test_overload_is_said_at_once(folders: dict[str, Path], tmp_path: Path) -> None:
-    with serve(folders, tmp_path, "workers: 1, threads: 1, max_waiting: 0") as served:
-        batch = {"queries": [{"qid": str(n), "text": "measles vaccine doses"} for n in range(1_000)], "k": 10}
-        request = request_bytes(json.dumps(batch).encode(), "Connection: close\r\n")
-        request = request.replace(b"/search ", b"/search/batch ")
-
-        def refused_beside_a_batch() -> Any:
-            """Return what a search is refused with beside a batch, and the batch's answer; None if none was refused."""
-            with served.connect() as busy:
-                busy.sendall(request)
-                refused = until(lambda: server_says(served, 503) or begun(busy))
-                assert served.ask("GET", "/livez", None)[0] == 200
-                answer = answer_of(busy)
-                return None if refused is True else (refused, answer)
-
-        refused, answer = until(refused_beside_a_batch)
-        assert refused["error"] == "overloaded"
-        assert answer.startswith(b"HTTP/1.1 200 ")
-        assert answer.endswith(b"0\r\n\r\n")
-        assert until(lambda: server_says(served, 200))
-
-
-def begun(client: socket.socket) -> bool:
-    """Return whether the answer to a client has begun."""
-    return bool(select.select([client], [], [], 0)[0])
-
-
-def server_says(served: Served, status: int) -> Any:
-    got, answer = served.ask()
-    return answer if got == status else None
 
 
 def test_a_worker_killed_under_load_takes_only_its_own_requests_along(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -209,9 +101,7 @@ def test_a_worker_killed_under_load_takes_only_its_own_requests_along(folders: d
 
 
 @pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM])
-def test_a_reload_drops_nothing_and_a_stop_finishes_what_was_asked(
-    folders: dict[str, Path], tmp_path: Path, how: signal.Signals
-) -> None:
+def test_a_reload_and_a_stop_drop_nothing(folders: dict[str, Path], tmp_path: Path, how: signal.Signals) -> None:
     with serve(folders, tmp_path, "workers: 2") as served:
         stop = threading.Event()
 
@@ -278,33 +168,8 @@ def test_what_a_killed_server_leaves_in_memory_goes_with_the_next(folders: dict[
             assert second.ask()[0] == 200
 
 
-def test_a_segment_that_is_cut_off_takes_no_other_index_along(folders: dict[str, Path], tmp_path: Path) -> None:
-    """What a worker has mapped ends under it: that may end the worker, and with it what it was answering."""
-    cut = Path(shutil.copytree(folders["english"], tmp_path / "cut"))
-    dense = json.dumps({"query": "measles vaccine", "retriever": "dense"}).encode()
-    with serve(folders, tmp_path, "workers: 2", cut=cut) as served:
-        assert served.ask(address="/v1/cut/search", body=dense)[0] == 200
-        for path in cut.glob("segments/*/vectors.f32"):
-            os.truncate(path, 0)
-
-        def states() -> Any:
-            with suppress(OSError, http.client.HTTPException):
-                served.ask(address="/v1/cut/search", body=dense)
-                return served.ask("GET", "/readyz", None)
-            return None
-
-        until(lambda: states() == (503, {"status": "unavailable", "indexes": {"en": "ready", "cut": "unavailable"}}))
-        until(lambda: len(served.workers()) == 2)
-        assert {served.ask()[0] for _ in range(20)} == {200}
-        status, problem = served.ask(address="/v1/cut/search", body=dense)
-        assert (status, problem["error"]) == (503, "unavailable")
-        assert str(tmp_path) not in json.dumps(problem)
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_worker_that_is_still_starting_stops_too(
-    folders: dict[str, Path], tmp_path: Path, how: signal.Signals
-) -> None:
+def test_a_worker_that_is_starting_stops_too(folders: dict[str, Path], tmp_path: Path, how: signal.Signals) -> None:
     with serve(folders, tmp_path, "workers: 3") as served:
         os.killpg(served.process.pid, how)
         assert served.process.wait(timeout=AT_ONCE) == 0

@@ -3,8 +3,6 @@
 What was sent stands in ``bench/fuzz.json``, as for readers and parsers (``python -m benchmarks.fuzz``).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -89,7 +87,6 @@ def bodies_of(app: Flask, route: tuple[str, str, str], cursor: str = "") -> list
 
 
 def sent(client: FlaskClient, request: Request) -> int:
-    """Send a request and read the answer to its end."""
     with client.open(request.path, method=request.method, headers=request.headers, data=request.body) as answer:
         answer.get_data()
         return answer.status_code
@@ -125,7 +122,6 @@ def counted(name: str, few: int, most: int) -> Iterator[range]:
 
 @pytest.fixture
 def speaking(config: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker]) -> Flask:
-    """The application with every adapter; the English index also has the name that their examples use."""
     server = msgspec.structs.replace(config.server, adapters=dict.fromkeys(ADAPTERS.names(), ""))
     named = {**indexes, "example-en": indexes["english"]}
     return create_app(msgspec.structs.replace(config, server=server), named, ranked_by=rankers)
@@ -178,7 +174,6 @@ def test_every_route_that_writes_answers_and_leaves_nothing_behind(live: Path) -
 
 
 def wait_for_jobs(served: Writable) -> None:
-    """Wait until what was accepted is written."""
     for _ in range(600):
         if not any(served.folder.glob("jobs/*.jsonl")):
             return

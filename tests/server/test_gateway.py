@@ -1,7 +1,5 @@
 """HTTP/1.1 on real connections: what is kept alive or refused, and what slow clients cost others."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
@@ -28,7 +26,6 @@ MANY = 200
 
 
 def echo(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer with what was asked."""
     if error := environ.get(REFUSAL):
         status = getattr(error, "status", getattr(error, "code", 0))
         start(f"{status} Refused", [("Content-Length", "0")])
@@ -53,7 +50,6 @@ def echo(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
 
 
 def slowly(*pieces: bytes) -> Iterator[bytes]:
-    """Yield pieces with time between them for whatever comes meanwhile."""
     for piece in pieces:
         yield piece
         time.sleep(0.3)
@@ -67,7 +63,6 @@ def bench() -> Iterator[GatewayBench]:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let clients be cut off after half a second."""
     for name in ("READING", "IDLE"):
         monkeypatch.setattr(worker, name, 0.5)
 
@@ -113,9 +108,6 @@ def test_requests_of_one_connection_are_answered_in_order(bench: GatewayBench, n
         (b"nonsense\r\n\r\n", 400),
         (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED, 400),
         (b"GET /\r\n\r\n", 400),
-        (b"GET / HTTP/0.9\r\nHost: x\r\n\r\n", 400),
-        (b"GET / HTTP/1.9\r\nHost: x\r\n\r\n", 400),
-        (b"GET / HTTP/3.0\r\nHost: x\r\n\r\n", 400),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400),
@@ -124,20 +116,12 @@ def test_requests_of_one_connection_are_answered_in_order(bench: GatewayBench, n
         (HEAD + b"Transfer-Encoding: xchunked\r\n\r\n" + CHUNKED, 400),
         (HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + CHUNKED, 400),
         (HEAD + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED, 400),
-        (HEAD + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n" + CHUNKED, 400),
         (HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n" + CHUNKED, 400),
-        (HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED, 400),
         (HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400),
         (HEAD + b"Content-Length: +3\r\n\r\nabc", 400),
-        (HEAD + b"Content-Length: -1\r\n\r\n", 400),
-        (HEAD + b"Content-Length: 3 4\r\n\r\nabc", 400),
         (HEAD + b"Content-Length : 3\r\n\r\nabc", 400),
-        (HEAD + b"Content-Length: 99999999999999999999999999\r\n\r\n", 400),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n", 400),
-        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\n0\r\n\r\n", 400),
-        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n0\r\n\r\n", 400),
         (HEAD + b"X-A : b\r\n\r\n", 400),
-        (HEAD + b"X-A: b\0c\r\n\r\n", 400),
         (HEAD + b"X-A: b\rc\r\n\r\n", 400),
         (HEAD + b" X-A: b\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 40, 400),
@@ -147,9 +131,7 @@ def test_requests_of_one_connection_are_answered_in_order(bench: GatewayBench, n
         (b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 100) for n in range(300)), 431),
     ],
 )
-def test_what_cannot_be_answered_is_refused_and_closes_the_connection(
-    bench: GatewayBench, sent: bytes, status: int
-) -> None:
+def test_what_cannot_be_answered_closes_the_connection(bench: GatewayBench, sent: bytes, status: int) -> None:
     bench.refusals.clear()
     second = b"GET /second HTTP/1.1\r\nHost: x\r\n\r\n"
     answer = bench.talk(sent + second)
@@ -269,8 +251,6 @@ def until(true: Callable[[], Any]) -> None:
 
 
 class Pieces:
-    """An answer of many pieces that knows how many were made and whether it was closed."""
-
     def __init__(self, number: int = MANY) -> None:
         self.made = 0
         self.number = number
@@ -318,33 +298,6 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 
-def whole(client: socket.socket) -> bytes:
-    answer = b""
-    while not answer.endswith(b"0\r\n\r\n"):
-        received = client.recv(1 << 20)
-        assert received
-        answer += received
-    return answer
-
-
-def test_readers_of_streams_that_do_not_read_hold_no_thread_and_little_memory() -> None:
-    streams = Streams()
-    with serving(streams, threads=2, max_waiting=30) as bench, ExitStack() as stack:
-        slow = [stack.enter_context(bench.connect(receive_buffer=4_096 * bool(n))) for n in range(10)]
-        for client in slow:
-            client.sendall(get("/stream"))
-        until(lambda: len(streams.streams) == 10)
-        time.sleep(0.5)
-        assert all(stream.made < MANY for stream in streams.streams)
-        for _ in range(20):
-            assert b"small" in bench.talk(get("/").replace(b"\r\n\r\n", b"\r\n" + CLOSE + b"\r\n"))
-        assert whole(slow[0]).count(PIECE[:1_000]) >= MANY
-        for client in slow:
-            client.close()
-        until(lambda: all(stream.closed.is_set() for stream in streams.streams))
-        assert any(stream.made < MANY for stream in streams.streams), "nothing more is made for who has gone"
-
-
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("path", ["/stream", "/large"])
 def test_a_client_that_reads_nothing_is_cut_off(path: str) -> None:
@@ -355,20 +308,6 @@ def test_a_client_that_reads_nothing_is_cut_off(path: str) -> None:
         until(lambda: not bench.server.server_state.connections)
         assert all(stream.closed.wait(PATIENCE) for stream in streams.streams)
         until(lambda: not bench.gateway.budget.held)
-
-
-@pytest.mark.usefixtures("hasty")
-def test_a_client_that_reads_slowly_but_steadily_is_not_cut_off() -> None:
-    with serving(Streams()) as bench, bench.connect(receive_buffer=4_096) as client:
-        client.sendall(get("/large"))
-        received, until_then = 0, time.monotonic() + 2
-        while time.monotonic() < until_then:
-            received += len(client.recv(4_096))
-            time.sleep(0.02)
-        while received < len(PIECE) * MANY:
-            piece = client.recv(1 << 20)
-            assert piece, "it was cut off"
-            received += len(piece)
 
 
 def test_an_answer_that_is_not_read_in_its_time_is_broken_off() -> None:
@@ -402,19 +341,6 @@ def test_overload_is_said_at_once_and_who_looks_after_a_server_never_waits() -> 
             assert client.recv(13) == b"HTTP/1.1 200 "
 
 
-def test_a_stop_finishes_what_was_asked() -> None:
-    streams = Streams()
-    with serving(streams) as bench, bench.connect() as busy, bench.connect() as idle:
-        busy.sendall(get("/wait"))
-        until(lambda: streams.waiting)
-        bench.server.should_exit = True
-        time.sleep(0.5)
-        idle.sendall(get("/"))
-        assert b"connection: close" in b"".join(iter(lambda: idle.recv(65_536), b""))
-        streams.go.set()
-        assert busy.recv(65_536).startswith(b"HTTP/1.1 200 ")
-
-
 def pieces(text: bytes, cuts: list[int]) -> Iterator[bytes]:
     ends = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     for begin, end in pairwise(ends):
@@ -427,9 +353,7 @@ def pieces(text: bytes, cuts: list[int]) -> Iterator[bytes]:
     st.lists(st.integers(0, 5_000), max_size=5),
     st.booleans(),
 )
-def test_requests_are_the_same_however_their_bytes_are_cut(
-    bench: GatewayBench, bodies: list[bytes], cuts: list[int], chunked: bool
-) -> None:
+def test_cut_anywhere_it_is_the_same(bench: GatewayBench, bodies: list[bytes], cuts: list[int], chunked: bool) -> None:
     sent = b""
     for body in bodies:
         if chunked:

@@ -1,7 +1,5 @@
 """A search that takes too long is cut off, and its answer says what is missing."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +23,6 @@ CUT_OFF = {"bm25": "complete", "dense": "cut off"}
 
 
 class Stuck:
-    """An encoder that encodes when it is let to."""
-
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self.free = threading.Event()
@@ -41,7 +37,6 @@ class Stuck:
 
 @pytest.fixture
 def stuck() -> Iterator[Stuck]:
-    """An encoder that is stuck, until the test is over."""
     made = Stuck(open_encoder(Config().encoder))
     yield made
     made.free.set()
@@ -49,7 +44,6 @@ def stuck() -> Iterator[Stuck]:
 
 @pytest.fixture
 def client(folders: dict[str, Path], stuck: Stuck) -> Iterator[FlaskClient]:
-    """A client of a server whose encoder is stuck."""
     config = Config(server=ServerSettings(search_seconds=LIMIT))
     with Index(folders["english"], config, encoders=lambda made_by, place: stuck) as index:
         index.search(["measles"], Search(retriever="bm25"))
@@ -72,7 +66,6 @@ def until(fits: Callable[[Any], object], ask: Callable[[], Any]) -> Any:
 
 
 def in_time(ask: Callable[[], Any]) -> Any:
-    """Ask until BM25 makes it in time."""
     return until(lambda answer: "hits" in answer and answer.get("coverage", CUT_OFF)["bm25"] == "complete", ask)
 
 
@@ -111,21 +104,7 @@ def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
         assert (answer.data, answer.headers["X-Failed-Queries"]) == (b"", "1")
 
 
-def test_the_page_shows_the_rankings_that_came_in_time(client: FlaskClient) -> None:
-    address = "/?index=english&query=measles+vaccine&view=side"
-    page = until(
-        lambda page: 'id="bm25-1"' in page.text and 'id="hybrid-1"' in page.text,
-        lambda: client.get(address, headers={"Accept": "text/html"}),
-    )
-    assert page.status_code == 200
-    assert 'id="dense-1"' not in page.text
-    assert "This list lacks dense, which took too long." in page.text
-    assert "This ranking took too long and was cut off." in page.text
-
-
-def test_evidence_that_is_not_reached_in_time_has_no_highlights_and_says_so(
-    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_evidence_has_no_highlights_and_says_so(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def over(self: Deadline, part: str) -> bool:
         self.cut_off(part)
         return True

@@ -1,7 +1,5 @@
 """A server of an index of which a shard has no replica any more: an answer from the rest says so, or is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -79,12 +77,3 @@ def test_an_answer_without_a_coverage_is_refused(client: FlaskClient, method: st
     answer = client.open(address, method=method, json=body)
     assert answer.status_code == 503, answer.text
     assert "shard-01 did not answer, so the answer would be incomplete" in answer.text
-
-
-def test_a_lost_shard_does_not_have_the_index_opened_anew(client: FlaskClient) -> None:
-    assert client.post("/serper/search", json={"q": "sea ice"}).status_code == 503
-    ready = client.get("/readyz")
-    assert ready.status_code == 200
-    (shard,) = ready.json["shards"]["facts"]  # the others are read by this process itself
-    assert (shard["name"], shard["replicas"]) == ("shard-01", [])
-    assert 'factseek_shard_replicas{index="facts",shard="shard-01",' in client.get("/metrics").text

@@ -1,7 +1,5 @@
 """Metrics: what was asked and answered, what is served, and the files in which workers count together."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -18,7 +16,6 @@ from factseek.settings import Config
 
 @pytest.fixture
 def client(indexes: dict[str, Index]) -> FlaskClient:
-    """A client of a server that nobody has asked yet."""
     return create_app(Config(), indexes).test_client()
 
 
@@ -92,6 +89,3 @@ def apart(command: str) -> subprocess.CompletedProcess[str]:
     if done.returncode == 77 or "unshare:" in done.stderr:
         pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
     return done
-
-
-pytestmark = pytest.mark.inner

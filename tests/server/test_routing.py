@@ -1,30 +1,16 @@
 """Addresses lead where werkzeug says, and are written for whoever asks, who may be behind a proxy."""
 
-from __future__ import annotations
-
-import html
-import http.client
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import urljoin
-from urllib.request import Request, urlopen
 
 import msgspec
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.search.index import Index
-from factseek.server.app import Application, create_app
-from factseek.server.routing import REMEMBERED
+from factseek.server.app import create_app
 from factseek.settings import Config
-
-from .served import serve, until
 
 PROXY, INNER, STRANGER = "10.9.8.7", "192.0.2.1", "198.51.100.4"
 SAID = {
@@ -37,27 +23,7 @@ HTML = {"Accept": "text/html"}
 LINK = re.compile(r'\b(?:href|src|action|formaction)="([^"#?][^"]*)"')
 
 
-def made(kind: type[Flask]) -> Flask:
-    app = kind(__name__)
-    app.url_map.merge_slashes = False
-    app.add_url_rule("/v1/<name>/search", "search", lambda name: name, methods=["GET", "POST"])
-    app.add_url_rule("/v1/<name>/documents/<path:docid>", "document", lambda name, docid: docid)
-    app.add_url_rule("/pages/", "pages", lambda: "pages")
-    return app
-
-
-def test_the_memory_of_addresses_is_bounded() -> None:
-    app = made(Application)
-    client = app.test_client()
-    for number in range(REMEMBERED + 10):
-        assert client.get(f"/v1/{number}/search").text == str(number)
-    assert len(app.url_map.remembered) == 10
-    assert client.get(f"/v1/{'long' * 60}/search").status_code == 200
-    assert len(app.url_map.remembered) == 10
-
-
 def behind(config: Config, indexes: dict[str, Index], **more: Any) -> FlaskClient:
-    """A client of an application that trusts two proxies."""
     server = msgspec.structs.replace(
         config.server, trusted_proxies=["10.0.0.0/8", INNER], adapters={"serper": "english", "alegre": ""}, **more
     )
@@ -128,9 +94,7 @@ def test_what_no_proxy_would_say_is_passed_over(proxied: FlaskClient, header: st
     assert re.findall(r"https?://\S+", said) == re.findall(r"https?://\S+", silent)
 
 
-def test_each_client_behind_a_proxy_has_its_own_rate(
-    config: Config, indexes: dict[str, Index], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_each_client_has_a_rate(config: Config, indexes: dict[str, Index], caplog: pytest.LogCaptureFixture) -> None:
     client = behind(config, indexes, per_minute=2)
 
     def statuses(peer: str, *callers: str) -> list[int]:
@@ -161,70 +125,3 @@ def test_a_proxy_without_an_address_is_named(config: Config, indexes: dict[str, 
     assert error.value.line.startswith(
         "server.trusted_proxies: 'proxy.example' is not an address of a proxy; write it as"
     )
-
-
-class _Proxy(BaseHTTPRequestHandler):
-    """Hands ``/facts/…`` on as ``/…``, as nginx's ``location /facts/ { proxy_pass http://127.0.0.1:PORT/; }`` does."""
-
-    port = 0
-
-    def do_GET(self) -> None:
-        to = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        said = {"X-Forwarded-For": self.headers.get("Client", "203.0.113.1"), "X-Forwarded-Prefix": "/facts"}
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        headers = {name: value for name, value in self.headers.items() if name != "Client"}
-        assert self.path.startswith("/facts/")
-        to.request(self.command, self.path.removeprefix("/facts"), body, {**headers, **said})
-        answer = to.getresponse()
-        content = answer.read()
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
-            if name.lower() not in ("date", "server", "connection", "transfer-encoding", "content-length"):
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def do_POST(self) -> None:
-        self.do_GET()
-
-    def log_message(self, *_: object) -> None:
-        """Be silent."""
-
-
-@pytest.mark.real
-def test_behind_a_real_proxy_every_link_works_and_each_client_has_its_rate(
-    folders: dict[str, Path], tmp_path: Path
-) -> None:
-    settings = "workers: 1, trusted_proxies: [127.0.0.1], per_minute: 100"
-    with serve(folders, tmp_path / "server", settings) as server:
-        handler = type("Proxy", (_Proxy,), {"port": server.port})
-        proxy = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
-        root = f"http://127.0.0.1:{proxy.server_port}"
-
-        def asked(address: str, client: str = "203.0.113.1", form: bytes | None = None) -> tuple[str, str]:
-            with urlopen(Request(address, form, {"Client": client, **HTML}), timeout=60) as answer:
-                return answer.url, answer.read().decode(errors="replace")
-
-        try:
-            found, text = asked(f"{root}/facts/", form=b"query=measles+vaccine")
-            assert found == f"{root}/facts/?query=measles+vaccine"
-            links = {html.unescape(link) for link in LINK.findall(text)}
-            own = [urljoin(found, link) for link in links if not link.startswith("https://who.example.org")]
-            assert len(own) > 30
-            for link in own:
-                asked(link, client="203.0.113.2")
-            assert f"{root}/facts/documents/en/measles-undated" in text  # cited
-            statuses = []
-            for client in ["203.0.113.3"] * 120 + ["203.0.113.4"]:
-                try:
-                    asked(f"{root}/facts/v1/indexes", client)
-                    statuses.append(200)
-                except HTTPError as error:
-                    statuses.append(error.code)
-            assert (statuses[0], statuses[-2:]) == (200, [429, 200])
-            assert '"caller":"address 203.0.113.4"' in until(lambda: "113.4" in (log := server.log.read_text()) and log)
-        finally:
-            proxy.shutdown()
-            proxy.server_close()

@@ -1,7 +1,5 @@
 """The served indexes: a new manifest is served, an old snapshot is closed, what is wrong with an index is said."""
 
-from __future__ import annotations
-
 import gc
 import json
 import shutil
@@ -26,7 +24,6 @@ PATIENCE = 60.0
 
 
 def add(folder: Path, docid: str, verb: Any = "append") -> None:
-    """Publish one more document."""
     source = folder.with_suffix(".jsonl")
     source.write_text(json.dumps({"docid": docid, "text": f"The measles vaccine, as {docid} has it."}) + "\n")
     build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=False), Config())
@@ -34,14 +31,12 @@ def add(folder: Path, docid: str, verb: Any = "append") -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An index of one document."""
     add(tmp_path / "live", "first", "")
     return tmp_path / "live"
 
 
 @pytest.fixture
 def app(folder: Path, tmp_path: Path) -> Iterator[Flask]:
-    """An application whose reloader is at work; one of its indexes was never there."""
     indexes = {"live": str(folder), "missing": str(tmp_path / "missing")}
     config = Config(server=ServerSettings(indexes=indexes))
     made = create_app(config, {})
@@ -73,7 +68,6 @@ def state(app: Flask) -> str:
 
 
 def soon(true: Callable[[], object], patience: float = PATIENCE) -> None:
-    """Wait until something is true."""
     deadline = time.monotonic() + patience
     while not true():
         assert time.monotonic() < deadline, "never became true"

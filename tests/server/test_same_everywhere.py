@@ -1,7 +1,5 @@
 """One search has one answer: the same docids and scores from Python, the command line, HTTP, the page and agents."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io
@@ -56,8 +54,6 @@ Hits = list[tuple[str, float]] | None
 
 
 class Places(NamedTuple):
-    """An index in a folder and in shards, open and served."""
-
     folder: Path
     index: Index
     shards: Index
@@ -67,7 +63,6 @@ class Places(NamedTuple):
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
-    """The index, with vectors, its shards, its server and its tools, all within this process."""
     root = tmp_path_factory.mktemp("same")
     source = root / "rows.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in DOCUMENTS), "utf-8")

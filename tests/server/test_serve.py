@@ -1,18 +1,12 @@
 """A real server: started, asked, stopped."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +19,8 @@ from factseek.retrieval.records import model_file
 from factseek.server.auth import digest, new_key
 from factseek.server.serve import listen
 from factseek.settings import Config
-from tests.server.ending import AT_ONCE, end
-
-PATIENCE = 180.0
+from tests.server.ending import AT_ONCE
+from tests.server.served import PATIENCE, Served, serve, until
 
 
 def test_a_name_that_is_no_address_is_refused() -> None:
@@ -36,38 +29,8 @@ def test_a_name_that_is_no_address_is_refused() -> None:
     assert str(caught.value) == "server.host: 'no.such.host.invalid' is not an address of this machine"
 
 
-@contextmanager
-def served(log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Start ``serve`` in a process of its own, wait until it says where it listens, and see to its end."""
-    command = [sys.executable, "-m", "factseek.server", "serve", "--port", "0", *options]
-    with log.open("wb") as sink:
-        process = subprocess.Popen(command, stderr=sink, start_new_session=True)
-        try:
-            yield process, _port(process, log)
-        finally:
-            end(process)
-
-
-def _port(process: subprocess.Popen[bytes], log: Path) -> int:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        said = re.search(r"factseek serves .* on http://127\.0\.0\.1:(\d+)\n", log.read_text())
-        if said:
-            return int(said[1])
-        assert process.poll() is None, log.read_text()
-        time.sleep(0.05)
-    raise AssertionError(f"not started in {PATIENCE} s: {log.read_text()}")
-
-
-def ask(port: int, method: str, address: str, body: Any = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    try:
-        text = None if body is None else json.dumps(body)
-        connection.request(method, address, text, {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
-    finally:
-        connection.close()
+def ask(server: Served, method: str, address: str, body: Any = None) -> tuple[int, Any]:
+    return server.ask(method, address, None if body is None else json.dumps(body).encode())
 
 
 @pytest.mark.real
@@ -76,25 +39,26 @@ def test_a_server_starts_answers_and_stops(
     folders: dict[str, Path], ranker_file: Path, tmp_path: Path, stop: signal.Signals
 ) -> None:
     log = tmp_path / "log"
-    options = [part for name, folder in folders.items() for part in ("--index", f"{name}={folder}")]
-    with served(log, "--workers", "2", "--ranker", f"one={ranker_file}", *options) as (process, port):
-        assert ask(port, "GET", "/readyz") == (200, {"status": "ok", "indexes": dict.fromkeys(folders, "ready")})
+    indexes = ", ".join(f"{name}: {folder}" for name, folder in folders.items())
+    settings = f"workers: 2, indexes: {{{indexes}}}, rankers: {{one: {ranker_file}}}"
+    with serve({}, tmp_path, settings) as server:
+        assert ask(server, "GET", "/readyz") == (200, {"status": "ok", "indexes": dict.fromkeys(folders, "ready")})
         for retriever in ("bm25", "dense", "hybrid"):
             body = {"query": "secretword measles vaccine", "retriever": retriever}
-            status, answer = ask(port, "POST", "/v1/english/search", body)
+            status, answer = ask(server, "POST", "/v1/english/search", body)
             assert status == 200
             assert answer["hits"][0]["docid"].startswith("measles")
         batch = {"queries": [{"qid": str(number), "text": "moon"} for number in range(40)]}
-        assert len(ask(port, "POST", "/v1/english/search/batch", batch)[1]["results"]) == 40
-        assert ask(port, "GET", "/v1/english/documents/pages/2020//a+b%3Fc%23%D9%86%D8%B5&d%252F")[0] == 200
+        assert len(ask(server, "POST", "/v1/english/search/batch", batch)[1]["results"]) == 40
+        assert ask(server, "GET", "/v1/english/documents/pages/2020//a+b%3Fc%23%D9%86%D8%B5&d%252F")[0] == 200
         claims = [{"id": "a", "text": "secretword: good morning!"}, {"id": "b", "text": "97 percent of children."}]
-        status, ranking = ask(port, "POST", "/v1/claims/rank", {"claims": claims})
+        status, ranking = ask(server, "POST", "/v1/claims/rank", {"claims": claims})
         assert (status, ranking["ranker"], [one["id"] for one in ranking["claims"]]) == (200, "one", ["b", "a"])
         # A terminal sends Ctrl-C to all processes, a supervisor its signal to the first.
-        os.killpg(process.pid, stop) if stop == signal.SIGINT else process.send_signal(stop)
-        assert process.wait(timeout=AT_ONCE) == 0
+        os.killpg(server.process.pid, stop) if stop == signal.SIGINT else server.process.send_signal(stop)
+        assert server.process.wait(timeout=AT_ONCE) == 0
     said = log.read_text()
-    assert said.startswith(f"factseek serves english, arabic on http://127.0.0.1:{port}\n")
+    assert said.startswith(f"factseek serves english, arabic on http://127.0.0.1:{server.port}\n")
     assert said.count("factseek serves") == 1
     assert "POST /v1/<name>/search 200" in said
     assert "secretword" not in said
@@ -105,27 +69,22 @@ def test_a_server_starts_answers_and_stops(
 def test_a_reload_reads_the_rankers_again(folders: dict[str, Path], ranker_file: Path, tmp_path: Path) -> None:
     model = tmp_path / "one.model"
     shutil.copy(ranker_file, model)
-    options = ["--workers", "1", "--index", f"ar={folders['arabic']}", "--ranker", f"one={model}"]
-    with served(tmp_path / "log", *options) as (process, port):
+    settings = f"workers: 1, indexes: {{ar: {folders['arabic']}}}, rankers: {{one: {model}}}"
+    with serve({}, tmp_path / "serve", settings) as server:
         body = {"claims": [{"id": "a", "text": "Good morning!"}]}
-        assert ask(port, "POST", "/v1/claims/rank", body)[1]["model"] == "best"
+        assert ask(server, "POST", "/v1/claims/rank", body)[1]["model"] == "best"
         learned = training.train("ct2021-1a", "random", [], Config(), silent)
         model_file.save(model, learned.manifest, learned.ranker.state())
-        process.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + PATIENCE
-        while ask(port, "POST", "/v1/claims/rank", body)[1]["model"] != "random":
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        server.process.send_signal(signal.SIGHUP)
+        until(lambda: ask(server, "POST", "/v1/claims/rank", body)[1]["model"] == "random")
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("keys", [False, True])
 def test_a_file_that_is_too_large_is_refused_on_a_page(folders: dict[str, Path], tmp_path: Path, *, keys: bool) -> None:
-    settings = tmp_path / "config.yaml"
     given = f", keys: {{me: {digest(new_key())}}}" if keys else ""
-    settings.write_text(f"server: {{max_body_bytes: 1000, workers: 1{given}}}")
-    with served(tmp_path / "log", "--config", str(settings), "--index", f"ar={folders['arabic']}") as (_, port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    with serve({}, tmp_path, f"max_body_bytes: 1000, workers: 1{given}", ar=folders["arabic"]) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         connection.request("POST", "/check", b"a" * 5_000, {"Accept": "text/html,*/*;q=0.8"})
         response = connection.getresponse()
         page = response.read().decode()

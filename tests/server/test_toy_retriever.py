@@ -1,10 +1,8 @@
 """A retriever is one file: put beside the others, it is asked for everywhere that the others are."""
 
-from __future__ import annotations
-
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -79,7 +77,6 @@ QUERY = "measles vaccine doses"
 
 @pytest.fixture(autouse=True)
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The folder of retrievers, with one more."""
     (tmp_path / "toy.py").write_text(RETRIEVER, "utf-8")
     monkeypatch.setattr(retrievers, "__path__", [*retrievers.__path__, str(tmp_path)])
     yield
@@ -88,7 +85,6 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def fused(folders: dict[str, Path]) -> Iterator[Index]:
-    """An index whose hybrid fuses three rankings."""
     weights = {"bm25": 1, "dense": 1, "toy": 2}
     with Index(
         folders["english"], convert({"search": {"fusion": {"kind": "rrf", "weights": weights}}}, "test")
@@ -106,13 +102,6 @@ def test_it_is_searched_fused_and_explained(fused: Index) -> None:
     assert hybrid[0].parts[2].vote == pytest.approx(2 / 11)
     evidence = fused.evidence(QUERY, hybrid)
     assert evidence[0].retrievers["toy"].score == 3.0
-
-
-def test_the_command_line_takes_it(folders: dict[str, Path], command: Callable[..., tuple[int, str, str]]) -> None:
-    code, printed, _ = command("search", QUERY, "--index", folders["english"], "--retriever", "toy", "--json")
-    assert (code, json.loads(printed)["retriever"]) == (0, "toy")
-    with pytest.raises(SystemExit):
-        command("search", "--help")
 
 
 def test_it_is_served_described_and_shown(fused: Index, folders: dict[str, Path]) -> None:

@@ -1,11 +1,8 @@
 """A stage is one file; and the stage that there is, on the command line, over HTTP and as a property."""
 
-from __future__ import annotations
-
-import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,7 +40,6 @@ QUERY = "measles vaccine"
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The folder of stages, with one more."""
     (tmp_path / "toy.py").write_text(STAGE, "utf-8")
     monkeypatch.setattr(stages, "__path__", [*stages.__path__, str(tmp_path)])
     yield
@@ -72,15 +68,3 @@ def test_the_page_offers_it_by_its_label_and_says_what_it_did(client: FlaskClien
     assert re.search(r'<input[^>]*name="stages"[^>]*value="toy"', plain)
     assert "Toy: number 3 before, number 1 after" in turned
     assert "Toy: it came" not in plain
-
-
-def test_the_command_line_takes_stages(folders: dict[str, Path], command: Callable[..., tuple[int, str, str]]) -> None:
-    asked = ["search", "measles vaccine", "--index", folders["english"], "--retriever", "bm25", "--json"]
-    code, printed, _ = command(*asked, "--stage", "per_source=1")
-    assert code == 0
-    assert all("per_source" in hit["stages"] for hit in json.loads(printed)["hits"])
-    code, _, said = command(*asked, "--stage", "poem")
-    assert (code, said) == (
-        2,
-        "factseek: unknown stage 'poem'; the stages are collapse, combine, per_source, rerank, sort\n",
-    )

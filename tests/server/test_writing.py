@@ -1,7 +1,5 @@
 """Documents are put, deleted and sent in bulk over HTTP: with a real index, a real keeper and a real writer."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
@@ -35,7 +33,6 @@ def served(live: Path) -> Iterator[Writable]:
 
 @pytest.fixture(scope="module")
 def shared(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
-    """A client of one application for all that is refused at once."""
     folder = Path(shutil.copytree(folders["arabic"], tmp_path_factory.mktemp("shared") / "live"))
     with writable(folder, write_seconds=PATIENCE, max_bulk=500, max_body_bytes=50_000) as made:
         yield made.client()
@@ -47,7 +44,6 @@ def client(served: Writable) -> FlaskClient:
 
 
 def address(docid: str) -> str:
-    """Return where a document stands, with all that a URL could mistake escaped."""
     return "/v1/live/documents/" + "".join(f"%{byte:02X}" for byte in docid.encode())
 
 
@@ -130,22 +126,16 @@ def test_what_is_answered_is_taken_and_is_the_same(client: FlaskClient) -> None:
 
 BAD = [
     ("a b", {"text": "x"}, "docid", "docid 'a b' contains white space"),
-    (" a", {"text": "x"}, "docid", "docid ' a' contains white space"),
     ("x" * 513, {"text": "x"}, "docid", f"docid {'x' * 40 + '…'!r} takes 513 bytes, more than 512"),
-    ("a", {"text": "x", "docid": "b"}, "docid", "is 'b', but the address has 'a'; leave out the field"),
     ("a", {"text": ""}, "text", "has neither text nor title"),
     ("a", {"title": "x"}, "text", "is missing"),
-    ("a", {"text": 3}, "text", "expected str, got int"),
     ("a", {"text": "x", "txt": "y"}, "txt", "there is no such field"),
-    ("a", {"text": "x", "metadata": []}, "metadata", "expected object, got array"),
     ("a", {"text": "x\0"}, "body", "contains a NUL character in a string"),
 ]
 
 
 @pytest.mark.parametrize(("docid", "body", "field", "reason"), BAD)
-def test_a_document_that_makes_no_sense_is_refused(
-    shared: FlaskClient, docid: str, body: dict[str, Any], field: str, reason: str
-) -> None:
+def test_what_makes_no_sense(shared: FlaskClient, docid: str, body: dict[str, Any], field: str, reason: str) -> None:
     assert problem(shared.put(address(docid), json=body)) == (400, "bad-input", field, f"{field}: {reason}")
 
 
@@ -275,8 +265,6 @@ BAD_BULKS = [
         "body",
         "a bulk contains 1 to 500 documents, this one 501; split it",
     ),
-    (b"{}", "body", "is not a JSON array of documents: Expected array, got object"),
-    (b'[{"docid": "a"', "body", "is not a JSON array of documents: Input data was truncated"),
     (b'[{"docid": "a"}, 3]', "body", "item 2 is not a JSON object: Expected object, got int"),
     (b'[{"docid": "\xff"}]', "body", "is not UTF-8 (byte 13)"),
 ]

@@ -1,7 +1,5 @@
 """``factseek tune-encoder``: refusals; and, slowly, an encoder that is trained and then used."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Model files that somebody made: whatever they hold, they are used or refused in one line."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Iterator
@@ -47,7 +45,6 @@ VERDICTS = verifying.VerdictManifest(
 
 @pytest.fixture(scope="module")
 def saved(train: list[Statement], config: Config) -> dict[str, tuple[msgspec.Struct, State]]:
-    """The manifest and the state of every ranker and every model of verdicts."""
     models_of: dict[str, tuple[msgspec.Struct, State]] = {}
     for name in rankers():
         learned = ranking.train("ct2021-1a", name, [(EXAMPLE, train)], config, silent)
@@ -65,7 +62,6 @@ def saved(train: list[Statement], config: Config) -> dict[str, tuple[msgspec.Str
 
 
 def _add(best: State, name: str, model: Model) -> None:
-    """Give the ranker a reader, whether or not it was chosen."""
     state = model.state()
     best.settings["readers"][f"en/{name}"] = {"member": {}, "model": state.settings}
     best.settings["stacks"]["en"]["weights"][name] = 0.1
@@ -73,7 +69,6 @@ def _add(best: State, name: str, model: Model) -> None:
 
 
 def use(path: Path, manifest: msgspec.Struct, config: Config) -> None:
-    """Load a model and let it decide."""
     texts = ["The vaccine is 97 % safe!", "", "http://example.org \ud83d\ude00 לא"]
     if isinstance(manifest, verifying.VerdictManifest):
         model = verifying.load(path, config, "fever").model

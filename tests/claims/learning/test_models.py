@@ -1,19 +1,17 @@
 """Models, folds and figures agree with scikit-learn's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, f1_score, precision_recall_fscore_support
+from sklearn.metrics import f1_score, precision_recall_fscore_support
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from factseek.claims.learning.figures import figures
-from factseek.claims.learning.folds import average_precision, folds
+from factseek.claims.learning.folds import folds
 from factseek.claims.learning.models import fit_kernel, fit_logistic, grow_forest, restore_forest, restore_kernel
 from factseek.retrieval.domain import Statement
 
@@ -76,14 +74,6 @@ def test_folds_keep_groups_together_and_share_out_what_is_worth_checking() -> No
     assert (found[:20] == found[200:]).all()
     labels = np.array([one.label for one in statements])
     assert [abs(labels[found == fold].mean() - 0.25) < 0.05 for fold in range(5)] == [True] * 5
-
-
-@pytest.mark.inner
-def test_average_precision_is_scikit_learns_where_nothing_ties() -> None:
-    drawn = np.random.default_rng(0)
-    labels, scores = drawn.integers(0, 2, 50), drawn.permutation(50).astype(float)
-    assert average_precision(labels, scores) == pytest.approx(average_precision_score(labels, scores))
-    assert average_precision(np.zeros(3, dtype=np.int64), np.zeros(3)) == 0.0
 
 
 LABELS = ("A", "B", "C")

@@ -3,8 +3,6 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -71,10 +69,7 @@ def info(config: Config) -> EncoderInfo:
     return opened.info
 
 
-def test_a_model_that_learned_with_it_is_saved_and_loaded(
-    command: Command, examples: Path, pages: Path, tmp_path: Path
-) -> None:
-    """The small English encoder stands for any: what counts here is that the same one reads again."""
+def test_a_model_with_it_is_saved_and_loaded(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(f"verdict: {{contrast: {ENGLISH}}}\n", "utf-8")
     asked = ["verdict", "fever", "--index", pages, "--input", examples / "fever-dev.jsonl"]
     saved, first, second = (tmp_path / name for name in ("verdicts.model", "first.jsonl", "second.jsonl"))
@@ -95,9 +90,7 @@ def test_a_model_that_learned_with_it_is_saved_and_loaded(
     assert errors == f"factseek: {saved}: is a model of another version of factseek; train it again\n"
 
 
-def test_a_name_that_is_not_there_is_refused_before_any_work(
-    command: Command, examples: Path, pages: Path, tmp_path: Path
-) -> None:
+def test_a_missing_name_is_refused_before_work(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("verdict: {contrast: no-such-model}\n", "utf-8")
     asked = ["verdict", "fever", "--index", pages, "--train", examples / "fever-train.jsonl"]
     code, printed, errors = command(*asked, "--save", tmp_path / "m", "--config", tmp_path / "config.yaml")

@@ -1,7 +1,5 @@
 """A model of verdicts is one file: put beside the others it is listed, trained, saved, loaded and judges."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -10,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from factseek.claims.verdicts import models
-from factseek.indexer.build import BuildRequest, build
-from factseek.settings import Config
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -50,7 +46,6 @@ def restore(state):
 
 @pytest.fixture(autouse=True)
 def plugged(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One more model."""
     folder = tmp_path_factory.mktemp("plugged")
     (folder / "toy_letters.py").write_text(TOY)
     monkeypatch.setattr(models, "__path__", [*models.__path__, str(folder)])
@@ -59,19 +54,7 @@ def plugged(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     vars(models).pop("toy_letters", None)
 
 
-@pytest.fixture
-def pages(examples: Path, tmp_path: Path) -> Path:
-    """The pages of the bundled claims, indexed."""
-    request = BuildRequest(
-        kind="fever", sources=(examples / "fever-pages.jsonl",), folder=tmp_path / "pages", dense=False
-    )
-    build(request, Config())
-    return request.folder
-
-
-def test_the_model_is_trained_saved_loaded_and_judges(
-    command: Command, examples: Path, pages: Path, tmp_path: Path
-) -> None:
+def test_a_model_is_trained_saved_and_judges(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
     train, dev = examples / "fever-train.jsonl", examples / "fever-dev.jsonl"
     asked = ["verdict", "fever", "--input", dev, "--index", pages, "--output"]
     model = ["--model", "toy-letters", "--train", train, "--save", tmp_path / "model"]

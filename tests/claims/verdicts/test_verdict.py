@@ -1,10 +1,7 @@
 """Verdicts on the example: learned, saved, loaded, and abstained from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +15,6 @@ from factseek.eval.tasks import VERDICTS
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.progress import silent
-from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index
 
 SETTINGS = VerdictSettings()
@@ -55,47 +51,7 @@ def test_evidence_decides_better_than_the_baselines(learned: training.TrainedVer
     assert figures["evidence"]["macro_f1"] > figures["majority"]["macro_f1"] + 0.3
 
 
-def test_most_verdicts_on_unseen_claims_are_right(
-    learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]
-) -> None:
-    found = list(learned.verifier(finder, SETTINGS).verify(dev))
-    assert [one.claim for one in found] == dev
-    assert sum(one.label == one.claim.label for one in found) >= 12
-    for one in found:
-        assert sum(one.probabilities.values()) == pytest.approx(1)
-        assert tuple(one.probabilities) == learned.manifest.labels
-        assert one.abstained or one.probabilities[one.label] == max(one.probabilities.values())
-
-
-def test_the_same_seed_gives_the_same_bytes(
-    lesson: Lesson, finder: Finder, learned: training.TrainedVerdicts, tmp_path: Path
-) -> None:
-    again = training.train("evidence", lesson, finder, SETTINGS, silent)
-    for name, one in (("one", learned), ("two", again)):
-        model_file.save(tmp_path / name, one.manifest, one.model.state())
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"min_coverage": 1.0}, "the evidence contains 0 of the 3 words of the claim that matter"),
-        ({"min_confidence": 1.0, "min_coverage": 0.0}, "no label is probable enough: "),
-    ],
-)
-def test_thin_evidence_is_abstained_from(
-    settings: dict[str, Any], reason: str, learned: training.TrainedVerdicts, finder: Finder
-) -> None:
-    claims = [Claim("1", "Quokkas outlive wombats."), Claim("2", "!?")]
-    found = list(learned.verifier(finder, msgspec.structs.replace(SETTINGS, **settings)).verify(claims))
-    assert found[0].abstained.startswith(reason)
-    assert found[1].abstained in ("no evidence was found",)
-    assert {one.label for one in found} == {"NOT ENOUGH INFO"}
-
-
-def test_nothing_supports_a_claim_whose_number_it_does_not_state(
-    learned: training.TrainedVerdicts, finder: Finder
-) -> None:
+def test_nothing_supports_a_claim_without_stating_its_number(learned: training.TrainedVerdicts, finder: Finder) -> None:
     claims = [
         Claim(percent, f"Two doses of the MMR vaccine are about {percent} percent effective against measles.")
         for percent in ("97", "47")
@@ -109,9 +65,7 @@ def test_nothing_supports_a_claim_whose_number_it_does_not_state(
     assert (trusting.label, trusting.abstained) == ("SUPPORTS", "")
 
 
-def test_people_get_the_verdicts_of_which_few_are_wrong(
-    learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]
-) -> None:
+def test_people_get_verdicts_few_are_wrong(learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]) -> None:
     needed = needed_confidence(learned.risk, SETTINGS.max_risk)
     assert 0.4 < needed < 0.9 and learned.risk[-1].share == 1.0
     for_task = list(learned.verifier(finder, SETTINGS).verify(dev))

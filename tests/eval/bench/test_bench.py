@@ -3,20 +3,16 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
-from factseek.eval.bench.bench import BenchRequest, bench
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.run.judge import score_files as score
-from factseek.eval.run.judged import JudgedFiles, read_judged
+from factseek.eval.run.judged import JudgedFiles
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import stages
-from factseek.retrieval.search.index import Index
 from factseek.settings import Config
 from tests.conftest import overriding
 from tests.small_models import small_cross_encoder
@@ -24,7 +20,6 @@ from tests.small_models import small_cross_encoder
 
 @pytest.fixture(scope="module")
 def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The English snippets of the bundled example, with vectors."""
     folder = tmp_path_factory.mktemp("example") / "snippets-en"
     build(BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder), Config())
     return folder
@@ -35,33 +30,9 @@ def files(root: Path) -> JudgedFiles:
     return JudgedFiles(task="trec", queries=root / "examples/queries-en.tsv", qrels=root / "examples/qrels-en.txt")
 
 
-@pytest.fixture(scope="module")
-def found(example, files):
-    """A benchmark of all retrievers, small but real."""
-    request = BenchRequest(
-        name="snippets | en", retrievers=("bm25", "dense", "hybrid"), measures=("nDCG@10", "AP"), timed=12
-    )
-    with Index(example) as index:
-        return bench(index, read_judged(files, index), request)
-
-
 @pytest.fixture
 def usual(example, files):
-    """The options that name index, queries and judgements."""
     return ["--index", example, "--queries", files.queries, "--qrels", files.qrels]
-
-
-def test_times_are_ordered_and_encoding_is_a_share(found) -> None:
-    for one in found.measured:
-        assert [at.callers for at in one.timings.latencies] == [1, 8]
-        for at in one.timings.latencies:
-            assert 0 < at.p50 <= at.p95 <= at.p99
-            assert at.per_second > 0
-        assert one.timings.first_answer > 0
-        assert 50 < one.timings.peak_megabytes < 4_000
-        assert (one.timings.encoding > 0) == (one.retriever != "bm25")
-        assert one.timings.encoding <= 1
-        assert one.build_seconds > 0
 
 
 def test_the_command_writes_its_reports(usual, command, tmp_path) -> None:
@@ -79,12 +50,10 @@ def test_the_command_writes_its_reports(usual, command, tmp_path) -> None:
 
 
 BAD = [
-    (["--timed", "0"], "--timed 0: give a number of searches, 1 or more"),
     (["--retrievers", "colbert"], "unknown retriever 'colbert'; the retrievers are bm25, dense, hybrid"),
     (["--retrievers", "bm25+rerank"], "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers on this machine"),
     (["--retrievers", "bm25+colbert"], f"unknown stage 'colbert'; the stages are {', '.join(stages.names())}"),
     (["--output", "{folder}/file"], "{folder}/file: is a file; --output names the folder that gets the reports"),
-    (["--output", "x.json"], "x.json: is a file; --output names the folder that gets the reports"),
     (["--index", "{folder}/none"], "{folder}/none: there is no index; build one with: factseek index KIND SOURCE --index {folder}/none"),
     (["--task", "ct2021-1a"], "ct2021-1a: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
 ]  # fmt: skip

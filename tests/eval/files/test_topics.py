@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501  a line a case
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -22,8 +20,6 @@ EXPECTED = [Query("007", "masks, and “measles”"), Query("b-2", "مرحبا �
 
 @pytest.fixture
 def put(tmp_path: Path):
-    """Write a file and return its path."""
-
     def write(content: str | bytes, name: str = "file") -> Path:
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -39,25 +35,14 @@ def as_csv(header: list[str], delimiter: str) -> str:
     return content.getvalue()
 
 
-@pytest.mark.parametrize("reference", ["&#" + "1" * 4_400 + ";", "&#" + "0" * 4_400 + "65533;"])
-def test_a_reference_of_thousands_of_digits_is_read(put, reference: str) -> None:
-    topics = put(f"<top>\n<num> Number: 1\n<title> masks {reference}\n</top>\n")
-    assert [query.text for query in read_queries(topics)] == ["masks \ufffd"]
-
-
 FORMS = {
     "tabs": "007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
-    "tabs and a header": "query-id\tQuery Text\n007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
     "columns in another order": "Text\tlang\tQID\nmasks, and “measles”\ten\t007\nمرحبا بكم\tar\tb-2\n",
-    "topic_id and claim": "topic_id\tclaim\n007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
-    "header with an unknown text": "id\tBehauptung\n007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
-    "csv": as_csv(["qid", "query"], ","),
     "csv of Excel": as_csv(["qid", "query"], ",").encode("utf-8-sig"),
     "csv of Excel elsewhere": as_csv(["ID", "Claim"], ";").encode("utf-8-sig"),
     "unicode text of Excel": as_csv(["ID", "Claim"], "\t").encode("utf-16"),
     "json lines": "".join(json.dumps({"qid": qid, "query": text}) + "\n" for qid, text in EXPECTED),
     "json list": json.dumps([{"id": qid, "question": text} for qid, text in EXPECTED], indent=2),
-    "CheckThat! 2019": "".join(json.dumps({"claimID": q, "text": t, "results": []}) + "\n" for q, t in EXPECTED),
     "old topics": "".join(
         f"<top>\n<num> Number: {qid}\n<title> Topic: {text}\n\n<desc> Description:\nnone\n</top>\n\n"
         for qid, text in EXPECTED
@@ -65,9 +50,6 @@ FORMS = {
     "xml topics": "<?xml version='1.0'?>\n<topics task='x'>\n"
     + "".join(f'<topic number="{q}">\n<query>{t}</query>\n<question>x?</question>\n</topic>\n' for q, t in EXPECTED)
     + "</topics>\n",
-    "bare xml topics": "<topics>"
-    + "".join(f'<topic number="{qid}">\n{text}\n</topic>\n' for qid, text in EXPECTED)
-    + "</topics>",
 }
 
 
@@ -84,46 +66,24 @@ def test_a_query_is_no_header(put) -> None:
     assert [query.qid for query in read_topics(put("q1\tmeasles\nq2\tmasks\n"))] == ["q1", "q2"]
 
 
-def test_topics_are_read_in_their_order(put):
-    tsv = put('\ttweet_content\nb\tone "two" three\na\tمرحبا\n')
-    jsonl = put(
-        '{"_id": "b", "text": "one \\"two\\" three", "metadata": {}}\n{"_id": "a", "text": "مرحبا"}\n', "q.jsonl"
-    )
-    assert read_topics(tsv) == read_topics(jsonl) == [Query("b", 'one "two" three'), Query("a", "مرحبا")]
-
-
 BAD_TOPICS = {
     "empty": ("", "file: contains no queries"),
     "one column": ("a\tone\nb two\n", "file:2: has one column, but a query has two (qid TAB text)"),
     "spaces": ("a one\n", "file:1: has no tab between qid and text: the file is separated by blanks; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
-    "sentences": ("A text.\nOf some sentences.\n", "file:1: has no tab between qid and text: the file is text without columns; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
     "a run": ("q\tQ0\td\t1\t2.5\tt\n", "file:1: has 6 columns, but a query has two (qid TAB text); six columns are a run, not queries"),
     "unknown header": ("nummer\tbehauptung\n1\tone two\n", "file:1: is a header with no column of ids among 'nummer', 'behauptung': expected qid, query_id, queryid, _id, id …; name them qid and query"),
-    "no texts": ("qid\tlang\tdate\n1\ten and ar\t2020\n", "file:1: is a header with no column of queries among 'qid', 'lang', 'date': expected query, query_text, text, tweet_text, tweet_content …; name them qid and query"),
     "no header": ("1,one\n2,two\n", "file:1: is comma-separated and its first row is '1,one': a table needs a header; name them qid and query"),
-    "header alone": ("qid\tquery\n", "file: contains no queries"),
-    "xml": ("<html><body/></html>\n<x/>", "file:1: has no tab between qid and text: the file is HTML; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
     "no topics": ("<rss>\n</rss>\n", "file: is XML without topics (<top> or <topic>); give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
-    "topic without number": ("\n<top>\n<title> one\n</top>\n", "file:2: the <top> has no id: its fields are title; expected num, number, id, qid, topic_id, query_id, identifier"),
     "topic without a text": ("<top>\n<num> 7\n<narr> one\n</top>\n", "file:1: query '7' has no text: its fields are num, narr; expected query, title, text, question, content, desc, description"),
     "a mistyped beginning": ("<top>\n<num> 1\n<title> one\n</top>\n<tpo>\n<num> 2\n<title> two\n</top>\n", "file:6: <num> is outside a <top>: is its start tag mistyped"),
-    "list": ('[{"qid": "1", "query": "x"}, 2]\n', "file:1: item 2 is not a JSON object"),
     "columns of a row": ("qid,query\n1,x\n2,y,z\n3,z\n", "file:3: has 3 columns, but the header has 2"),
     "no text": ("a\t \n", "file:1: query 'a' has no text"),
-    "qid": ("a b\tone\n", "file:1: qid 'a b' is empty or contains white space"),
     "repeated": ("a\tone\nb\ttwo\na\tthree\n", "file:3: query 'a' is already on line 1"),
-    "json": ('{"_id": "a"\n', "file:1: is not a JSON object"),
-    "json id": ('{"_id": 1.5, "text": "x"}\n', "file:1: has no '_id'"),
     "json keys": ('{"a": "1", "text": "x"}\n', "file:1: has no id; its keys are a, text; expected qid, query_id, queryid, _id, id …"),
-    "json surrogate id": (
-        '{"_id": "\\udc00", "text": "x"}\n',
-        "file:1: qid '\\udc00' is not text that UTF-8 can write",
-    ),
     "json surrogate text": (
         '{"_id": "1", "text": "\\ud800"}\n',
         "file:1: text '\\ud800' is not text that UTF-8 can write",
     ),
-    "json text": ('{"_id": "1", "text": ""}\n', "file:1: has no 'text'"),
     "deep": ('{"a":' * 100_000 + "\n", "file:1: is not a JSON object"),
 }  # fmt: skip  # fmt: skip
 
@@ -165,16 +125,11 @@ COMMENT = ": a comment does not end before the next comment or the end of the fi
     ("after", "line", "reason"),
     [
         ("<top " * 40_000, 2, TAG.format("<top <top <top <top <top <top <top <top…")),
-        ("<topic " * 30_000 + ">", 2, TAG.format("<topic <topic <topic <topic <topic <top…")),
         ("<topic number='2' new>\n<query>hats</query></topic>", 2, TAG.format("<topic number='2' new>")),
         ('\n<topic number="2>\n<query>hats</query></topic>', 3, TAG.format('<topic number="2>')),
-        ("<topic number='2'><query hats</query></topic>", 2, TAG.format("<query hats")),
         ("<topic number='2'><query>hats</query ></topic", 2, TAG.format("</topic")),
-        ("< topic number='2'><query>hats</query></topic>", 2, TAG.format("< topic number='2'>")),
         ("<!-- " * 90_000, 2, COMMENT),
         ("<!-- hats -- >\n<topic number='2'><query>hats</query></topic>", 2, COMMENT),
-        ("<!-- a ->\n<topic number='2'><query>hats</query></topic><!-- b -->", 2, COMMENT),
-        ("<topic number=“2”><query>hats</query></topic>", 2, TAG.format("<topic number=“2”>")),
         ("<![CDATA[" * 40_000, 2, ": <![CDATA[ does not end before the end of the file; close it with ]]>"),
         ("<topic>" * 40_000, 2, ": the <topic> has no id: its fields are none"),
     ],
@@ -204,15 +159,10 @@ def test_a_topic_ends_where_the_next_begins_and_with_the_file(put, end: str) -> 
     ("field", "text"),
     [
         ("<title> sodium < 135 in adults\n\n<desc> x", "sodium < 135 in adults"),
-        ("<title>we <3 pears\n<desc> x", "we <3 pears"),
-        ("<title> A <- B <- C </title>", "A <- B <- C"),
         ("<title> mail to <ann@site.org> today\n<narr> x", "mail to <ann@site.org> today"),
         ("<title> vector<int> in C++\n<narr> x", "vector<int> in C++"),
         ("<title>role of <i>E. coli</i> and H<sub>2</sub>O</title>", "role of E. coli and H2O"),
-        ("<title><b>bold</b> first<br/>line</title>", "bold first line"),
         ("<title>seen in <species>mice</species> alone</title>", "seen in mice alone"),
-        ("<title><![CDATA[fish & <chips>]]></title>", "fish & <chips>"),
-        ("<title>fish &amp; chips &lt; 5</title>", "fish & chips < 5"),
         ("<title> one <!-- not two --> three </title>", "one three"),
         ("<title lang='en'>pears</title><title lang='de'>Birnen</title>", "pears"),
         ("<query>pears</query><related><query>plums</query></related>", "pears"),

@@ -1,7 +1,5 @@
 """A small model, which trains in seconds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

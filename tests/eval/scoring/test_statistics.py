@@ -1,7 +1,5 @@
 """Intervals, tests and bounds of figures."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 
@@ -120,10 +118,3 @@ def test_equal_scores_are_ties_and_those_of_the_same_float32_are_none():
         "ties decide: AP is 0.5000 with equal scores in some order, "
         "between 0.5000 and 1.0000 in other orders (1 query with such ties)",
     )
-
-
-def test_ties_that_change_nothing_are_not_told():
-    assert bounds_of({"q": {"a": 1, "b": 1}}, {"q": {"a": 1.0, "b": 1.0}}, "AP") is None
-    assert bounds_of({"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0, "c": 1.0}}, "AP") is None
-    assert bounds_of({"q": {"a": 1}}, {"q": {f"d{n}": 1.0 for n in range(3)} | {"a": 5.0}}, "P@1") is None
-    assert note("AP", 0.5, None, "some order", "query") == ()

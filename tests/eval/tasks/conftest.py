@@ -1,7 +1,5 @@
 """A small sample of every task: what the contract is tested on."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,8 +11,6 @@ from factseek.retrieval.domain import Hit
 
 
 class Sample(NamedTuple):
-    """An input, gold and records of a task, and what the records score."""
-
     task: str
     input: str
     gold: str
@@ -94,7 +90,6 @@ SAMPLES = {
 
 @pytest.fixture(params=names())
 def sample(request: pytest.FixtureRequest) -> Sample:
-    """Every task in turn: the sample of the table, else ``SAMPLE`` of the task's own test; without one it fails."""
     if request.param in SAMPLES:
         return SAMPLES[request.param]
     own = importlib.import_module(f"tests.eval.tasks.test_{request.param.replace('-', '_')}")
@@ -103,8 +98,6 @@ def sample(request: pytest.FixtureRequest) -> Sample:
 
 @pytest.fixture
 def put(tmp_path: Path):
-    """Write a file and return its path."""
-
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -3,8 +3,6 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -46,7 +44,6 @@ def test_a_class_that_is_nowhere_is_told(put):
 BAD = {
     "header": ("topicID\ttweetID\tlabel\trunID\n", "{run}:1: error: label 'label' is neither TRUE nor FALSE; a submission has no header"),
     "case": ("T\t1\ttrue\tr\n", "{run}:1: error: label 'true' is neither TRUE nor FALSE; write it in capitals"),
-    "label": ("T\t1\tHALF-TRUE\tr\n", "{run}:1: error: label 'HALF-TRUE' is neither TRUE nor FALSE"),
     "twice": ("T\t1\tTRUE\tr\nT\t1\tFALSE\tr\n", "{run}:2: error: claim 'T/1' is already on line 1"),
     "two runs": ("T\t1\tTRUE\tr\nT\t2\tFALSE\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file contains one run"),
     "no run id": ("T\t1\tTRUE\n", "{run}:1: error: has 3 of the 4 columns between tabs (topicID tweetID label runID)"),

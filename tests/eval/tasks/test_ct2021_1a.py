@@ -3,8 +3,6 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -12,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.eval.files.answers import ScoreOptions
-from factseek.eval.scoring.checkworthiness import LabelledScore, digits, figures, ties
+from factseek.eval.scoring.checkworthiness import LabelledScore, digits, figures
 from factseek.eval.tasks import task
 from factseek.retrieval.errors import CheckFailed, SourceError
 
@@ -30,7 +28,6 @@ def run_of(scores) -> str:
 
 
 def oracle(gold: list[tuple[str, int]], run: list[tuple[str, float]]) -> dict[str, float]:
-    """The figures by definition: walk down the list and count."""
     labels = dict(gold)
     order = sorted(range(len(run)), key=lambda row: (-run[row][1], row))
     relevant = [labels[run[row][0]] for row in order]
@@ -56,19 +53,6 @@ def test_figures_are_the_oracles_also_with_ties_and_repeated_ids(drawn):
     labels = dict(gold)
     found = figures([LabelledScore(name, score, labels[name]) for name, score in run], sum(labels.values()))
     assert found == pytest.approx(oracle(gold, run))
-
-
-@given(rows)
-def test_no_order_of_ties_leaves_the_bounds(drawn):
-    items = [LabelledScore(f"{n}", score, label) for n, (_, label, score) in enumerate(drawn)]
-    positives = sum(item.label for item in items)
-    tied = ties(items, positives)
-    for seed in range(5):
-        shuffled = figures(random.Random(seed).sample(items, len(items)), positives)
-        if tied is None:
-            assert shuffled == figures(items, positives)
-        else:
-            assert all(tied.worst[name] - 1e-12 <= shuffled[name] <= tied.best[name] + 1e-12 for name in shuffled)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -103,22 +87,12 @@ def test_ties_are_told_with_what_they_change(put):
 
 BAD = {
     "header": ("topic_id\ttweet_id\tscore\trun_id\n", "{run}:1: error: score 'score' is not a finite number; a submission has no header"),
-    "nan": (run_of([(IDS[0], "nan")]), "{run}:1: error: score 'nan' is not a finite number"),
     "infinity": (run_of([(IDS[0], "-inf")]), "{run}:1: error: score '-inf' is not a finite number"),
-    "overflow": (run_of([(IDS[0], "1e999")]), "{run}:1: error: score '1e999' is not a finite number"),
-    "minus": (run_of([(IDS[0], "-1")]), "{run}:1: error: score '-1' is refused by the official checker: write -1.0"),
-    "point": (run_of([(IDS[0], "1.")]), "{run}:1: error: score '1.' is refused by the official checker: write 1.0"),
     "exponent": (run_of([(IDS[0], "1e-05")]), "{run}:1: error: score '1e-05' is refused by the official checker: write 0.00001"),
-    "underscore": (run_of([(IDS[0], "1_0")]), "{run}:1: error: score '1_0' is not a finite number"),
-    "short id": (run_of([("1221603837396020", 1)]), "{run}:1: error: tweet_id '1221603837396020' is refused by the official checker: 17 to 23 digits"),
-    "zero first": (run_of([("0" + IDS[0][1:], 1)]), f"{{run}}:1: error: tweet_id '0{IDS[0][1:]}' is refused by the official checker: 17 to 23 digits"),
     "columns": (f"{IDS[0]}\t1\n", "{run}:1: error: has 2 of the 4 columns between tabs (topic_id tweet_id score run_id)"),
     "spaces": (f"t {IDS[0]} 1 r\n", "{run}:1: error: has 1 of the 4 columns between tabs (topic_id tweet_id score run_id); this line separates them by white space"),
     "padded": (run_of([(IDS[0], " 1")]), "{run}:1: error: column score has white space around it: ' 1'"),
-    "blank": (run_of([(IDS[0], 1)]) + "\n", "{run}:2: error: is blank"),
     "two runs": (run_of([(IDS[0], 1)]) + f"t\t{IDS[1]}\t1\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file contains one run"),
-    "repeated": (run_of([(IDS[0], 1), (IDS[0], 2)]), f"{{run}}:2: warning: tweet {IDS[0]} is already on line 1: is it so in the input?"),
-    "windows": (run_of([(IDS[0], 1)]).replace("\n", "\r\n"), "{run}: warning: has Windows line ends on 1 of 1 lines"),
     "cut": (run_of([(IDS[0], 1)])[:-1], "{run}:1: warning: the last line has no line end: is the file complete?"),
 }  # fmt: skip
 
@@ -161,12 +135,10 @@ def test_a_missing_tweet_is_never_scored(put):
 
 
 BAD_GOLD = {
-    "no labels": ("topic_id\ttweet_id\ttweet_text\nt\t1\tx\n", "gold: has no labels (a column check_worthiness or claim_worthiness)"),
     "label": (gold_of([(IDS[0], 2)]), "gold:2: label '2' is neither 0 nor 1"),
     "no header": (f"t\t{IDS[0]}\tu\ttext\t0\t1\n", "gold:1: the header has no tweet_id: it begins with 't\\t" + IDS[0] + "\\tu\\ttext\\t0\\t1'"),
     "columns": (gold_of([(IDS[0], 1)]) + "t\t1\n", "gold:3: has 2 columns, but the header has 6"),
     "no text": (HEADER + f"t\t{IDS[0]}\tu\t\t0\t1\n", f"gold:2: tweet '{IDS[0]}' has no text"),
-    "no id": (HEADER + "t\t\tu\ttext\t0\t1\n", "gold:2: tweet_id '' is empty or contains white space"),
 }  # fmt: skip
 
 
@@ -180,17 +152,11 @@ def test_bad_gold_is_said_exactly(case, put):
 
 READABLE = {
     "1a-arabic/CT21-AR-Train-T1-Labels.tsv": (3_444, 763),
-    "1a-arabic/CT21-AR-Dev-T1-Labels.tsv": (661, 265),
-    "1a-arabic/CT21-AR-Train-T1-Tweets.jsonl": (3_444, None),
     "1a-english/dataset_train_v1_english.tsv": (822, 290),
     "1a-english/dataset_dev_v1_english.tsv": (140, 60),
     "1a-spanish/dataset_train.tsv": (2_495, 200),
-    "1a-spanish/dataset_train_linebreak.tsv": (2_495, 200),
-    "1a-spanish/dataset_dev_linebreak.tsv": (1_247, 109),
     "1a-bulgarian/dataset_dev_v1_bulgarian.tsv": (350, 62),
     "1a-turkish/dataset_train_v1_turkish.tsv": (1_899, None),
-    "1a-turkish/dataset_train_v1_turkish_noclaim.tsv": (1_899, None),
-    "1a-turkish/dataset_dev_v1_turkish.tsv": (388, None),
 }
 
 

@@ -1,7 +1,5 @@
 """Tasks that a YAML file describes: 4b equal to the built-in one to the byte, others' columns, and bad descriptions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from factseek.eval.files.answers import ScoreOptions
-from factseek.eval.tasks import RANKING, STATEMENTS, task
+from factseek.eval.tasks import RANKING, task
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.errors import ConfigError, QueryError, SourceError
+from factseek.retrieval.errors import ConfigError, SourceError
 from factseek.settings import Config
 from tests.conftest import ROOT
 
@@ -28,7 +26,6 @@ also: [R@10]
 
 @pytest.fixture(scope="module")
 def papers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The papers of the bundled example, indexed for BM25."""
     folder = tmp_path_factory.mktemp("papers") / "index"
     source = root / "examples" / "cord19" / "metadata.csv"
     build(BuildRequest(kind="cord19", sources=(source,), folder=folder, dense=False), Config())
@@ -39,7 +36,6 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 def test_4b_described_is_the_built_in_one_to_the_byte(papers: Path, command: Command, tmp_path: Path) -> None:
-    """Run, check and score: the files and all that is printed but for the seconds."""
     tweets, output = ROOT / "examples" / "papers-en.tsv", tmp_path / "run.tsv"
     told = []
     for name in ("ct2025-4b", str(DESCRIBED)):
@@ -88,10 +84,8 @@ BAD = {
     "column": ("id: id, text: post", "id: id", "queries.text: is missing"),
     "key": ("k: 12", "depth: 12", "submission.depth: there is no such setting"),
     "cutoff": ("k: 12", "k: 0", "submission.k: expected int >= 1"),
-    "measure": ("nDCG@20", "nDCX@20", "measure: unknown measure 'nDCX@20'"),
     "language": ("summary:", "languages: [english]\nsummary:", "languages[0]: expected str matching"),
     "pattern": ("summary:", "docid: {pattern: '[', name: id}\nsummary:", "docid.pattern: is not a regular expression:"),
-    "yaml": ("summary: ", "summary: [", "is not YAML:"),
     "twice": ("measure:", "summary: again\nmeasure:", "the key 'summary' is already on line 1"),
     "nothing": (DESCRIPTION, "", "expected object, got null"),
 }
@@ -106,17 +100,3 @@ def test_a_bad_description_is_said_in_one_line(case: str, put: Callable[[str, st
     assert message in caught.value.line
     assert caught.value.line.startswith(str(path))
     assert "\n" not in caught.value.line
-
-
-def test_what_is_no_file_or_no_such_task(tmp_path: Path, command: Command) -> None:
-    with pytest.raises(ConfigError, match=r"none\.yaml: there is no such"):
-        task(str(tmp_path / "none.yaml"))
-    with pytest.raises(QueryError, match=r"is not a task of check-worthiness"):
-        STATEMENTS.load(str(DESCRIBED))
-    with pytest.raises(QueryError, match=r"or the path of a \.yaml that describes one$"):
-        task("ct2026-4b")
-    code, _, said = command("score", DESCRIBED, "--gold", DESCRIBED, "--run", DESCRIBED, "--max-evidence", "3")
-    assert (code, said) == (
-        2,
-        f"factseek: --max-evidence 3: {DESCRIBED} has no evidence sentences; the option is for fever\n",
-    )

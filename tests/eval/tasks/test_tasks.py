@@ -1,8 +1,7 @@
 """The contract of every task: what it writes passes its check, reads back, and scores."""
 
-from __future__ import annotations
-
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,7 +9,8 @@ from hypothesis import strategies as st
 
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.run.judge import score_files as score
-from factseek.eval.tasks import RANKING, task
+from factseek.eval.tasks import RANKING, STATEMENTS, VERDICTS, task
+from factseek.retrieval.domain import Claim, Statement
 from factseek.retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
 
 
@@ -58,15 +58,6 @@ def test_a_byte_order_mark_is_read_and_warned_of(sample, put, tmp_path, encoding
     assert scores.values[of_task.OFFICIAL] == pytest.approx(sample.official)
 
 
-def test_takes_the_options_that_it_names(sample, put, tmp_path):
-    of_task = task(sample.task)
-    of_task.write(sample.records, tmp_path / "run", "team-run1")
-    if "measures" in of_task.OPTIONS:
-        options = ScoreOptions(measures=("P@2", "RR"))
-        scores = of_task.score([put("gold", sample.gold)], [tmp_path / "run"], options)
-        assert (list(scores.values), scores.official) == (["P@2", "RR"], of_task.OFFICIAL)
-
-
 def test_swapped_files_are_recognised(sample, put, tmp_path):
     task(sample.task).write(sample.records, tmp_path / "run", "team-run1")
     gold = put("gold", sample.gold)
@@ -78,31 +69,21 @@ def test_swapped_files_are_recognised(sample, put, tmp_path):
     "content",
     [
         b"",
-        b"\n",
         b"\xff\xfe1\x00\n\x00",
         b"\x1f\x8b\x08\x00",
         b"\x00\x01\x02\n",
         b"\xe9t\xe9\t1\n",
-        b"[1, 2]\n",
         b"{" * 100_000 + b"\n",
         b"x" * 10_000_000,
-        b"\xef\xbb\xbfa b\n",
-        b"a\r\nb\r\n",
-        "مرحبا\n".encode(),
     ],
     ids=[
         "empty",
-        "blank",
         "utf-16",
         "gzip",
         "binary",
         "latin-1",
-        "json",
         "deep",
         "10-mb-line",
-        "bom",
-        "crlf",
-        "arabic",
     ],
 )
 def test_nonsense_is_refused_in_words_and_never_scored(sample, put, content):
@@ -158,3 +139,47 @@ def test_half_a_file_has_no_figure(sample, put, tmp_path):
     half = put("half", content[: len(content) - len(content.splitlines()[-1]) // 2])
     report = of_task.check(half, put("input", sample.input))
     assert report.errors + report.warnings, "a file that ends within a line is remarked on"
+
+
+HEADER = "topic_id\ttweet_id\ttweet_url\ttweet_text\tclaim\tclaim-worthiness\n"
+
+
+def test_tweets_with_their_labels(tmp_path: Path) -> None:
+    path = tmp_path / "tweets.tsv"
+    path.write_text(HEADER + 't1\t007\tu\ta "stray quote\t1\t1\nt2\t7\tu\tother\t0\t0\n')
+    found = STATEMENTS.load("ct2021-1a").read_statements(path, labelled=True)
+    assert found[0] == Statement("007", 'a "stray quote', topic="t1", label=1, place=f"{path}:2")
+    assert [(one.qid, one.label) for one in found] == [("007", 1), ("7", 0)]
+    assert [one.label for one in STATEMENTS.load("ct2021-1a").read_statements(path, labelled=False)] == [None, None]
+
+
+def test_a_stream_gives_what_the_file_gives(tmp_path: Path) -> None:
+    tweets, debate = tmp_path / "tweets.tsv", tmp_path / "debate.tsv"
+    tweets.write_text(HEADER + "t1\t1\tu\tone\t1\t1\r\n\nt2\t2\tu\ttwo\t0\t0\n")
+    debate.write_text("1\tA\tone\n2\tB\ttwo\n")
+    for name, path in (("ct2021-1a", tweets), ("ct2021-1b", debate)):
+        of_task = STATEMENTS.load(name)
+        with path.open("rb") as file:
+            streamed = list(of_task.stream_statements(file, str(path)))
+        assert streamed == of_task.read_statements(path, labelled=False)
+
+
+def test_fever_claims_come_with_label_and_groups(root: Path) -> None:
+    path = root / "examples" / "fever-dev.jsonl"
+    first, second, *_ = VERDICTS.load("fever").read_claims(path, labelled=True)
+    groups = ((("EX-EN-01-0001-002", 0),), (("en-vaccines-measles", 12),))
+    assert first == Claim(
+        "537", "More than 100,000 people died of measles in 2023.", label="SUPPORTS", groups=groups, place=f"{path}:1"
+    )
+    assert (second.label, second.groups) == ("NOT ENOUGH INFO", ())
+    bare = VERDICTS.load("fever").read_claims(path, labelled=False)
+    assert bare[0] == first._replace(label="", groups=())
+    assert len(bare) == 18
+
+
+def test_arabic_claims_are_named_by_topic_and_tweet(root: Path) -> None:
+    path = root / "examples" / "verification-ar.tsv"
+    claims = VERDICTS.load("ct2020-verification").read_claims(path, labelled=True)
+    first = claims[0]
+    assert (first.qid, first.topic, first.label) == ("EX-AR-01/1000000000000000401", "EX-AR-01", "TRUE")
+    assert sum(claim.label == "TRUE" for claim in claims) * 2 == len(claims) == 24

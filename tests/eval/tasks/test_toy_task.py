@@ -1,7 +1,5 @@
 """A task is one file: beside the others it is run, checked, scored, compared and listed; nothing else changes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,42 +52,6 @@ def score(gold, runs, options):
     return ranking.score(read_gold(gold), table, options.measures or ["RR"], unit="line", official=OFFICIAL)
 '''
 
-SPOKEN = '''
-"""A task of statements, one a line, with a label before each where it is known."""
-
-from ...retrieval.domain import Statement
-from ...retrieval.records.trec import write_text
-from ..files.report import CheckReport
-from ..files.tweets import stream, with_labels
-
-SUMMARY = "toy task: one statement a line"
-OFFICIAL = "AP"
-SUBMITS = "statements"
-DEFAULT = False
-LANGUAGES = ("en",)
-OPTIONS = ()
-
-
-def read_statements(path, *, labelled):
-    rows = [line.split(" ", 1) for line in path.read_text().splitlines()]
-    statements = [Statement(str(number), text) for number, (_, text) in enumerate(rows, 1)]
-    if not labelled:
-        return statements
-    return with_labels(path, statements, [(number, label) for number, (label, _) in enumerate(rows, 1)])
-
-
-def stream_statements(lines, source):
-    return stream(lines, source, lambda number, text: Statement(str(number), text))
-
-
-def write(records, path, run_id):
-    write_text(path, [f"{qid} {score:.6f}\\n" for _, qid, score in records])
-
-
-def check(path, input_path=None):
-    return CheckReport(path)
-'''
-
 
 class Answer(NamedTuple):
     code: int
@@ -99,11 +61,9 @@ class Answer(NamedTuple):
 
 @pytest.fixture
 def factseek(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator:
-    """The command line, with two more task files, in an empty folder."""
     plugged = tmp_path / "plugged"
     plugged.mkdir()
     (plugged / "toy_2026.py").write_text(TOY)
-    (plugged / "toy_spoken.py").write_text(SPOKEN)
     monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(plugged)])
     monkeypatch.chdir(tmp_path)
 
@@ -113,9 +73,8 @@ def factseek(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         return Answer(code, *capsys.readouterr())
 
     yield command
-    for name in ("toy_2026", "toy_spoken"):
-        sys.modules.pop(f"{tasks.__name__}.{name}", None)
-        vars(tasks).pop(name, None)
+    sys.modules.pop(f"{tasks.__name__}.toy_2026", None)
+    vars(tasks).pop("toy_2026", None)
 
 
 @pytest.fixture
@@ -131,9 +90,7 @@ def help_of(factseek, capsys: pytest.CaptureFixture[str]):
 def test_the_task_is_listed(help_of) -> None:
     assert "toy-2026 3 hits a line, the task's maximum" in help_of("run")
     assert "toy-2026 toy task: one query a line (official: RR)" in help_of("score")
-    assert "toy-spoken toy task: one statement a line (official: AP)" in help_of("check")
     assert "toy-2026" in help_of("tune")
-    assert "toy-spoken" in help_of("rank")
     assert "toy-2026" not in help_of("rank")
 
 

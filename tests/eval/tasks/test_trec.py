@@ -3,8 +3,6 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 import pytest
 
 from factseek.eval.files.answers import ScoreOptions
@@ -54,16 +52,23 @@ def test_what_does_not_fit_the_judgements_is_noted(put):
     )
 
 
-def test_a_judged_query_without_results_counts_0(put):
-    scores = scored(put, "q1 Q0 d1 1 2 t\n")
-    assert scores.values["AP"] == 0.5
-    assert scores.per_query["02"]["AP"] == 0.0
-    assert scores.notes == ("1 of 2 judged queries has no results and counts 0",)
-
-
 def test_judgements_of_several_files_are_put_together(put):
     paths = [put("one", "q1 0 d1 1\n"), put("two", "query-id\tcorpus-id\tscore\nq2\td1\t1\n")]
     assert TASK.read_gold(paths) == {"q1": {"d1": 1}, "q2": {"d1": 1}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "difference"),
+    [
+        ("a", "A", "case"),
+        ("1", "01", "a leading zero"),
+        ("t/1", "T/ 1", "white space and case"),
+        ("t/1", "t/ 01", "white space and a leading zero"),
+    ],
+)
+def test_a_near_miss_names_what_differs(one, other, difference):
+    said = f"; {one!r} and {other!r} differ by {difference} alone: ids are compared letter by letter"
+    assert near_miss([other], [one]) == said
 
 
 def test_files_that_judge_a_docid_differently_are_refused(put):
@@ -73,19 +78,3 @@ def test_files_that_judge_a_docid_differently_are_refused(put):
     assert caught.value.line == (
         f"{paths[2]}: docid 'd1' of query 'q1' has relevance 0 here and 1 in a file before it; keep one judgement"
     )
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "difference"),
-    [
-        ("a", "A", "case"),
-        ("1", "01", "a leading zero"),
-        ("a b/c", " a b/c", "white space"),
-        ("t/1", "T/ 1", "white space and case"),
-        (" 1", " 01", "a leading zero"),
-        ("t/1", "t/ 01", "white space and a leading zero"),
-    ],
-)
-def test_a_near_miss_names_what_differs(one, other, difference):
-    said = f"; {one!r} and {other!r} differ by {difference} alone: ids are compared letter by letter"
-    assert near_miss([other], [one]) == said

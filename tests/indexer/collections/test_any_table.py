@@ -1,7 +1,5 @@
 """Tables that were made for nobody in particular: their columns, their ids and their encodings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,9 +36,7 @@ def documents(
         ("number,headline,finding", "Masks help.", "utf-16"),
     ],
 )
-def test_columns_and_encodings_of_any_table_are_guessed_and_noted(
-    tmp_path: Path, kind: str, header: str, text: str, encoding: str
-) -> None:
+def test_columns_and_encodings_are_guessed(tmp_path: Path, kind: str, header: str, text: str, encoding: str) -> None:
     mark = next(mark for mark in ";\t,|" if mark in header)
     content = f"{header}\r\n7{mark}T{mark}{text}\r\n8{mark}U{mark}{text}\r\n".encode(encoding)
     found, notes = documents(tmp_path / "a.csv", content, kind)
@@ -94,7 +90,6 @@ def test_a_message_lists_the_columns_of_every_table(tmp_path: Path, mark: str, q
 
 
 def test_texts_in_quotes_beside_numbers_without_are_read(tmp_path: Path) -> None:
-    """R writes tables so."""
     content = b'"id"\t"year"\t"text"\n1\t2020\t"Masks help."\n2\tNA\t"Zinc does not."\n'
     found, _ = documents(tmp_path / "a.tsv", content, "snippets")
     assert [(document.docid, document.text) for document in found] == [("1", "Masks help."), ("2", "Zinc does not.")]

@@ -1,7 +1,5 @@
 """Reviews of claims: the shapes that schema.org's ClaimReview has on the web, and what is kept of each."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,6 @@ import pytest
 from factseek.indexer.collections import BadLines, ReadOptions, Record, reader
 from factseek.indexer.collections._linked_data import nodes_of_type
 from factseek.indexer.collections._reviews import verdict_of
-from factseek.indexer.collections.claimreview import _digest
 from factseek.retrieval.errors import SourceError
 
 REVIEW: dict[str, Any] = {
@@ -131,17 +128,12 @@ def test_a_review_is_found_wherever_it_stands(tmp_path: Path, content: Any) -> N
         ({"alternateName": "خطأ", "name": "ignored"}, "خطأ", "false"),
         ({"ratingValue": 5, "bestRating": 5, "worstRating": 1, "alternateName": "Three geese"}, "Three geese", "true"),
         ({"ratingValue": "2,5", "bestRating": "5", "worstRating": "1"}, "2,5", "mixed"),
-        ({"ratingValue": -1, "bestRating": 5, "worstRating": 1, "alternateName": "Satire"}, "Satire", None),
         ({"ratingValue": 4, "alternateName": "Four chillies"}, "Four chillies", None),
-        ({"ratingValue": 1, "bestRating": 5, "alternateName": "One goose"}, "One goose", "false"),
         ({"ratingValue": 5, "worstRating": 1, "alternateName": "Five geese"}, "Five geese", "true"),
-        ({"ratingValue": 0, "bestRating": 5, "alternateName": "No goose"}, "No goose", None),
         ([{"alternateName": "No evidence"}], "No evidence", "unproven"),
     ],
 )
-def test_a_rating_is_kept_as_it_is_said_and_mapped_where_it_can_be(
-    tmp_path: Path, rating: Any, words: str, verdict: str | None
-) -> None:
+def test_a_rating_is_kept_and_mapped_if_it_can_be(tmp_path: Path, rating: Any, words: str, verdict: str | None) -> None:
     metadata = first(tmp_path / "a.json", json.dumps(with_(reviewRating=rating))).document.metadata
     assert (metadata["rating"], metadata.get("verdict")) == (words, verdict)
 
@@ -160,9 +152,6 @@ def test_words_of_ratings(rating: str, verdict: str) -> None:
     [
         "Das stimmt nicht",
         "Can't be true",
-        "Not correct",
-        "No, this is not true",
-        "Isn’t true",
         "not entirely accurate",
         "غير صحيح تماما",
     ],
@@ -172,29 +161,11 @@ def test_a_scale_does_not_outweigh_words_that_deny_it(rating: str) -> None:
     assert verdict_of("Not false", 1, 1, 5) == ""
 
 
-def test_a_scale_may_run_the_other_way_or_nowhere() -> None:
-    assert verdict_of("", 1.0, 5.0, 1.0) == ""
-    assert verdict_of("", 1.0, 1.0, 1.0) == ""
-    assert [verdict_of("", value, 0.0, 4.0) for value in (0.0, 1.0, 1.1, 2.9, 3.0, 4.0, 5.0)] == [
-        "false", "false", "mixed", "mixed", "true", "true", "",
-    ]  # fmt: skip
-
-
 def test_several_reviews_of_one_page(tmp_path: Path) -> None:
     other = with_(claimReviewed="The moon is far.", reviewRating={"alternateName": "True"})
     read, options = records(tmp_path / "a.html", page([REVIEW, other], REVIEW))
     assert [record.document.docid for record in read] == [REVIEW["url"], f"{REVIEW['url']}#2"]
     assert options.skipped == {"reviews given before": 1}
-
-
-def test_a_reference_is_followed(tmp_path: Path) -> None:
-    graph = [
-        {"@type": "Organization", "@id": "#us", "name": "Us", "url": "https://us.example.org"},
-        with_(author={"@id": "#us"}, **{"@id": "#claimreview"}),
-    ]
-    document = first(tmp_path / "a.html", page({"@graph": graph})).document
-    assert document.metadata["publisher"] == "Us"
-    assert document.docid == REVIEW["url"]
 
 
 def test_an_author_beside_the_publisher_and_a_claim_in_an_older_form(tmp_path: Path) -> None:
@@ -212,11 +183,6 @@ def test_a_review_without_an_address_is_known_by_what_it_says(tmp_path: Path) ->
     one, again = (first(tmp_path / f"{name}.json", json.dumps(review)).document for name in "ab")
     assert one.docid == again.docid
     assert one.docid.startswith("claim-")
-
-
-def test_entities_line_ends_and_comments_are_read(tmp_path: Path) -> None:
-    script = json.dumps(with_(claimReviewed="It &amp; it\nagain")).replace("\\n", "\n")
-    assert first(tmp_path / "a.html", page(f"<!-- {script} -->")).document.text == "It & it again"
 
 
 def test_microdata(tmp_path: Path) -> None:
@@ -286,11 +252,6 @@ def test_a_broken_source_is_named(tmp_path: Path, name: str, text: str, message:
     assert error.value.what == message
 
 
-def test_a_table_without_claims_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="there is no column 'claimReviewed' or 'claim_reviewed' or 'claim'"):
-        records(tmp_path / "a.csv", "url,rating\nhttps://a,True\n")
-
-
 def test_deep_and_odd_values_do_no_harm(tmp_path: Path) -> None:
     deep: Any = REVIEW
     for _ in range(150):
@@ -324,39 +285,12 @@ def test_items_that_refer_to_each_other_come_to_an_end(tmp_path: Path) -> None:
     assert [record.document.text for record in read] == ["Nobody walked on the moon."]
 
 
-def test_many_reviews_at_one_address_are_numbered_without_counting_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    digests = []
-
-    def digest(text: str) -> bytes:
-        digests.append(text)
-        return _digest(text)
-
-    monkeypatch.setattr("factseek.indexer.collections.claimreview._digest", digest)
-    feed = [with_(claimReviewed=f"Claim {number}") for number in range(500)]
-    read, _ = records(tmp_path / "a.json", json.dumps({"dataFeedElement": feed}))
-    address = REVIEW["url"]
-    assert [record.document.docid for record in read] == [address, *(f"{address}#{at}" for at in range(2, 501))]
-    assert len(digests) < 6 * len(feed)
-
-
 def test_a_review_at_a_very_long_address_is_named_by_a_digest(tmp_path: Path) -> None:
     address = "https://check.example.org/" + "%D8%A7" * 90
     read, options = records(tmp_path / "a.json", json.dumps([with_(url=address), REVIEW]))
     assert options.bad_lines.count == 0
     assert read[0].document.docid.startswith("claim-")
     assert [record.document.url for record in read] == [address, REVIEW["url"]]
-
-
-@pytest.mark.parametrize("language", ["en", "ar"])
-def test_the_bundled_reviews_are_of_the_bundled_claims(examples: Path, language: str) -> None:
-    read = list(reader("claimreview").read([examples / f"reviews-{language}.json"], ReadOptions()))
-    claims = (examples / f"claims-{language}.tsv").read_text("utf-8").splitlines()[1:]
-    assert len(read) == len(claims)
-    for record in read:
-        assert record.document.language == language
-        assert {"claimant", "rating", "verdict", "publisher", "appearances"} <= set(record.document.metadata)
 
 
 JSON = json.dumps(REVIEW)
@@ -368,9 +302,7 @@ JSON = json.dumps(REVIEW)
         f"\ufeff{JSON};",
         f"/* made by a plug-in */ {JSON} // end",
         f"<![CDATA[{JSON}]]>",
-        f"//<![CDATA[\n{JSON}\n//]]&gt;",
         f"<!--\n{JSON}\n-->",
-        f"{JSON[:-1]}, /* no more */ }}",
         JSON.replace('"url"', '// the "address"\n"url"', 1).replace("5, ", "5,\n/* {, */ "),
         f'{{"@type": "WebSite", "name": "it\\\'s \\d"}}\n{JSON}',
         f'[{{"@type": "WebSite", "url": "https://a.org/*//"}},{JSON},];',
@@ -411,10 +343,8 @@ def test_the_address_of_a_review_may_be_that_of_its_page(tmp_path: Path, head: s
         ({"claimReviewed": {"@type": "Claim", "text": "So it is."}}, "So it is.", "A hoaxer"),
         ({"claimReviewed": ["", "So it is."], "itemReviewed": "So"}, "So it is.", None),
         ({"claimReviewed": None, "itemReviewed": {"text": "So it is.", "creator": "Ann"}}, "So it is.", "Ann"),
-        ({"claimReviewed": None, "itemReviewed": [{"@type": "Claim", "name": "So it is."}]}, "So it is.", None),
         ({"claimReviewed": None, "itemReviewed": "So it is."}, "So it is.", None),
         ({"itemReviewed": {"appearance": [{"author": [{"name": "Ann"}]}]}}, REVIEW["claimReviewed"], "Ann"),
-        ({"itemReviewed": []}, REVIEW["claimReviewed"], None),
     ],
 )
 def test_the_claim_may_have_other_shapes(tmp_path: Path, changes: Any, text: str, claimant: str | None) -> None:

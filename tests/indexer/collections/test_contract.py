@@ -1,7 +1,5 @@
 """The contract of every reader: a source of each kind, of its own test or of the table here."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
@@ -90,7 +88,6 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def folder(kind: str, tmp_path: Path) -> Path:
-    """A folder with a source of the kind."""
     path = tmp_path / "source"
     path.mkdir()
     for name, text in source_of(kind).files.items():
@@ -117,7 +114,6 @@ def test_a_reader_says_of_itself_what_others_need_to_know(kind: str) -> None:
 
 
 def test_it_streams(kind: str, folder: Path) -> None:
-    """The first documents are there before what is broken behind them is looked at."""
     records, options = begun(kind, folder)
     assert docids([next(records), next(records)]) == ["1", "2"]
     assert options.bad_lines.count == 0
@@ -164,7 +160,6 @@ def test_only_regular_files_are_read(kind: str, folder: Path, make: Callable[[Pa
 
 
 def looped(path: Path) -> None:
-    """Make a link at ``path`` that leads to another, which leads back."""
     path.symlink_to(f"{path.name}.2")
     path.with_name(f"{path.name}.2").symlink_to(path.name)
 

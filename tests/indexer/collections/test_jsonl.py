@@ -1,7 +1,5 @@
 """The reader of JSON lines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -69,15 +67,9 @@ def test_a_document_without_text_and_title_is_counted(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ('{"text": "x"}', 'has no "docid", "id" or "_id"'),
-        ('{"id": "1"}', 'has no "text" or "contents"'),
         ('{"id": "", "text": "x"}', "the docid is empty"),
-        ('{"id": null, "text": "x"}', "the docid is empty"),
-        ('{"id": "a b", "text": "x"}', "docid 'a b' contains white space"),
         ('{"id": 1.5, "text": "x"}', '"id" is a number, not a string'),
-        ('{"id": true, "text": "x"}', '"id" is true, not a string'),
         ('{"id": "1", "text": 5}', '"text" is a number, not a string'),
-        ('{"id": "1", "contents": ["x"]}', '"contents" is a JSON list, not a string'),
-        ('{"id": "1", "text": "x", "title": {}}', '"title" is a JSON object, not a string'),
         ('["1", "x"]', "is a JSON list, not a JSON object"),
         ('{"id": "1", "text": "x"', "is not JSON (column 24: expecting ',' delimiter)"),
         ('{"id": "1", "text": "a\\u0000"}', "contains a NUL character in a string"),
@@ -102,9 +94,7 @@ JSON = st.recursive(
 
 
 @given(DOCID, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), JSON)
-def test_what_json_writes_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, docid: str, text: str, extra: object
-) -> None:
+def test_json_is_read_back(tmp_path_factory: pytest.TempPathFactory, docid: str, text: str, extra: object) -> None:
     line = json.dumps({"id": docid, "text": text, "title": "t", "extra": extra})
     records, _ = read(written(tmp_path_factory.mktemp("json"), line))
     document = records[0].document

@@ -1,7 +1,5 @@
 """Workbooks and PDFs: their rows are those of a table, their passages say on which page they begin."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Sequence
@@ -21,7 +19,6 @@ SPREADSHEET = "application/vnd.oasis.opendocument.spreadsheet"
 
 
 def xlsx(*sheets: Sequence[Sequence[str]], at: str = "") -> bytes:
-    """Return a workbook with sheets of rows of texts; the last cell of the first may be far away, ``at`` an address."""
     parts = {
         "[Content_Types].xml": "<Types xmlns='http://schemas.openxmlformats.org/package/2006/content-types'/>",
         "_rels/.rels": "<Relationships xmlns='http://schemas.openxmlformats.org/package/2006/relationships'>"

@@ -1,7 +1,5 @@
 """Tables of every kind of file give the same rows, and broken ones give one line."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 import pytest
 
 from factseek.indexer.collections import BadLines, ReadOptions, _frames
-from factseek.indexer.collections._tables import Columns, as_text, read_rows
+from factseek.indexer.collections._tables import Columns, read_rows
 from factseek.retrieval.errors import SourceError
 
 NAMES = {"id": ("id", "key"), "title": ("title",), "year": ("year",), "who": ("who",)}
@@ -28,7 +26,6 @@ ROWS = [
 
 
 def write(folder: Path, name: str) -> Path:
-    """The records as a file of the kind that its name says."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -59,13 +56,10 @@ def rows(path: Path, given: ReadOptions | None = None) -> list[tuple[str, dict[s
     ("name", "places"),
     [
         ("t.csv", "246"),
-        ("t.csv.gz", "246"),
         ("t.tsv", "246"),
         ("t.jsonl", "123"),
-        ("t.jsonl.gz", "123"),
         ("t.parquet", "123"),
         ("t.pkl", "123"),
-        ("t.pkl.gz", "123"),
     ],
 )
 def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, name: str, places: str) -> None:
@@ -79,43 +73,14 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, name: str, place
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, ""),
-        (float("nan"), ""),
-        (" a ", "a"),
-        (7, "7"),
-        (7.0, "7"),
-        (7.5, "7.5"),
-        (True, "True"),
-        (["Ada", " Bo "], "Ada; Bo"),
-        ([], ""),
-    ],
-)
-def test_a_value_has_a_text(value: object, text: str) -> None:
-    assert as_text(value) == text
-
-
-@pytest.mark.parametrize("value", [[1], {"a": 1}, b"x", float("inf"), [["a"]]])
-def test_a_value_that_has_no_text_is_an_error(value: object) -> None:
-    with pytest.raises(ValueError, match=r"^contains an? "):
-        as_text(value)
-
-
-@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("t.txt", b"id\n1\n", "{}: is not a table that factseek reads; give one of .csv, .tsv, .xlsx, .ods, .jsonl, "
          ".ndjson, .parquet, .pkl, .pickle"),
-        ("t.csv", b"\n\n", "{}:1: there is no column 'id' or 'key'; the columns are none"),
         ("t.csv", b"a,b\n1,2\n", "{}:1: there is no column 'id' or 'key'; the columns are 'a', 'b'"),
         ("t.csv", b"id,b,id\n1,2,3\n", "{}:1: the column 'id' occurs twice"),
-        ("t.csv", b"id,b\n1\n", "{}:2: has 1 fields, but the header has 2; fix it, or skip bad lines with "
-         "--skip-bad-lines N"),
         ("t.jsonl", b'{"id": {"a": 1}}\n', "{}:1: column 'id' contains a dict, not a text or a number; fix it, or "
          "skip bad lines with --skip-bad-lines N"),
-        ("t.parquet", b"PAR1 no", "{}: is not a valid Parquet file ("),
-        ("t.pkl", b"no", "{}: is damaged, or is not a pickle"),
         ("t.pkl", b"cos\nsystem\n(S'true'\ntR.", "{}: asks for os.system, which no table of papers needs; factseek "
          "refused it"),
     ],
@@ -140,9 +105,7 @@ def test_a_text_that_cannot_be_stored_is_a_bad_row(tmp_path: Path) -> None:
     assert given.bad_lines.examples == [f"{path}:1: {reason}", f"{path}:3: {reason}"]
 
 
-def test_a_parquet_file_that_says_that_it_unpacks_to_endlessly_much_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parquet_file_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pandas as pd
 
     monkeypatch.setattr(_frames, "UNPACKED_AT_ONCE", 2_000_000)

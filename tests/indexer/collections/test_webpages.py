@@ -1,7 +1,5 @@
 """The reader of web pages and of their archives."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -33,8 +31,6 @@ two million, and {SENTENCE}</p></article>
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No page may be fetched, whatever a page says."""
-
     def refuse(*_: object) -> None:
         raise AssertionError("a reader went online")
 
@@ -65,9 +61,7 @@ def put(folder: Path, name: str, content: str | bytes = HTML) -> Path:
         (HTML, "https://news.example.org/bridge"),
     ],
 )
-def test_a_page_that_a_browser_saved_gives_its_address_unless_it_says_it_itself(
-    tmp_path: Path, page: str, address: str
-) -> None:
+def test_a_page_saved_by_a_browser_gives_its_address_unless_it_says_it(tmp_path: Path, page: str, address: str) -> None:
     saved = "<!-- saved from url=(0034)https://news.example.org/saved?a=1 -->\n"
     put(tmp_path, "bridge.html", page.replace("<html", f"{saved}<html"))
     assert [record.document.url for record in read(tmp_path)[0]] == [address]
@@ -99,10 +93,8 @@ def test_a_page_gives_its_content_and_what_it_says_of_itself(tmp_path: Path) -> 
             "<p " + " ".join(f"a{i}" for i in range(500_000)) + ">x",
             "page with an element of more than 1,000 attributes",
         ),
-        ("<p " + " ".join(f"a{i}" for i in range(1_001)), "page with an element of more than 1,000 attributes"),
         ("<p " + " ".join(f'a{i}="x > y" ' for i in range(1_000)) + f"> {SENTENCE}", ""),
         (("<p " + " ".join(f"a{i}" for i in range(900)) + ">x") * 334, "page of more than 300,000 attributes"),
-        (f"<script>for(i=0;i<n;i++){{{'a b ' * 2_000}}}</script><p>{SENTENCE}</p>", ""),
         (f"<!-- <b {'a ' * 2_000} --><p>{SENTENCE}</p>", ""),
         (f"<script>{'<p ' * 2_000}", "page with an element of more than 1,000 attributes"),
     ],
@@ -126,17 +118,12 @@ def test_text_files_are_taken_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "charset", "text"),
     [
-        ("\ufeffé".encode(), "latin-1", "é"),
         ("é".encode("utf-16"), "", "é"),
         ("é".encode(), "iso-8859-1", "é"),
-        (b"caf\xe9", "ISO-8859-1", "café"),
         (b"\x93caf\xe9\x94", "iso-8859-1", "\u201ccafé\u201d"),
         (b'<meta charset="windows-1256">' + "سلام".encode("cp1256"), "", '<meta charset="windows-1256">سلام'),
-        (b'<meta charset="windows-1252">' + "سلام".encode("cp1256"), "cp1256", '<meta charset="windows-1252">سلام'),
         ("日本".encode("iso-2022-jp"), "iso-2022-jp", "日本"),
-        ("日本".encode("cp932"), "Shift_JIS", "日本"),
         ("سلام عليكم".encode()[:-1], "", "سلام عليك\ufffd"),
-        (b"caf\xe9", "no-such-encoding", "café"),
         (b"caf\xe9", "hex", "café"),
     ],
 )
@@ -153,15 +140,11 @@ def test_any_bytes_are_decoded(content: bytes, charset: str) -> None:
 @pytest.mark.parametrize(
     ("text", "declared", "language"),
     [
-        (SENTENCE, "en-US", "en"),
         (SENTENCE, "fr", "fr"),
         (ARABIC, "en", "ar"),
         (SENTENCE, "ar", "en"),
-        (ARABIC, "fa", "fa"),
         (ARABIC, "", "ar"),
-        (SENTENCE, "", "en"),
         ("12 | 34", "", ""),
-        ("12 | 34", "de", "de"),
     ],
 )
 def test_a_declared_language_counts_where_the_script_goes_with_it(text: str, declared: str, language: str) -> None:
@@ -203,14 +186,9 @@ def test_names_that_repeat_become_paths(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is an image (PNG), not a web page"),
-        (b"\xff\xd8\xff\xe0\0\x10JFIF", "is an image (JPEG), not a web page"),
-        (b"GIF89a....", "is an image (GIF), not a web page"),
-        (b"RIFF\0\0\0\0WEBPVP8 ", "is an image (WebP), not a web page"),
         (b"PK\x05\x06\0\0", "is binary data, not a web page"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an office document, not a web page; save its text as plain text, in UTF-8"),
-        (b"<html>\0</html>", "is binary data, not a web page"),
         (b" \n", "is an empty file, not a web page"),
-        (b"", "is an empty file, not a web page"),
         (b"x" * 2001, "is longer than 2,000 bytes (build.max_file_bytes)"),
         (b"PK\x03\x04", "is a ZIP archive, which factseek does not read; unpack it"),
     ],
@@ -271,8 +249,6 @@ def test_a_file_that_is_no_claims_file_is_refused_if_named_and_ignored_if_not(tm
 
 
 class Fetched(NamedTuple):
-    """One answer of a server, to be archived."""
-
     url: str
     body: str | bytes = HTML
     kind: str = "text/html"
@@ -362,13 +338,11 @@ def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path
             b"junk\n",
             "#1: is not a record of a WARC or ARC file: it does not begin like one",
         ),
-        ("a.warc", b"\n", ": contains no record; it is not a WARC or ARC file"),
         (
             "a.warc.gz",
             archive(Fetched("http://x.org/"))[:-40],
             ": is a truncated gzip file: the end of its data is missing",
         ),
-        ("a.warc.gz", archive() + b"junk", ": is a damaged gzip file (Not a gzipped file (b'ju')); fetch it again"),
         (
             "a.warc",
             archive(Fetched("http://x.org/", "x" * 900), packed=False),
@@ -380,7 +354,7 @@ def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path
             "#2: the header of the record has no date or no length",
         ),
     ],
-    ids=range(6),
+    ids=range(4),
 )
 def test_a_broken_archive_gives_one_line(tmp_path: Path, name: str, content: bytes, report: str) -> None:
     path = put(tmp_path, name, content)
@@ -391,7 +365,6 @@ def test_a_broken_archive_gives_one_line(tmp_path: Path, name: str, content: byt
 
 
 def dated(head: str = "", body: str = "", dates: str = "") -> tuple[str, int, object]:
-    """The date of a page, how many were not read, and what is kept of them."""
     page = f"<html><head><title>A bridge</title>{head}</head><body><article><p>{SENTENCE}</p>{body}</article></body>"
     with TemporaryDirectory() as folder:
         path = put(Path(folder), "a.html", page)

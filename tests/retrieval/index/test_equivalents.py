@@ -1,7 +1,5 @@
 """What looks the same is the same to a search; words of one letter and words inside longer ones are found."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,24 +63,18 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     ("query", "docids"),
     [
         ("N\u00eemes", ["nfc", "nfd"]),
-        ("Mu\u0308ller", ["nfc", "nfd"]),
         ("fluoride", ["hyphens", "letters", "ligature"]),
         ("e\ufb00ects", ["letters", "ligature"]),
         ("chloroquine", ["fullwidth", "straight", "styled", "widths"]),
-        ("works", ["straight", "widths"]),
         ("N2O", ["plain", "subscript"]),
-        ("CO₂", ["plain", "subscript"]),
         ("can’t recall", ["curly", "typed"]),
-        ("vaccine", ["curly", "typed"]),
         ("50", ["fullwidth"]),
-        ("10", ["power"]),
         ("لقاح", ["arabic"]),
         ("백신", ["jamo"]),
         ('"Mu\u0308ller denied"', ["nfc", "nfd"]),
         ('"effect of fluoride"', ["letters", "ligature"]),
         ("mayor -Ni\u0302mes", []),
         ("rise -CO2", []),
-        ("fluoride -\ufb01ne", ["hyphens"]),
         ("works -chloroquine", []),
     ],
 )
@@ -123,19 +115,13 @@ def glued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     ("query", "docids"),
     [
         ("cholera", ["blank", "colon"]),
-        ("update", ["blank", "colon"]),
         ("UPDATE:Cholera", ["blank", "colon"]),
         ("typhus", ["stop"]),
-        ("autumn", ["stop"]),
         ("malaria", ["score"]),
-        ("case", ["score"]),
         ("2020", ["score"]),
         ("1234567", ["digits", "number", "swiss"]),
-        ("1,234,567", ["digits", "number", "swiss"]),
         ("9876.50", ["cents"]),
-        ("1234567,25", ["cents"]),
         ("polio", ["url"]),
-        ("5", []),
         ("spreads -cholera", []),
         ("spreads -UPDATE:Cholera", ["blank"]),
         ('spreads "cholera"', ["blank", "colon"]),
@@ -221,8 +207,6 @@ def test_titles_are_folded_and_found_by_one_letter(tmp_path: Path) -> None:
                 "2563": "d",
             },
         ),
-        ("lo", {"a": "ວັກຊີນປອດໄພ", "b": "ດື່ມນ້ຳ"}, {"ວັກຊີນ": "a", "ນ້ຳ": "b"}),
-        ("km", {"a": "វ៉ាក់សាំងមានសុវត្ថិភាព", "b": "ទឹកស្អាត"}, {"វ៉ាក់សាំង": "a", "ទឹក": "b"}),
         ("my", {"a": "ကာကွယ်ဆေးဘေးကင်းသည်", "b": "ရေသောက်ပါ"}, {"ကာကွယ်ဆေး": "a", "ရေ": "b"}),
         (
             "ar",
@@ -230,11 +214,8 @@ def test_titles_are_folded_and_found_by_one_letter(tmp_path: Path) -> None:
             {"الحصبة": "a", "الوضع": "b", "كورونا": "c", "عاجل:الوضع": "ab", "تنتشر -الحصبة": ""},
         ),
         ("fa", {"a": "می\u200cخواهم آب", "b": "می خواهم نان"}, {"خواهم": "ab", "می\u200cخواهم": "ab"}),
-        ("hi", {"a": "टीका:सुरक्षित है", "b": "कोरोनावायरस"}, {"सुरक्षित": "a", "#कोरोनावायरस": "b"}),
     ],
 )
-def test_words_of_scripts_that_join_them(
-    tmp_path: Path, language: str, texts: dict[str, str], queries: dict[str, str]
-) -> None:
+def test_scripts_that_join_words(tmp_path: Path, language: str, texts: dict[str, str], queries: dict[str, str]) -> None:
     with indexed(tmp_path, texts, language) as opened:
         assert {query: "".join(found(opened, query)) for query in queries} == queries

@@ -1,7 +1,5 @@
 """The open index: the same hits in any company, filters before ranking, and words for what cannot be."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import IndexStateError, MachineError, QueryError
+from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.retrieval.filters import matches
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
@@ -156,19 +153,3 @@ def test_the_same_bytes_for_any_hash_seed_and_thread_count(small: Index, tmp_pat
         outputs.add(ran.stdout)
     assert len(outputs) == 1
     assert len(json.loads(outputs.pop())["hits"]) == 40
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ({"bm25": 0, "dense": 0}, "search.fusion.weights: all weights are 0: no ranking would count"),
-        ({"hybrid": 1}, "search.fusion.weights: name rankings other than hybrid, each with its weight"),
-    ],
-)
-def test_weights_that_make_no_sense_are_said_where_they_count(small: Index, weights: dict, message: str) -> None:
-    fusion = FusionSettings(weights=weights)
-    assert small.search(["measles"], Search(retriever="bm25", fusion=fusion))[0]
-    for retriever in ("hybrid", "auto"):
-        with pytest.raises(QueryError) as raised:
-            small.search(["measles"], Search(retriever=retriever, fusion=fusion))
-        assert str(raised.value) == message

@@ -1,7 +1,5 @@
 """More like this: a document as the query, for every retriever, and itself left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -28,9 +26,7 @@ DOCIDS = st.sampled_from([f"d{number}" for number in range(72) if f"d{number}" n
 
 @PROPERTY
 @given(docid=DOCIDS, asked=SEARCHES, offset=st.integers(0, 60), k=st.integers(1, 40))
-def test_a_page_is_a_stretch_of_one_list_without_the_document(
-    whole: Index, docid: str, asked: Search, offset: int, k: int
-) -> None:
+def test_a_page_is_of_one_list_without_it(whole: Index, docid: str, asked: Search, offset: int, k: int) -> None:
     query, asked = whole.like(docid, asked)
     everything = whole.search([query], asked._replace(k=LONGEST))[0]
     assert whole.search([query], asked._replace(k=k, offset=offset))[0] == everything[offset : offset + k]
@@ -42,9 +38,7 @@ def test_a_page_is_a_stretch_of_one_list_without_the_document(
 
 @PROPERTY
 @given(docid=DOCIDS, where=FILTERS, group=st.booleans())
-def test_bm25_ranks_by_the_words_and_leaves_the_document_out(
-    whole: Index, docid: str, where: Filter | None, group: bool
-) -> None:
+def test_bm25_ranks_by_the_words_without_it(whole: Index, docid: str, where: Filter | None, group: bool) -> None:
     asked = Search(retriever="bm25", where=where, group=group, k=LONGEST)
     query, without = whole.like(docid, asked)
     expected = [hit for hit in whole.search([str(query)], asked)[0] if hit.docid != docid]
@@ -55,7 +49,6 @@ def test_bm25_ranks_by_the_words_and_leaves_the_document_out(
 
 @cache
 def vectors_of(index: Index) -> Any:
-    """Return the vectors of all rows as they lie on the disk."""
     info = index.info
     files = [info.place / "segments" / segment.name / "vectors.f32" for segment in info.published.segments]
     return np.concatenate([np.fromfile(file, "<f4").reshape(-1, info.encoder.dimension) for file in files])
@@ -82,7 +75,6 @@ COPIES = [
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of a report, a copy of it, another one, and a document without words."""
     folder = tmp_path_factory.mktemp("like")
     source = folder / "copies.jsonl"
     source.write_text("".join(f'{{"docid": "{docid}", "text": "{text}"}}\n' for docid, text in COPIES))
@@ -90,20 +82,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "index"
 
 
-def test_words_of_a_script_without_blanks(tmp_path: Path) -> None:
-    source = tmp_path / "zh.jsonl"
-    source.write_text(
-        '{"docid": "a", "text": "麻疹疫苗很有效。"}\n{"docid": "b", "text": "麻疹疫苗的效果。"}\n', encoding="utf-8"
-    )
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "i", language="zh", dense=False), Config())
-    with Index(tmp_path / "i") as index:
-        query, asked = index.like("a")
-        assert {"麻疹", "疫苗"} <= set(query.split())
-        assert [hit.docid for hit in index.search([query], asked)[0]] == ["b"]
-
-
 def ids(answer: Any) -> list[str]:
-    """Return the docids of an answer's hits."""
     return [hit["docid"] for hit in answer["hits"]]
 
 
@@ -121,7 +100,6 @@ def test_over_http(copies: Path) -> None:
 
 
 def refused(client: FlaskClient) -> None:
-    """Check that what makes no sense is refused by one problem document that names the field."""
     for body, field, detail in (
         ({"like": "nothing"}, "like", "like: there is no document 'nothing' in this index"),
         ({"like": "agency", "query": "x"}, "like", "like: replaces the query; leave out one of them"),

@@ -1,18 +1,12 @@
 """Did you mean: the misspelt words of a query, by the words of the index itself, shown and never applied."""
 
-from __future__ import annotations
-
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.compaction import compact
-from factseek.indexer.deletion import delete
-from factseek.indexer.verification import verify
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.search.index import Index
@@ -33,7 +27,6 @@ DOCUMENTS = [
 
 
 def built(folder: Path, documents: list[dict[str, str]], config: Config | None = None, language: str = "en") -> Path:
-    """Build an index without vectors."""
     folder.parent.mkdir(exist_ok=True)
     source = folder.with_suffix(".jsonl")
     source.write_text("".join(json.dumps(document) + "\n" for document in documents), "utf-8")
@@ -44,14 +37,12 @@ def built(folder: Path, documents: list[dict[str, str]], config: Config | None =
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of three documents in three segments."""
     config = Config(index=IndexSettings(segment_passages=1))
     return built(tmp_path_factory.mktemp("spelt") / "index", DOCUMENTS, config)
 
 
 @pytest.fixture(scope="module")
 def index(folder: Path) -> Iterator[Index]:
-    """The index, open."""
     with Index(folder) as opened:
         yield opened
 
@@ -62,14 +53,11 @@ def index(folder: Path) -> Iterator[Index]:
         ("measels vacination", {"measels": "measles", "vacination": "vaccination"}),
         ("Vaccinatoin", {"vaccinatoin": "vaccination"}),  # its stem is nowhere near that of the right word
         ("measles vaccinated", {}),  # as it is nowhere written, but a form of it is
-        ("the of", {}),
         ("mooon", {"mooon": "moon"}),
         ("mon mohn moov", {}),  # so short a word is often a right one
         ("qwertyuiop zxcvbnm", {}),
-        ("b1n2 77 ab", {}),
         ("الحصبة", {}),
         ("vaccinatian", {}),  # somebody wrote it so
-        ("chidren " * 3, {"chidren": "children"}),
         ("aaab aaac aaad aaae aaaf aaag aaah aaai measels", {}),
     ],
 )
@@ -82,7 +70,6 @@ CLAIMS = (Path(__file__).parent / "spelling.txt").read_text("utf-8").partition("
 
 @pytest.fixture(scope="module")
 def bundled(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    """The bundled snippets with the words that are misspelt here, each three times; without vectors."""
     folder = tmp_path_factory.mktemp("bundled") / "index"
     words = [line.split("\t")[1] for line in CLAIMS[2].splitlines()]
     built(folder, [{"docid": "words", "text": ", ".join(words * 3)}])
@@ -111,14 +98,11 @@ def test_most_misspelt_words_are_put_right(bundled: Index) -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("Measels spread fast", {"measels": "measles"}),
         ("the Measels spread fast", {}),  # a name
         ("It spreads. Measels do.", {"measels": "measles"}),
         ("Measels Vacination", {"measels": "measles", "vacination": "vaccination"}),  # a title
-        ("MEASELS!", {"measels": "measles"}),
         ("Measle said so", {}),  # may be the name of somebody
         ("easels weasels teasels", {}),  # they begin otherwise
-        ("weasels", {}),
     ],
 )
 def test_names_are_left_alone(index: Index, query: str, expected: dict[str, str]) -> None:
@@ -137,31 +121,15 @@ def test_it_must_match_more_under_the_filter(index: Index) -> None:
     [
         ("ar", "لقاح الحصبة فعال وآمن للأطفال", "لقاح الحسبة", {"الحسبة": "الحصبة"}),
         ("ru", "Вакцинация детей спасает жизни", "вакценация", {"вакценация": "вакцинация"}),
-        ("el", "Ο εμβολιασμός σώζει ζωές", "εμβολαισμός", {"εμβολαισμός": "εμβολιασμός"}),
         ("hi", "खसरा का टीका सुरक्षित है", "टीका खशरा", {"खशरा": "खसरा"}),
-        ("de", "Die Impfung schützt Kinder", "Impfugn", {"impfugn": "impfung"}),
         ("zh", "麻疹疫苗很有效", "麻疹役苗", {}),
     ],
 )
-def test_in_every_language_with_its_script(
-    tmp_path: Path, language: str, text: str, query: str, expected: dict[str, str]
-) -> None:
+def test_in_every_language(tmp_path: Path, language: str, text: str, query: str, expected: dict[str, str]) -> None:
     for times in (1, 3):
         place = built(tmp_path / f"index{times}", [{"docid": "a", "text": f"{text}. " * times}], language=language)
         with Index(place) as index:
             assert index.spellings(query) == (expected if times == 3 else {})  # what is written once is not common
-
-
-def test_segments_deletions_and_compaction_change_nothing_but_what_is_there(folder: Path, tmp_path: Path) -> None:
-    one = built(tmp_path / "one", DOCUMENTS)
-    other = Path(shutil.copytree(folder, tmp_path / "other"))
-    delete(other, ["moon"])
-    compact(other, Config())
-    with Index(one) as index, Index(other) as compacted:
-        assert index.spellings("measels mooon") == {"measels": "measles", "mooon": "moon"}
-        assert compacted.spellings("measels mooon") == {"measels": "measles"}
-        assert compacted.spellings("vaccinatian") == {"vaccinatian": "vaccination"}
-    assert not verify(other, Config()).faults
 
 
 def test_over_http_it_is_shown_and_not_applied(index: Index) -> None:

@@ -1,7 +1,5 @@
 """Weak matches are said to be weak: a floor for each index, and what a date bound leaves out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.retrieval.dense import noise
-from factseek.retrieval.dense.noise import QUERIES, SHARE, made_up_queries
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
@@ -56,48 +51,6 @@ def test_made_up_words_find_nothing_but_weakly(index: Index, retriever: str) -> 
     marks = weak(index, "Is the vaccination against measles any good?", retriever)
     assert marks["measles"] is False
     assert weak(index, "astronauts on the lunar surface", retriever)["moon"] is False
-
-
-def test_the_floor_is_the_same_for_ever(folder: Path, index: Index) -> None:
-    queries = made_up_queries()
-    assert (len(set(queries)), queries[0]) == (QUERIES, "mike zamo zara rozi")
-    assert floor_in(folder) == index._floor("vectors")[0]
-    assert floor_in(folder) >= searched_floor(index)  # what is deleted counts until its segment is written anew
-
-
-def floor_in(folder: Path) -> float:
-    with Index(folder) as index:
-        return index._floor("vectors")[0]
-
-
-def searched_floor(index: Index) -> float:
-    """Return the floor by its definition, from the documents that can be found."""
-    best = sorted(hits[0].score for hits in index.search(made_up_queries(), Search(k=1, retriever="dense")))
-    return best[int(SHARE * (QUERIES - 1))]
-
-
-def test_the_floor_is_that_of_the_documents_however_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one segment or several, and with what was deleted as soon as that is merged away."""
-    folder, config = tmp_path / "index", Config()
-    for number, row in enumerate(DOCUMENTS):
-        source = tmp_path / f"{number}.jsonl"
-        source.write_text(json.dumps(row) + "\n", "utf-8")
-        request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb="append" if number else "")
-        build(request, config)
-    with Index(folder) as index:
-        assert len(index.info.published.segments) == len(DOCUMENTS)
-        assert index._floor("vectors")[0] == searched_floor(index)
-    before = floor_in(folder)
-    compact(folder, config)
-    assert floor_in(folder) == before
-    delete(folder, ["measles", "nile", "sea"])
-    assert floor_in(folder) == before
-    monkeypatch.setattr(noise, "made_up_queries", pytest.fail)  # a merge needs no encoder
-    compact(folder, config)
-    lower = floor_in(folder)
-    monkeypatch.undo()
-    with Index(folder) as index:
-        assert lower == searched_floor(index) < before
 
 
 def test_what_a_date_leaves_out_is_said(index: Index) -> None:

@@ -1,7 +1,5 @@
 """One ranking whatever is asked of it: its pages, its counts and its facets, for every retriever and stage."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 
@@ -27,7 +25,6 @@ PROPERTY = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.fu
 
 
 def some(values: list[str]) -> st.SearchStrategy[tuple[str, ...]]:
-    """Return a strategy of no, one or two values."""
     return st.lists(st.sampled_from(values), max_size=2, unique=True).map(lambda few: tuple(sorted(few)))
 
 
@@ -68,7 +65,6 @@ LONGEST = 400
 
 @cache
 def whole_list(index: Index, query: str, asked: Search) -> list[Hit]:
-    """Return all hits of a query."""
     return index.search([query], asked._replace(k=LONGEST))[0]
 
 
@@ -92,7 +88,6 @@ def test_a_total_is_the_length_of_the_whole_list(whole: Index, query: str, asked
 
 
 def values_of(document: Document, field: str) -> list[str]:
-    """Return the values of a document in a field, by the definition."""
     if field in DECLARED:
         return metadata_values(document.metadata.get(field))
     own = {"kind": "jsonl", "year": document.date[:4]}.get(field) or getattr(document, field, "")
@@ -101,12 +96,10 @@ def values_of(document: Document, field: str) -> list[str]:
 
 @cache
 def stored(index: Index) -> dict[str, Document]:
-    """Return the documents as they were indexed."""
     return {document.docid: document for document in index.documents()}
 
 
 def beside(where: Filter | None, field: str) -> Filter:
-    """Return a filter without what it says of a field."""
     if where is None:
         return Filter()
     if field == "year":
@@ -123,9 +116,7 @@ def beside(where: Filter | None, field: str) -> Filter:
     field=st.sampled_from(["topic", "source", "language", "kind", "year", *DECLARED]),
     most=st.integers(1, 9),
 )
-def test_facets_are_what_counting_one_by_one_gives(
-    whole: Index, query: str, asked: Search, field: str, most: int
-) -> None:
+def test_facets_are_what_counting_each_gives(whole: Index, query: str, asked: Search, field: str, most: int) -> None:
     wider = asked._replace(where=beside(asked.where, field), group=True, stages=(), collapse="", sort="")
     admitted = [stored(whole)[hit.docid] for hit in whole_list(whole, query, wider)]
     expected = Counter(value for document in admitted for value in values_of(document, field))

@@ -1,41 +1,36 @@
 """Searching: in the total order, within the time, and by many threads at once."""
 
-from __future__ import annotations
-
+import os
 import random
+import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from itertools import cycle, islice, product
 from pathlib import Path
-from typing import Any
+from shutil import which
 
 import pytest
 
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.filters import token
-from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter, Weights
-from factseek.retrieval.lucene.jvm import java_thread, start
+from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter
+from factseek.retrieval.lucene.jvm import (
+    JAR,
+    ClassArchive,
+    anserini_jar,
+    java_home,
+    start,
+)
 from factseek.retrieval.search.order import Rows
 
 pytestmark = pytest.mark.inner
 
-THREADS, ROUNDS = 12, 40
 WORDS = "measles vaccine outbreak moon landing crater sea level rise glacier virus mask trial cohort dose claim".split()
 TEXTS = [" ".join(islice(cycle(WORDS), start, start + 3 + start % 7)) for start in range(400)]
-SEARCHES: list[tuple[Any, ...]] = [
-    (f"{first} {second}", 11, where, weights)
-    for first in WORDS[:6]
-    for second in WORDS[4:9]
-    for where in (None, Filter(topic=("even",)))
-    for weights in (Weights(), Weights(k1=1.2, b=0.75, title=3.0))
-]
 
 
 @pytest.fixture(scope="module", params=["flat", "title_text"])
 def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PassageSearcher]:
-    """A searcher of two segments."""
     start()
     fields: Fields = request.param
     folders = [tmp_path_factory.mktemp("lucene") / name for name in ("first", "second")]
@@ -51,32 +46,6 @@ def _write(folder: Path, fields: Fields, texts: list[str]) -> None:
     for number, text in enumerate(texts):
         writer.add(text.split()[0], text, f"topic={'odd' if number % 2 else 'even'}")
     writer.finish()
-
-
-@pytest.fixture
-def hasty() -> Iterator[None]:
-    """Switch threads as often as can be."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(usual)
-
-
-@pytest.mark.usefixtures("hasty")
-def test_threads_at_once_find_what_one_finds(searcher: PassageSearcher) -> None:
-    alone = [searcher.search(*asked) for asked in SEARCHES]
-    assert all(scores for scores, _ in alone)
-    assert len({str(found) for found in alone}) > len(alone) // 4
-    together = threading.Barrier(THREADS)
-
-    def some(first: int) -> list[int]:
-        with java_thread():
-            together.wait(timeout=60)
-            asked = list(islice(cycle(range(len(SEARCHES))), first * 7, first * 7 + ROUNDS * 10))
-            return [number for number in asked if searcher.search(*SEARCHES[number]) != alone[number]]
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert list(pool.map(some, range(THREADS))) == [[]] * THREADS
 
 
 def test_a_search_out_of_time_finds_nothing_and_harms_none(searcher: PassageSearcher) -> None:
@@ -118,3 +87,72 @@ def test_the_first_hits_are_those_of_the_total_order(tmp_path: Path) -> None:
             assert searcher.search(query, n, where, seconds=60.0, rows=rows) == found
     searcher.close()
     searcher.close()
+
+
+def test_the_jar_is_made_of_the_sources(root: Path, tmp_path: Path) -> None:
+    version = (
+        subprocess.run(["javac", "-version"], capture_output=True, text=True, check=False) if which("javac") else None
+    )
+    if version is None or not version.stdout.startswith("javac 17."):
+        pytest.skip("the jar is compiled by javac 17 (openjdk-17-jdk-headless), which is missing")
+    if sys.version_info >= (3, 12):
+        pytest.skip("the jar is compiled against Lucene 9.9, which Pyserini brings to Python 3.11")
+    subprocess.run([sys.executable, ".ci/jar.py", str(tmp_path / "factseek.jar")], cwd=root, check=True)
+    assert (tmp_path / "factseek.jar").read_bytes() == JAR.read_bytes(), "make jar"
+
+
+SEARCH = """
+import sys
+from factseek.retrieval.lucene.jvm import java, one_off, start
+with one_off():
+    start()
+    print(java("Handles").__name__)
+    if sys.argv[1:]:
+        raise SystemExit("no such luck")
+    print(".jsa" in open("/proc/self/maps").read())
+"""
+
+
+def started(cache: Path, *arguments: str) -> tuple[str, str]:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    command = [sys.executable, "-c", SEARCH, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassArchive:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return ClassArchive(java_home())
+
+
+def flip_a_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:10_000_000])
+
+
+def of_another(path: Path) -> None:
+    content = path.read_bytes()
+    jar = str(anserini_jar()).encode()
+    assert jar in content
+    path.write_bytes(content.replace(jar, jar[:-1] + b"X"))
+
+
+@pytest.mark.real
+def test_the_second_process_uses_what_the_first_one_made(archive: ClassArchive, tmp_path: Path) -> None:
+    first, quiet = started(tmp_path)
+    assert first.endswith("False\n")
+    assert [path.name for path in archive.path.parent.iterdir()] == [archive.path.name]
+    assert started(tmp_path) == (first.replace("False", "True"), quiet) == (first.replace("False", "True"), "")
+    whole = archive.path.read_bytes()
+    damages: list[Callable[[Path], object]] = [flip_a_byte, cut, of_another, lambda path: path.write_bytes(b"x" * 99)]
+    for damage in damages:
+        damage(archive.path)
+        said, errors = started(tmp_path)
+        assert (said.splitlines()[0], errors) == (first.splitlines()[0], "")
+        archive.path.write_bytes(whole)

@@ -1,7 +1,5 @@
 """Analyzers of languages, and the spelling of words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,9 +15,7 @@ LETTERS = st.text("abcdeéنلم", min_size=3, max_size=9)
 
 
 @given(words=st.lists(LETTERS, max_size=60, unique=True), word=LETTERS, edits=st.integers(0, 2))
-def test_the_words_of_a_segment_that_are_near_are_those_of_looking_at_each(
-    words: list[str], word: str, edits: int
-) -> None:
+def test_near_words_of_a_segment_are_those_of_looking_at_each(words: list[str], word: str, edits: int) -> None:
     lines = [f"{text}\n".encode() for text in sorted(words)]
     starts = np.cumsum([0, *map(len, lines)], dtype="<u8")[:-1]
     frequent = np.arange(1, len(lines) + 1, dtype="<u8")
@@ -31,28 +27,6 @@ def test_the_words_of_a_segment_that_are_near_are_those_of_looking_at_each(
         if OSA.distance(word, text) <= edits
     ]
     assert sorted(segment.near(word, edits)) == sorted(expected)
-
-
-@pytest.mark.inner
-@pytest.mark.parametrize(
-    ("written", "code"),
-    [
-        ("en", "en"),
-        ("AR", "ar"),
-        (" tr ", "tr"),
-        ("en-US", "en"),
-        ("pt_BR", "pt"),
-        ("eng", "en"),
-        ("deu", "de"),
-        ("ger", "de"),
-        ("ckb", "ckb"),
-        ("swa", "sw"),
-        ("cmn-Hans", "zh"),
-        ("vi", "vi"),
-    ],
-)
-def test_a_language_is_known_by_its_code(written: str, code: str) -> None:
-    assert language_code(written) == code
 
 
 @pytest.mark.inner

@@ -1,7 +1,5 @@
 """BM25 against Pyserini's own searcher, over the texts of real collections that the fold leaves as they are."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -107,25 +105,6 @@ def assert_same(query: str, ours: list[Hit], theirs: list[tuple[str, float]]) ->
     above = {hit.docid for hit in ours if round(hit.score, 4) > cut}
     assert above <= {docid for docid, _ in theirs}, query
     assert {docid for docid, score in theirs if round(score, 4) > cut} <= {hit.docid for hit in ours}, query
-
-
-def test_splitting_into_segments_changes_no_score(both: Both, tmp_path: Path) -> None:
-    config = convert(
-        {"index": {"parts": "never", "segment_passages": max(1, both.ours.info.published.passages // 5)}}, "t"
-    )
-    request = BuildRequest(
-        kind="beir",
-        sources=(both.source,),
-        folder=tmp_path / "many",
-        language=both.ours.info.published.language,
-        dense=False,
-    )
-    build(request, config)
-    with Index(tmp_path / "many") as many:
-        assert len(many.info.published.segments) >= 5
-        asked = Search(k=50, retriever="bm25")
-        queries = both.queries[:200]
-        assert many.search(queries, asked) == both.ours.search(queries, asked)
 
 
 def test_expanded_queries_find_what_pyserini_finds(data_dir: Path, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Near-duplicates folded: in the engine, over HTTP, on the command line, and in an index of an earlier version."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +20,6 @@ from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages.collapse import NEAR
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.signatures import disagreements, most_disagreements, signatures_of
-from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.examples_tried import EXAMPLES
 
@@ -55,7 +52,6 @@ def built(folder: Path, documents: list[dict[str, str]], config: Config | None =
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two segments with near-duplicates in both."""
     folder = built(tmp_path_factory.mktemp("copies") / "index", DOCUMENTS[::2])
     return built(folder, DOCUMENTS[1::2], verb="append")
 
@@ -68,7 +64,6 @@ def index(folder: Path) -> Iterator[Index]:
 
 @pytest.fixture
 def without(tmp_path: Path) -> Path:
-    """An index without signatures, as versions before built them."""
     return built(tmp_path / "old", DOCUMENTS, Config(index=IndexSettings(signatures=False, words=False)))
 
 
@@ -130,23 +125,6 @@ def test_folding_is_a_property(texts: list[str], cut: int, tmp_path_factory: pyt
             assert hit.copies
             copies = [docid for docid in sorted(signed) if docid != hit.docid and near(docid, hit.docid)]
             assert (hit.copies.count, hit.copies.docids) == (len(copies), copies)
-
-
-def test_over_http(folder: Path, index: Index, without: Path) -> None:
-    with Index(without) as old:
-        client = create_app(Config(), {"copies": index, "old": old}).test_client()
-        answer = client.post("/v1/copies/search", json={"query": QUERY, "collapse": "near"}).json
-        assert [hit["copies"]["count"] for hit in answer["hits"]] == [len(c) for c in groups(index, Search()).values()]
-        assert "copies" not in client.post("/v1/copies/search", json={"query": QUERY}).json["hits"][0]
-        assert client.get(f"/v1/copies/search?query={QUERY}&collapse=near").json["hits"] == answer["hits"]
-        refused = client.post("/v1/copies/search", json={"query": QUERY, "collapse": "far"})
-        assert (refused.status_code, refused.json["detail"]) == (400, "collapse: invalid enum value 'far'")
-        refused = client.post("/v1/old/search", json={"query": QUERY, "collapse": "near"})
-        assert (refused.status_code, refused.json["detail"]) == (
-            400,
-            "collapse: this index cannot answer collapse: it has no signatures; add them with factseek compact --add "
-            "signatures",
-        )
 
 
 def test_on_the_command_line(folder: Path, without: Path, command: Callable[..., tuple[int, str, str]]) -> None:

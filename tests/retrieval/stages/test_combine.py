@@ -1,7 +1,5 @@
 """Combining rankings by what was learned from judged queries."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +12,10 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.lucene.analysis import TermCache, query_terms
+from factseek.retrieval.lucene.analysis import TermCache
 from factseek.retrieval.records import model_file
 from factseek.retrieval.records.model_file import State
-from factseek.retrieval.records.qrels import JudgedQueries, restored
 from factseek.retrieval.search.combiner import (
-    Averaged,
     Boosted,
     Combiner,
     CombinerManifest,
@@ -46,7 +42,6 @@ def terms() -> TermCache:
 
 
 def combiner(weights: dict[str, float], rankings: tuple[str, ...] = ("bm25",), depth: int = 20) -> Combiner:
-    """A combination that weighs the named features and no other."""
     columns = names(rankings)
     width = np.zeros(len(columns))
     model = WeightedSum(width, width + 1, np.array([weights.get(name, 0.0) for name in columns]))
@@ -123,22 +118,6 @@ def test_hits_are_ordered_by_what_was_learned(index: Path, tmp_path: Path) -> No
     assert evidence[0].stages["combine"].rank == len(plain)
 
 
-def test_a_model_that_remembers_puts_first_what_answered_a_judged_query(index: Path, tmp_path: Path) -> None:
-    plain = combiner({})
-    columns = features_of(plain.manifest.rankings, remembers=True)
-    weights = np.array([float(name == "nearest judged query") for name in columns])
-    model = WeightedSum(np.zeros(len(columns)), np.ones(len(columns)), weights)
-    manifest = msgspec.structs.replace(plain.manifest, features=columns, remembers=True)
-    asked = Search(k=5, retriever="bm25")
-    with Index(index, configured(tmp_path / "m")) as opened:
-        last = opened.search([QUERY], asked)[0][-1].docid
-        judged = JudgedQueries.of({"q": query_terms(QUERY, opened.terms)}, {"q": {last: 1}})
-        save(tmp_path / "m", Combiner(model, manifest, judged))
-        (ranked,) = opened.search([QUERY], asked._replace(stages=("combine",)))
-    assert (ranked[0].docid, ranked[0].score) == (last, pytest.approx(1.0))
-    assert ranked[1].score == 0
-
-
 def stump(feature: int = 0, child: int = 1) -> CombinerModel:
     return Boosted(
         Trees(
@@ -166,13 +145,10 @@ def broken_models() -> list[tuple[CombinerManifest, State]]:
         (good.manifest, State({}, flat)),
         (replace(good.manifest, model="trees"), stump(feature=99).state()),
         (replace(good.manifest, model="trees"), stump(child=0).state()),
-        (replace(good.manifest, model="both"), Averaged(good.model, stump(), (1.0, 0.0)).state()),
-        (replace(good.manifest, model="both"), State({}, Averaged(good.model, stump(), (1.0, 1.0)).state().tensors)),
-        (replace(good.manifest, model="both"), State({"spread of the weights": 1.0, "spread of the trees": 1.0}, nan)),
     ]
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(9))
 def test_a_model_that_somebody_made_is_refused(number: int, tmp_path: Path) -> None:
     path = tmp_path / "m"
     model_file.save(path, *broken_models()[number])
@@ -181,9 +157,7 @@ def test_a_model_that_somebody_made_is_refused(number: int, tmp_path: Path) -> N
     assert refused.value.line == f"{path}: is a model of another version of factseek; train it again"
 
 
-def test_the_command_line_combines_and_says_what_is_wrong(
-    index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_the_command_line_combines(index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     save(tmp_path / "m", combiner({"bm25: score": -1.0}))
     (tmp_path / "config.yaml").write_text("combine: {model: m}\n", "utf-8")
     (tmp_path / "none.yaml").write_text("combine: {model: gone}\n", "utf-8")
@@ -204,49 +178,3 @@ def test_the_command_line_combines_and_says_what_is_wrong(
         ),
     ]:
         assert command(*asked, *options)[::2] == (2, f"factseek: {said}\n")
-
-
-TERMS = {
-    "q1": frozenset({"milk", "cancer"}),
-    "q2": frozenset({"milk", "bone"}),
-    "q3": frozenset({"vitamin", "bone"}),
-}
-QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 2}, "q3": {"c": 1}}
-
-
-def remembered() -> JudgedQueries:
-    return JudgedQueries.of(TERMS, QRELS)
-
-
-@pytest.mark.inner
-def test_a_document_counts_by_the_most_similar_query_it_answers() -> None:
-    a, b, c = remembered().features(frozenset({"milk", "cancer"}), ["a", "b", "c"])
-
-    assert a[0] == pytest.approx(1.0)
-    assert a[3] == pytest.approx(1.0)
-    assert not b.any(), "judged, but not relevant"
-    assert not c.any(), "no term in common"
-
-
-@pytest.mark.inner
-def test_a_query_tells_nothing_of_itself() -> None:
-    (own,) = remembered().features(TERMS["q1"], ["a"], without=0)
-    (others,) = JudgedQueries.of({"q1": TERMS["q1"], "q2": TERMS["q2"]}, {"q1": {}, "q2": QRELS["q2"]}).features(
-        TERMS["q1"], ["a"]
-    )
-
-    assert 0 < own[0] < 1
-    assert own[3] < 1
-    assert (own > 0).all() == (others > 0).all()
-
-
-@pytest.mark.inner
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [("queries", [0, 1, 0, 2, 9, 2]), ("answered", [0, 1, -1]), ("answered sizes", [1, 1]), ("queries sizes", [7])],
-)
-def test_a_state_that_does_not_fit_is_refused(name: str, values: list[int]) -> None:
-    state = remembered().state()
-
-    with pytest.raises(ValueError):
-        restored(State(state.settings, {**state.tensors, name: np.array(values, dtype=np.int32)}))

@@ -1,7 +1,5 @@
 """At most so many hits of a source, whatever the sources and the order."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Re-ranking by cross-encoders."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +12,6 @@ import pytest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.deadline import Deadline
-from factseek.retrieval.dense.encoder import CONTRADICTS, ENTAILS, NEUTRAL, label_of
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
@@ -90,9 +87,7 @@ def test_hits_are_ordered_by_the_model(index: Path, config: Config) -> None:
 
 
 @pytest.mark.real
-def test_what_no_time_was_left_for_stays_in_its_order(
-    index: Path, config: Config, executor: ThreadPoolExecutor
-) -> None:
+def test_what_no_time_was_left_for_keeps_its_order(index: Path, config: Config, executor: ThreadPoolExecutor) -> None:
     asked = Search(k=10, retriever="bm25", stages=("rerank",))
     with Index(index, config) as opened:
         (plain,) = opened.search([QUERY], asked._replace(stages=()))
@@ -127,9 +122,7 @@ def _stretched(scores: dict[str, float], docid: str) -> float:
     return (scores[docid] - low) / (high - low)
 
 
-def test_the_command_line_says_what_is_wrong(
-    index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_the_command_line_refuses(index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     asked = ["search", QUERY, "--index", index, "--retriever", "bm25", "--stage", "rerank"]
     (tmp_path / "empty").mkdir()
     remedy = "set rerank.model to a CrossEncoder of sentence-transformers on this machine"
@@ -158,18 +151,3 @@ def test_the_command_line_re_ranks(
     assert code == 0
     hits = json.loads(printed)["hits"]
     assert [hit["score"] for hit in hits] == [hit["stages"]["rerank"]["gave"] for hit in hits]
-
-
-@pytest.mark.inner
-@pytest.mark.parametrize(
-    ("names", "label"),
-    [
-        ("entailment ENTAILMENT SUPPORTS Supported TRUE", ENTAILS),
-        ("contradiction Contradiction REFUTES refuted CONTRADICT", CONTRADICTS),
-        ("neutral NEUTRAL NOT_ENOUGH_INFO NEI", NEUTRAL),
-        ("LABEL_0 LABEL_1 not_entailment positive", ""),
-    ],
-)
-def test_labels_go_by_many_names(names: str, label: str) -> None:
-    assert {label_of(name) for name in names.split()} == {label}
-    assert label_of("not enough info") == NEUTRAL

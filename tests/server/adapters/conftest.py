@@ -1,7 +1,5 @@
 """All adapters at once: an application that speaks them, and a server of it that real clients can ask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,26 +18,22 @@ from tests.server.served import Served, serve
 
 @pytest.fixture(scope="session")
 def speaking(config: Config) -> Config:
-    """Settings under which every adapter is spoken, answered from the first index."""
     server = msgspec.structs.replace(config.server, adapters=dict.fromkeys(ADAPTERS.names(), ""))
     return msgspec.structs.replace(config, server=server)
 
 
 @pytest.fixture(scope="session")
 def speaking_app(speaking: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker]) -> Flask:
-    """The application that speaks them."""
     return create_app(speaking, indexes, ranked_by=rankers)
 
 
 @pytest.fixture
 def asked(speaking_app: Flask) -> FlaskClient:
-    """A client of it, within this process."""
     return speaking_app.test_client()
 
 
 @pytest.fixture(scope="session")
 def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server of its own process that speaks every adapter over the English index, served as ``en``."""
     adapters = ", ".join(f"{name}: ''" for name in ADAPTERS.names())
     settings = f"workers: 1, adapters: {{{adapters}}}"
     with serve(folders, tmp_path_factory.mktemp("speaking") / "server", settings) as served:
@@ -48,5 +42,4 @@ def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def base(server: Served) -> str:
-    """The address of that server."""
     return f"http://127.0.0.1:{server.port}"

@@ -1,7 +1,5 @@
 """Alegre's text similarity: golden requests and answers, thresholds, contexts, and texts stored and deleted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +38,6 @@ def ids(client: FlaskClient, text: str, **fields: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
-    """A client that may change an index, of which a field of the contexts can be filtered."""
     folder = tmp_path_factory.mktemp("alegre")
     source = folder / "texts.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in TEXTS), "utf-8")
@@ -90,13 +87,6 @@ def test_a_text_is_similar_however_it_is_written(asked: FlaskClient) -> None:
     assert ids(asked, written) == ids(asked, "measles vaccine refused yesterday") == ["measles-later"]
 
 
-@pytest.mark.parametrize("far", [1e306, 1e308])
-def test_a_threshold_out_of_all_reach_lets_in_nothing_or_all(asked: FlaskClient, far: float) -> None:
-    assert ids(asked, "measles vaccine", threshold=far) == []
-    assert ids(asked, "measles vaccine", per_model_threshold={"elasticsearch": far}) == []
-    assert ids(asked, "measles vaccine", threshold=-far) == ids(asked, "measles vaccine", threshold=0)
-
-
 def test_the_threshold_of_a_model_is_a_cosine(asked: FlaskClient, indexes: dict[str, Index]) -> None:
     index = indexes["english"]
     query = index.encoder.encode_query([CLAIM])[0]
@@ -131,8 +121,6 @@ def test_misspelt_words_are_put_right_where_that_is_asked(asked: FlaskClient) ->
 
 
 BAD = [
-    (SEARCH, {"text": 3}, {"text": "expected str, got int"}),
-    (SEARCH, {"text": "x", "threshold": "high"}, {"threshold": "expected float | null, got str"}),
     (SEARCH, {"text": "x", "limit": 51}, {"limit": "51 is out of range: ask for 1 to 50"}),
     (
         SEARCH,
@@ -141,18 +129,8 @@ BAD = [
     ),
     (
         SEARCH,
-        {"text": "x", "models": [MODEL, "ada"]},
-        {"models[1]": f"there is no model 'ada'; the models are elasticsearch, {MODEL}"},
-    ),
-    (
-        SEARCH,
         {"text": "x", "model": MODEL, "vector": [1.0, 2.0]},
         {"vector": f"has 2 numbers, but vectors of {MODEL} have 384"},
-    ),
-    (
-        SEARCH,
-        {"text": "x", "model": MODEL, "vector": [0.0] * 384},
-        {"vector": "has no direction: all of its numbers are 0, or they are too large"},
     ),
     (
         SEARCH,
@@ -174,10 +152,7 @@ def test_what_makes_no_sense_is_refused_as_alegre_does(
 BAD_CHANGES = [
     ("POST", STORE, {"doc_id": "1"}, {"text": "is missing"}),
     ("POST", STORE, {"text": "x", "doc_id": "a b"}, {"doc_id": "docid 'a b' contains white space"}),
-    ("POST", STORE, {"text": "x", "model": "ada"}, {"model": "there is no model 'ada'; the models are elasticsearch"}),
     ("DELETE", STORE, {}, {"doc_id": "is missing"}),
-    ("POST", SYNC, {"doc_id": "1"}, {"text": "is missing"}),
-    ("POST", SYNC, {"text": ""}, {"text": "expected str of length >= 1"}),
     ("POST", SYNC, {"text": "x", "limit": 10_001}, {"limit": "10001 is out of range: ask for 1 to 10000"}),
 ]
 
@@ -198,9 +173,7 @@ def test_a_change_that_makes_no_sense_is_refused(
         (BULK, {"documents": [{"text": "x"}]}, "texts are not stored in bulk: use POST /text/similarity/ for each"),
     ],
 )
-def test_what_is_not_offered_names_what_is(
-    client: FlaskClient, address: str, body: dict[str, Any], message: str
-) -> None:
+def test_what_is_not_offered_names_it(client: FlaskClient, address: str, body: dict[str, Any], message: str) -> None:
     answer = client.post(address, json=body)
     assert (answer.status_code, answer.json) == (404, {"message": message})
 
@@ -257,19 +230,13 @@ def test_a_text_is_stored_and_what_is_similar_to_it_answered(client: FlaskClient
 CONTEXTS = [
     ({}, ["1", "2"]),
     ({"team": 2}, ["2"]),
-    ({"team": "2"}, ["2"]),
     ({"team": [2, 3]}, ["2"]),
     ({"team": 2, "app": "x"}, ["2"]),
     ({"team": 2, "app": "y"}, []),
-    ({"team": 3}, []),
-    ({"app": "x"}, ["2"]),
-    ({"app": ["x", None, {"a": 1}]}, ["2"]),
     ({"team": 2, "field": "title", "project_media_id": 9, "has_custom_id": True}, ["2"]),
 ]
 
 
 @pytest.mark.parametrize(("context", "expected"), CONTEXTS)
-def test_a_context_admits_the_texts_that_lie_in_it(
-    client: FlaskClient, context: dict[str, Any], expected: list[str]
-) -> None:
+def test_a_context_admits_the_texts_in_it(client: FlaskClient, context: dict[str, Any], expected: list[str]) -> None:
     assert sorted(ids(client, "a test", context=context)) == expected

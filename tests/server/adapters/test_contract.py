@@ -1,7 +1,5 @@
 """The contract of every adapter: found by name, described, off unless named, its own shape for every error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec
@@ -21,7 +19,6 @@ SHAPED = "application/json"
 
 
 def addresses(client: FlaskClient, name: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return method, address and description of each operation of an adapter."""
     paths = client.get("/openapi.json").json["paths"]
     found = [
         (method, address, operation)
@@ -34,12 +31,10 @@ def addresses(client: FlaskClient, name: str) -> list[tuple[str, str, dict[str, 
 
 
 def filled(address: str) -> str:
-    """Return an address with what is served in the place of its variables."""
     return address.replace("{index}", "english").replace("{docid}", "measles")
 
 
 def is_its_own(name: str, answer: Any) -> None:
-    """Check that an error has the shape of the adapter's protocol."""
     assert answer.status_code >= 400
     assert answer.mimetype == SHAPED
     msgspec.json.decode(answer.data, type=ADAPTERS.load(name).adapter.failure)
@@ -91,7 +86,6 @@ def test_its_examples_are_answered_as_described(asked: FlaskClient, name: str) -
 
 
 def assert_fits(answer: Any, schema: dict[str, Any]) -> None:
-    """Check an answer against its schema."""
     from jsonschema import Draft202012Validator
 
     assert [error.message for error in Draft202012Validator(schema).iter_errors(answer)] == []
@@ -143,20 +137,3 @@ def test_what_cannot_be_spoken_is_named(wanted: dict[str, str], message: str) ->
     with pytest.raises(ConfigError) as error:
         check(wanted, ["english"])
     assert error.value.line.startswith(message)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_body_that_is_too_large_is_refused_in_its_shape(
-    speaking: Config, indexes: dict[str, Index], name: str
-) -> None:
-    key = new_key()
-    server = msgspec.structs.replace(speaking.server, writes=True, keys={"me": digest(key)})
-    client = create_app(msgspec.structs.replace(speaking, server=server), indexes).test_client()
-    described = create_app(speaking, indexes).test_client()
-    large = b'{"text": "' + b"x" * speaking.server.max_body_bytes + b'"}'
-    for method, address, operation in addresses(described, name):
-        if "requestBody" in operation:
-            headers = {"X-API-Key": key, "Content-Type": "application/json"}
-            answer = client.open(filled(address), method=method, data=large, headers=headers)
-            is_its_own(name, answer)
-            assert answer.status_code == ADAPTERS.load(name).adapter.statuses.get(413, 413)

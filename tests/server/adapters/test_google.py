@@ -1,7 +1,5 @@
 """Google's claim search: the parameters and the answer of its discovery document, asked by Google's own client."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,7 +22,6 @@ RECENT, RECENT_CLAIM = ((datetime.now(UTC).date() - timedelta(days=days)).isofor
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory, examples: Path) -> Path:
-    """An index of the bundled English reviews, and of three of a publisher's own."""
     folder = tmp_path_factory.mktemp("google")
     recent = {
         "@type": "ClaimReview", "url": "https://www.daily.example.org/moon", "claimReviewed": "The moon is a balloon.",
@@ -49,7 +46,6 @@ def reviews(tmp_path_factory: pytest.TempPathFactory, examples: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def google(reviews: Path) -> Iterator[FlaskClient]:
-    """A client of an application that answers from it."""
     config = Config(server=ServerSettings(adapters={"google": "checked"}))
     with Index(reviews, config) as index:
         yield create_app(config, {"checked": index}).test_client()
@@ -160,15 +156,12 @@ def test_without_a_query_a_publishers_newest_reviews_are_listed(google: FlaskCli
     ("parameters", "message"),
     [
         ({}, "query: is required without reviewPublisherSiteFilter"),
-        ({"maxAgeDays": 3}, "query: is required without reviewPublisherSiteFilter"),
         ({"query": "moon", "pageSize": "many"}, "pageSize: expected int, got str"),
-        ({"query": "moon", "pageSize": -1}, "pageSize: expected int >= 0"),
         ({"query": "moon", "pageSize": 10_001}, "pageSize: 10001 is out of range: ask for 1 to 10000"),
         (
             {"query": "moon", "pageToken": "x"},
             "pageToken: belongs to another search; send it with the parameters of that search",
         ),
-        ({"query": "moon", "colour": "red"}, "colour: there is no such field"),
     ],
 )
 def test_what_makes_no_sense_is_refused_as_google_does(google: FlaskClient, parameters: Any, message: str) -> None:

@@ -1,7 +1,5 @@
 """Pyserini's REST routes, of version 1.6.0 and of version 2, as their own sources have them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -11,7 +9,6 @@ QUERY = "measles vaccine doses"
 
 
 def ours(client: FlaskClient, **options: Any) -> list[tuple[str, float]]:
-    """What our own search finds."""
     hits = client.post("/v1/english/search", json={"query": QUERY, **options}).json["hits"]
     return [(hit["docid"], hit["score"]) for hit in hits]
 
@@ -44,9 +41,7 @@ def test_version_1_tells_of_documents_and_indexes(asked: FlaskClient) -> None:
     ("body", "loc"),
     [
         ({}, ["body", "query"]),
-        ({"query": 3}, ["body", "query"]),
         ({"query": {"text": QUERY}}, ["body", "query"]),
-        ({"query": QUERY, "hits": 0}, ["body", "hits"]),
         ({"query": QUERY, "hits": 51}, ["body", "hits"]),
         ({"query": ","}, ["body", "query"]),
     ],

@@ -1,7 +1,5 @@
 """The routes that re-rank, over a real CrossEncoder: golden requests and answers, and the other sides' own clients."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from math import exp
@@ -38,14 +36,11 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 class Reranking(NamedTuple):
-    """A client of an application that re-ranks, the model that it does so with, and where that is."""
-
     client: FlaskClient
     model: OnnxCrossEncoder
     settings: RerankSettings
 
     def scores(self, query: str, texts: list[str]) -> list[tuple[int, float]]:
-        """Return the texts by their places, best first, with the scores of the model."""
         scored = [(number, self.model.score(query, text)) for number, text in enumerate(texts)]
         return sorted(scored, key=lambda pair: -pair[1])
 
@@ -87,22 +82,11 @@ def test_without_a_model_the_route_says_so(asked: FlaskClient, address: str) -> 
     ("address", "change", "status", "message"),
     [
         ("/cohere/v2/rerank", {"documents": []}, 400, "documents: 1 to 5 texts are re-ranked at once, not 0"),
-        (
-            "/cohere/v2/rerank",
-            {"documents": ["a"] * 6},
-            400,
-            "documents: 1 to 5 texts are re-ranked at once, not 6",
-        ),
-        ("/cohere/v2/rerank", {"documents": [1]}, 400, "documents[0]: expected str, got int"),
         ("/cohere/v2/rerank", {"top_n": 0}, 400, "top_n: expected int >= 1"),
         ("/jina/v1/rerank", {"documents": [{}]}, 422, "documents[0].text: is missing"),
-        ("/jina/v1/rerank", {"documents": []}, 422, "documents: 1 to 5 texts are re-ranked at once, not 0"),
         ("/tei/rerank", {"texts": []}, 400, "texts: cannot be empty"),
         ("/tei/rerank", {"texts": ["a"] * 6}, 413, "batch size 6 > maximum allowed batch size 5"),
-        ("/tei/rerank", {"query": 1}, 422, "query: expected str, got int"),
-        ("/tei/rerank", {"truncation_direction": "Left"}, 422, "truncation_direction: invalid enum value 'Left'"),
         ("/search-r1/rerank", {"documents": []}, 422, "documents: there are 0 lists for 1 queries"),
-        ("/search-r1/rerank", {"queries": []}, 422, "documents: there are 1 lists for 0 queries"),
     ],
 )
 def test_what_makes_no_sense_is_refused_as_the_original_does(
@@ -113,7 +97,6 @@ def test_what_makes_no_sense_is_refused_as_the_original_does(
 
 
 def message_of(answer: dict[str, Any]) -> str:
-    """Return what an error says, whatever its shape."""
     said = answer.get("message") or answer.get("error") or answer["detail"]
     return said if isinstance(said, str) else said[0]["msg"]
 
@@ -212,7 +195,6 @@ def test_routirs_own_client(reranking_base: str, reranking: Reranking) -> None:
 def reranking_base(
     reranking: Reranking, folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """The address of a real server that re-ranks by the same model."""
     model = json.dumps({"model": reranking.settings.model, "cache": reranking.settings.cache})
     settings = "workers: 1, max_batch: 5, adapters: {cohere: '', jina: '', routir: '', tei: ''}"
     work = tmp_path_factory.mktemp("reranking-server") / "server"
@@ -240,7 +222,6 @@ def test_llamaindexs_client_of_jina(reranking_base: str, reranking: Reranking) -
 
 
 def check_postprocessor(client: Any, reranking: Reranking) -> None:
-    """Check that a client of LlamaIndex puts texts into the order of the model."""
     schema = pytest.importorskip("llama_index.core.schema")
     nodes = [schema.NodeWithScore(node=schema.TextNode(text=text), score=0.0) for text in TEXTS]
     best = client.postprocess_nodes(nodes, query_str=QUERY)

@@ -1,7 +1,5 @@
 """RoutIR's services, asked by RoutIR's own client."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -22,11 +20,6 @@ def test_a_search_answers_the_fields_of_routir(asked: FlaskClient) -> None:
     ("address", "body", "message"),
     [
         ("search", {"query": QUERY}, "service: is missing"),
-        (
-            "search",
-            {"service": "nobody", "query": QUERY},
-            "there is no index 'nobody'; the indexes are english, arabic",
-        ),
         ("search", {"service": "english", "query": QUERY, "limit": 99}, "limit: 99 is out of range: ask for 1 to 50"),
         ("content", {"collection": "english", "id": "no"}, "there is no document 'no' in this index"),
         (
@@ -34,16 +27,9 @@ def test_a_search_answers_the_fields_of_routir(asked: FlaskClient) -> None:
             {"service": "english", "query": QUERY, "passages": ["a"]},
             "service: 'english' does not score passages; 'rerank' does",
         ),
-        (
-            "score",
-            {"service": "rerank", "query": QUERY, "passages": []},
-            "passages: 1 to 5 texts are re-ranked at once, not 0",
-        ),
     ],
 )
-def test_what_makes_no_sense_is_refused_as_routir_does(
-    asked: FlaskClient, address: str, body: Any, message: str
-) -> None:
+def test_what_makes_no_sense_is_refused_as_by_it(asked: FlaskClient, address: str, body: Any, message: str) -> None:
     answer = asked.post(f"/routir/{address}", json=body)
     assert (answer.status_code, answer.json) == (400, {"error": message})
 

@@ -1,7 +1,5 @@
 """Search-R1's retriever: golden requests and answers written from its server and its client, and the client of verl."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """An adapter is one file: put beside the others, it is served, described, refused and kept as they are."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,7 +60,6 @@ def toy_first(asked: ToyQuestion) -> ToyTitle:
 def toy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Config, indexes: dict[str, Index]
 ) -> Iterator[FlaskClient]:
-    """A client of an application that speaks one more protocol, answered from the English index."""
     (tmp_path / "toy.py").write_text(ADAPTER, "utf-8")
     monkeypatch.setattr(adapters, "__path__", [*adapters.__path__, str(tmp_path)])
     server = msgspec.structs.replace(config.server, adapters={"toy": "english"})

@@ -1,7 +1,5 @@
 """The tools of agents, asked by the official client: within the process, over a pipe, and over HTTP with keys."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -33,8 +31,6 @@ NAMES = ["check_claim", "get_document", "list_indexes", "rank_claims", "search"]
 
 
 def asked(config: Config, ask: Callable[[Any], Awaitable[Any]], verdicts: Path | None = None) -> Any:
-    """Return what ``ask`` returns of a client of the tools, within the process."""
-
     async def run(server: Any) -> Any:
         async with Client(server) as client:
             return await ask(client)
@@ -44,8 +40,6 @@ def asked(config: Config, ask: Callable[[Any], Awaitable[Any]], verdicts: Path |
 
 
 def called(config: Config, name: str, verdicts: Path | None = None, **arguments: Any) -> dict[str, Any]:
-    """Return the typed answer of a tool, which must not be an error."""
-
     async def ask(client: Any) -> Any:
         return await client.call_tool(name, arguments)
 
@@ -126,26 +120,18 @@ def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, exampl
     ("name", "arguments", "message"),
     [
         ("search", {"query": CLAIM, "index": "french"}, "there is no index 'french'; the indexes are english, arabic"),
-        ("search", {"query": ","}, "query: the query ',' contains no words to search for"),
         ("search", {"query": CLAIM, "as_of": "soon"}, "as_of: "),
-        ("search", {"query": CLAIM, "k": 99}, "k: Input should be less than or equal to 20"),
         ("search", {"k": 0}, "query: Field required; k: Input should be greater than or equal to 1"),
-        ("check_claim", {"claim": ""}, "claim: String should have at least 1 character"),
-        ("rank_claims", {"texts": []}, "texts: List should have at least 1 item after validation, not 0"),
         ("get_document", {"docid": "nothing"}, "there is no document 'nothing'"),
         ("search", {"query": CLAIM, "until": "2016"}, "until: there is no such argument"),
         ("search", {"query": CLAIM, "source": ["who.example.org"]}, "source: there is no such argument"),
-        ("search", {"query": CLAIM, "top_k": 1}, "top_k: there is no such argument"),
-        ("check_claim", {"claim": CLAIM, "until": "2016"}, "until: there is no such argument"),
         ("get_document", {"docid": "measles", "idx": "arabic"}, "idx: there is no such argument"),
         ("list_indexes", {"language": "ar"}, "language: there is no such argument"),
         ("rank_claims", {"texts": ["a"], "top": 1}, "top: there is no such argument"),
         ("rank_claims", {"texts": ["x" * 301]}, "claims[0].text: has 301 characters; at most 300 are read"),
     ],
 )
-def test_what_makes_no_sense_is_said_in_one_line(
-    config: Config, name: str, arguments: dict[str, Any], message: str
-) -> None:
+def test_what_makes_no_sense_is_one_line(config: Config, name: str, arguments: dict[str, Any], message: str) -> None:
     async def ask(client: Any) -> Any:
         return await client.call_tool(name, arguments)
 

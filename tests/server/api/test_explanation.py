@@ -1,7 +1,5 @@
 """The additions to a search that are asked for: how scores came about, and the other passages of a document."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

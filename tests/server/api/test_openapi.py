@@ -1,7 +1,5 @@
 """The OpenAPI document: valid, complete, with the limits of the configuration, and true of every answer."""
 
-from __future__ import annotations
-
 import html
 import re
 import shlex
@@ -100,7 +98,6 @@ KNOWN = {"index": "english", "docid": "measles"}
 
 
 def held(case: schemathesis.Case, headers: dict[str, str], excluded: Sequence[CheckFunction] = ()) -> int:
-    """Ask, hold the answer to the document, and return its status."""
     # A query without words has the right type and is refused all the same.
     return case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance, *excluded]).status_code
 
@@ -119,7 +116,6 @@ WRITING = [name for name in OPERATIONS if name.startswith("writing.") and name !
 @pytest.mark.real
 @pytest.mark.parametrize("endpoint", [name for name in OPERATIONS if name not in {*WRITING, ALIAS}])
 def test_every_answer_is_as_described(roomy: Flask, endpoint: str) -> None:
-    """Ask what the document allows and what it forbids, at every limit and at random."""
     check(roomy, endpoint, KNOWN, {}, 10)
 
 

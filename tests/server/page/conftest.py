@@ -1,7 +1,5 @@
 """A real browser before the pages of the small indexes, and axe-core, which looks for what shuts people out."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -45,7 +43,6 @@ def app(
     rankers: dict[str, ServedRanker],
     models: dict[str, ServedVerdicts],
 ) -> Flask:
-    """The application, with a model of verdicts."""
     return create_app(config, indexes, ranked_by=rankers, judged_by=models)
 
 
@@ -56,7 +53,6 @@ def address(
     rankers: dict[str, ServedRanker],
     models: dict[str, ServedVerdicts],
 ) -> Iterator[str]:
-    """Serve the small indexes under the names of the bundled ones."""
     served = {"example-en": indexes["english"], "example-ar": indexes["arabic"]}
     with listening(create_app(config, served, ranked_by=rankers, judged_by=models)) as port:
         yield f"http://127.0.0.1:{port}"
@@ -64,7 +60,6 @@ def address(
 
 @contextmanager
 def listening(app: Flask) -> Iterator[int]:
-    """Serve an application on a free port of this machine; give the port."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -77,8 +72,6 @@ def listening(app: Flask) -> Iterator[int]:
 
 
 class Browser:
-    """The browser at one address."""
-
     def __init__(self, chromium: webdriver.Chrome, address: str) -> None:
         self.driver = chromium
         self._address = address
@@ -107,7 +100,6 @@ class Browser:
         return self.driver.execute_script(f"return {script}", *values)
 
     def violations(self, axe: str) -> list[str]:
-        """Return what axe-core finds on the page as it is now: the rule, and the elements that break it."""
         # Handed over as a script of the browser's own, which the policy of the page does not forbid.
         self.driver.execute_script(axe)
         found = self.driver.execute_async_script(

@@ -1,16 +1,17 @@
 """A document that holds script in every field, and a search that does: text wherever the page shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from flask.testing import FlaskClient
 
 from factseek.retrieval.search.index import Index
+from factseek.server.api.rankers import ServedRanker
+from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.server.conftest import build_index
@@ -28,8 +29,6 @@ def document(docid: str, url: str) -> dict[str, object]:
 
 
 class Dangers(HTMLParser):
-    """What of a page would run or lead a browser to run something."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.dangers: list[str] = []
@@ -52,7 +51,6 @@ class Dangers(HTMLParser):
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
-    """A client of an application that serves such documents."""
     folder: Path = tmp_path_factory.mktemp("hostile") / "hostile"
     build_index(folder, [document(*pair) for pair in zip(DOCIDS, URLS, strict=True)], language="en", dense=False)
     with Index(folder, Config()) as index:
@@ -95,3 +93,57 @@ def test_answers_of_the_api_are_no_pages(hostile: FlaskClient, address: str) -> 
     response = hostile.get(address, headers={"Accept": "text/html"})
     assert response.mimetype in ("application/json", "application/problem+json")
     assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+LENGTH = 200_000
+
+
+def long(mark: str, end: str = "") -> str:
+    return mark * (LENGTH // len(mark)) + end
+
+
+@pytest.fixture(scope="module")
+def wide(
+    config: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker], models: dict[str, ServedVerdicts]
+) -> FlaskClient:
+    server = msgspec.structs.replace(config.server, max_body_bytes=2_000_000)
+    app = create_app(msgspec.structs.replace(config, server=server), indexes, ranked_by=rankers, judged_by=models)
+    return app.test_client()
+
+
+RUNS = {
+    "blanks": "a\n" + long(" ", "a"),
+    "ellipses": long("…", "a"),
+    "digits": long("7", "a"),
+    "brackets": long("[", "a"),
+    "mentions": long("@", "a"),
+    "lines of blanks": "a" + long(" \n", "a"),
+    "quotes": 'tweet_text,b\n"' + long('"', "a"),
+}
+
+
+@pytest.mark.parametrize("kind", ["", "tweets", "transcript"])
+@pytest.mark.parametrize("run", RUNS)
+def test_a_long_run_is_checked_or_refused(wide: FlaskClient, run: str, kind: str) -> None:
+    response = wide.post("/check", data={"text": RUNS[run], "kind": kind}, follow_redirects=True)
+    assert response.status_code in (200, 400)
+    assert "</html>" in response.text
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_long_claim_is_answered(wide: FlaskClient, run: str) -> None:
+    response = wide.post("/verify", data={"index": "english", "claim": f"vaccine {RUNS[run]}"})
+    assert response.status_code in (200, 400)
+    assert "</html>" in response.text
+
+
+CONDITIONS = {"conditions": long("title:a "), "quoted": long('"a" '), "unclosed": long('-"a')}
+QUERIES = {**RUNS, **CONDITIONS}
+
+
+@pytest.mark.parametrize("profile", ["plain", "tweet"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_long_query_is_answered(wide: FlaskClient, query: str, profile: str) -> None:
+    response = wide.post("/", data={"index": "english", "query": QUERIES[query], "profile": profile})
+    assert response.status_code in (200, 400)
+    assert "</html>" in response.text

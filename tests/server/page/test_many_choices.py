@@ -1,7 +1,5 @@
 """Many choices at once: few of each on a page, whose links hold all of the others; HEAD; the end of a list."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from html import unescape
@@ -18,7 +16,6 @@ from factseek.settings import Config
 
 @pytest.fixture(scope="module")
 def wide_client(indexes: dict[str, Index]) -> FlaskClient:
-    """A client of a server that takes as many filters as the defaults allow."""
     return create_app(Config(), indexes).test_client()
 
 
@@ -40,14 +37,9 @@ def test_what_an_address_can_hold_is_shown(wide_client: FlaskClient, count: int)
     ("many", "limit"),
     [
         ({"filter": filters(990)}, "200"),
-        ({"filter": filters(60_000)}, "200"),
-        ({"filter": [f"topic={'ن' * 400}{number}" for number in range(10)]}, "8,190"),
         ({"filter": ["topic=" + "x" * 100_000]}, "8,190"),
         ({"index": ["english"] * 900}, "64"),
-        ({"index": ["x" * 100_000]}, "64"),
         ({"stages": ["mmr"] * 900}, "16"),
-        ({"as_of": "1" * 100_000}, "8,190"),
-        ({"like": "x" * 100_000}, "8,190"),
         ({"lang": "x" * 100_000}, "20"),
     ],
 )
@@ -62,17 +54,6 @@ def test_a_form_of_more_is_refused_with_the_limit(
     assert len(answer.data) < 200_000
 
 
-@pytest.mark.parametrize("path", ["/check", "/verify", "/add"])
-@pytest.mark.parametrize("many", [{"index": ["english"] * 900}, {"index": ["x" * 10_000]}, {"lang": "x" * 10_000}])
-def test_no_page_repeats_what_is_too_much(
-    client: FlaskClient, path: str, many: Mapping[str, str | Sequence[str]]
-) -> None:
-    own = {"text": "Masks work.\n" * 20} if path == "/check" else {}
-    answer = client.post(path, data={**own, **many})
-    assert answer.status_code == 400
-    assert len(answer.data) < 200_000
-
-
 def test_a_query_of_many_conditions_has_few_chips(wide_client: FlaskClient) -> None:
     for conditions in (1_000, 30_000):
         query = "measles" + " -moon" * conditions
@@ -81,22 +62,10 @@ def test_a_query_of_many_conditions_has_few_chips(wide_client: FlaskClient) -> N
         assert answer.text.count("Without leaving out") <= 50
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/?query=measles", "/check", "/verify", "/add", "/documents/english/measles", "/docs"]
-)
-def test_head_is_answered_as_get_without_a_body(client: FlaskClient, path: str) -> None:
-    read, looked_at = client.get(path), client.head(path)
-    assert (looked_at.status_code, looked_at.data) == (read.status_code, b"")
-    assert read.status_code == 200
-    assert looked_at.mimetype == read.mimetype
-
-
 @pytest.mark.parametrize("names", [["english"], ["arabic", "english"]])
-@pytest.mark.parametrize(("max_k", "hits"), [(4, 2), (5, 2), (4, 3), (3, 1), (4, 4)])
+@pytest.mark.parametrize(("max_k", "hits"), [(4, 2), (3, 1), (4, 4)])
 @pytest.mark.parametrize("view", ["", "side"])
-def test_each_page_that_is_offered_is_answered(
-    folders: dict[str, Path], names: list[str], max_k: int, hits: int, view: str
-) -> None:
+def test_each_offer_is_answered(folders: dict[str, Path], names: list[str], max_k: int, hits: int, view: str) -> None:
     config = Config(search=SearchSettings(max_k=max_k, k=2))
     opened = {name: Index(folders[name], config) for name in names}
     client = create_app(config, opened).test_client()

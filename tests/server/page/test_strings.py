@@ -1,7 +1,5 @@
 """The page's other languages: every text of the templates has its translation, and nothing is translated in vain."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

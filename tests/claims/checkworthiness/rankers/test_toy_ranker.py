@@ -1,7 +1,5 @@
 """A ranker is one file: put beside the others it is listed, trained, saved, loaded and ranks."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator
@@ -10,10 +8,6 @@ from pathlib import Path
 import pytest
 
 from factseek.claims.checkworthiness import rankers
-from factseek.server.api.rankers import opened
-from factseek.server.app import create_app
-from factseek.server.settings import ServerSettings
-from factseek.settings import Config
 from tests.claims.conftest import EXAMPLES, Rank
 
 TOY = '''
@@ -52,7 +46,6 @@ def restore(state, config):
 
 @pytest.fixture(autouse=True)
 def plugged(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One more ranker."""
     folder = tmp_path_factory.mktemp("plugged")
     (folder / "toy_digits.py").write_text(TOY)
     monkeypatch.setattr(rankers, "__path__", [*rankers.__path__, str(folder)])
@@ -70,16 +63,3 @@ def test_the_ranker_is_trained_saved_loaded_and_ranks(rank: Rank, tmp_path: Path
     rows = [json.loads(line) for line in ranked.out.splitlines()]
     digits = [sum(map(str.isdigit, row["text"])) for row in rows]
     assert [row["score"] for row in rows] == digits == sorted(digits, reverse=True)
-
-
-def test_the_ranker_is_served(rank: Rank, tmp_path: Path) -> None:
-    trained = rank(
-        "ct2021-1a", "--model", "toy-digits", "--train", EXAMPLES / "checkworthy-en-train.tsv", "--save", "m"
-    )
-    assert trained.code == 0, trained.err
-    config = Config(server=ServerSettings(rankers={"digits": str(tmp_path / "m")}))
-    client = create_app(config, {}, ranked_by=opened(config)).test_client()
-    claims = [{"id": "a", "text": "No number"}, {"id": "b", "text": "1 of 10", "language": "en"}]
-    answer = client.post("/v1/claims/rank", json={"claims": claims, "words": 0}).json
-    assert [(claim["id"], claim["score"]) for claim in answer["claims"]] == [("b", 3.0), ("a", 0.0)]
-    assert answer["model"] == "toy-digits"
