@@ -18,7 +18,7 @@ from ..retrieval.errors import UsageError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import IndexFolder
-from ..retrieval.store.manifest import Manifest, SegmentInfo
+from ..retrieval.store.manifest import VECTORS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, descriptions, kinds
 from . import journal as journals
 from .deletion import with_segments
@@ -56,9 +56,10 @@ def compact(
             if name not in kinds():
                 what = f"--add {name[:80]}: there is no such view"
                 raise UsageError(what, remedy=f"the views are {', '.join(kinds())}")
-        if models and base.encoder:
+        if base.encoder and models:
             models = (base.encoder.model or base.encoder.name, *models)
-        lacking = [name for name in (*add, *further_views(models)) if name not in base.views]
+        wanted = (*add, *([VECTORS, *further_views(models)] if models else ()))
+        lacking = [name for name in wanted if name not in base.views]
         most = config.index.segment_passages
         groups = _by_kind(base.segments) if lacking else worth_merging(base.segments, most)
         return _published(folder, base, groups, config, lacking=lacking, models=models)

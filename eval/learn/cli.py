@@ -33,7 +33,7 @@ _MODEL_EPILOG = """\
 One tenth of the judged queries decides when to stop, and two tenths measure the result. Queries that share a relevant
 document are in the same part. README.md in the folder describes the training data and the results."""
 _ALL_EPILOG = """\
-The folder gets an encoder, an index with its vectors beside those of the given index, and a combination of all
+The folder gets an encoder, an index with its vectors next to those of the given index, and a combination of all
 rankings. The same command skips the steps that are done, and continues an interrupted training. The combination learns
 from the three tenths of the queries that the encoder does not learn from. Its figures are cross-validated on them."""
 INTERRUPTED = "interrupted; unless the model is complete, the same command continues the training"

@@ -65,12 +65,14 @@ class Trained(NamedTuple):
 def train_all(request: CompleteTraining, config: Config, progress: Progress) -> Trained:
     """Take every step that is not done yet, and return the figures.
 
-    Raises QueryError if a result is there from other inputs; and what the steps raise.
+    Raises QueryError if a result is there from other inputs or the index is such a result; and what the steps raise.
     """
     settings, files = request.settings, (request.files.queries, request.files.qrels)
     request.output.mkdir(parents=True, exist_ok=True)
     with open_index(request.index, config) as index:
         judged = read_judged(request.files, index, sample=request.sample, seed=settings.seed)
+        if f"dense:{ENCODER}" in index.info.retrievers:
+            raise QueryError("has the vectors of such a training already", place=index.info.place)
         for note in judged.notes:
             say(f"note: {note}")
         training = TrainingRequest(

@@ -147,10 +147,12 @@ def test_an_interrupted_training_goes_on_to_the_same_model(
 
 @pytest.mark.deep
 def test_everything_is_trained_in_steps_that_are_not_taken_twice(
-    asked: list[object], tmp_path: Path, command: Command
+    asked: list[object], base: Path, examples: Path, tmp_path: Path, command: Command
 ) -> None:
-    done = tmp_path / "all"
-    asked = ["train", "all", *overriding(asked[2:], ["--output", done, "--folds", "2"])]
+    done, index = tmp_path / "all", tmp_path / "index"
+    code, _, said = command("index", "snippets", examples / "snippets-en.tsv", "--index", index, "--encoder", base)
+    assert code == 0, said
+    asked = ["train", "all", *overriding(asked[2:], ["--index", index, "--output", done, "--folds", "2"])]
     code, printed, said = command(*asked)
     assert code == 0, said
     assert [row.split("  ")[0] for row in printed.splitlines()[1:4]] == [
@@ -174,7 +176,7 @@ def test_everything_is_trained_in_steps_that_are_not_taken_twice(
     code, _, said = command(*asked, "--seed", "1")
     assert (code, said.splitlines()[-1]) == (
         2,
-        f"factseek: {done / 'encoder'}: was made from other inputs: name another folder with --output",
+        f"factseek: {done / 'encoder'}: was made from other inputs; name another folder with --output",
     )
 
 
