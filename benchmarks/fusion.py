@@ -141,11 +141,10 @@ def cases_within(data: Path, work: Path) -> Iterator[Case]:
 
 
 def rankings(case: Case, work: Path, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
-    """Return the rankings of a case that its index offers; read those in ``work`` that are of the current index."""
+    """Return rankings of a case; read those in ``work`` that were made from the current index."""
     folder = indexed(case.collection, work)
     with open_index(folder) as index:
         wanted = {name: case.dense if name == "dense" else name for name in names}
-        wanted = {name: of for name, of in wanted.items() if of in index.info.retrievers}
         path = work / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
         made = msgspec.json.decode(path.read_bytes(), type=_KEPT) if path.is_file() else {}
         missing = [name for name in wanted.values() if name not in made]

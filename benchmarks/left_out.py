@@ -57,7 +57,7 @@ from factseek.retrieval.store.manifest import VECTORS
 from factseek.retrieval.terminal import write
 
 RM3 = "bm25+rm3"
-SAMPLE = 400
+SAMPLE = 300
 """The most queries of a collection of XQuAD-R to judge, and the queries of each family to learn from, repeated if there
 are fewer, so that families weigh equally."""
 
@@ -113,8 +113,7 @@ def sample(case: Case, work: Path) -> Sample:
         case = case._replace(queries=queries, qrels={query.qid: case.qrels[query.qid] for query in queries})
     ranked = {name: {query.qid: ranking[query.qid] for query in case.queries} for name, ranking in ranked.items()}
     alone = {name: values(case, run_of(ranking)) for name, ranking in ranked.items()}
-    if RM3 in ranked:
-        alone["hybrid, RM3"] = _fused(case, ranked[RM3], ranked["dense"])
+    alone["hybrid, RM3"] = _fused(case, ranked[RM3], ranked["dense"])
     config = Config(search=SearchSettings(fusion=FusionSettings(weights=EQUAL)))
     with open_index(indexed(case.collection, work), config) as index:
         search = Search(profile=case.collection.profile, retriever="hybrid")
@@ -172,16 +171,14 @@ def feedback(index: Index, case: Case) -> list[Ranking]:
 
 def report(samples: Sequence[Sample]) -> str:
     """Return the table: each case judged by what was learned and chosen on the other families."""
-    offered = RM3 in samples[0].alone
-    gains = {name: of for name, of in VARIANTS.items() if offered or "rm3" not in name.lower()}
-    shown = [*PLAIN, *gains]
+    shown = [*PLAIN, *VARIANTS]
     judged = [
         case for family in dict.fromkeys(of.case.family for of in samples) for case in _judged(samples, family, shown)
     ]
-    rows, sure = [], dict.fromkeys(gains, (0, 0))
+    rows, sure = [], dict.fromkeys(VARIANTS, (0, 0))
     for case in judged:
         tests = {
-            name: paired(case.fused[shown.index(of)], case.fused[shown.index(name)], 0) for name, of in gains.items()
+            name: paired(case.fused[shown.index(of)], case.fused[shown.index(name)], 0) for name, of in VARIANTS.items()
         }
         plain = [f"{case.fused[at].mean():.3f}" for at in range(len(PLAIN))]
         rows.append([case.name, f"{case.fused.shape[1]:,}", *plain, *map(_cell, tests.values())])
@@ -189,7 +186,7 @@ def report(samples: Sequence[Sample]) -> str:
             certain = test.p_randomisation < SURE
             sure[name] = sure[name][0] + test.sure, sure[name][1] + (certain and not test.sure)
     means = family_means(judged)
-    differences = [signed(overall(judged, shown.index(name), shown.index(of))) for name, of in gains.items()]
+    differences = [signed(overall(judged, shown.index(name), shown.index(of))) for name, of in VARIANTS.items()]
     rows.append(["mean over the families", "", *(f"{mean:.3f}" for mean in means[: len(PLAIN)]), *differences])
     rows.append(["better, worse (p < .05)", "", *("" for _ in PLAIN), *(f"{up}, {down}" for up, down in sure.values())])
     return markdown_table(("collection", "queries", "default fusion", *shown[1:]), rows, left=1)
