@@ -25,6 +25,7 @@ from benchmarks.fusion import (
     EQUAL,
     MEASURE,
     PAIR,
+    XQUAD,
     Case,
     MeasuredCase,
     Ranking,
@@ -58,8 +59,10 @@ from factseek.retrieval.terminal import write
 
 RM3 = "bm25+rm3"
 SAMPLE = 300
-"""The most queries of a collection of XQuAD-R to judge, and the queries of each family to learn from, repeated if there
-are fewer, so that families weigh equally."""
+"""The queries of each family to learn from, repeated if there are fewer, so that families weigh equally."""
+
+QUESTIONS = 150
+"""The questions of each part of XQuAD-R; three parts have the same questions."""
 
 FEEDBACK = tuple(product((3, 5, 10), (0.2, 0.5, 1.0)))
 """The ways of Rocchio's feedback: how many first hits, and the weight of the mean of their vectors."""
@@ -106,10 +109,10 @@ def main() -> None:
 
 
 def sample(case: Case, work: Path) -> Sample:
-    """Return a case of at most ``SAMPLE`` queries, or of all of a collection that has its own family, measured."""
+    """Return a case, of XQuAD-R with ``QUESTIONS`` drawn, with the measure of each query by each ranking."""
     ranked = rankings(case, work, RANKINGS)
-    if case.name.startswith("XQuAD"):
-        queries = tuple(case.queries[at] for at in drawn(len(case.queries), SAMPLE, 0))
+    if case.family == XQUAD:
+        queries = tuple(case.queries[at] for at in drawn(len(case.queries), QUESTIONS, 0))
         case = case._replace(queries=queries, qrels={query.qid: case.qrels[query.qid] for query in queries})
     ranked = {name: {query.qid: ranking[query.qid] for query in case.queries} for name, ranking in ranked.items()}
     alone = {name: values(case, run_of(ranking)) for name, ranking in ranked.items()}
