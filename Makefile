@@ -28,7 +28,7 @@ help:
 	@echo "make bench-claims   measure check-worthiness and verdicts; tables in docs/figures.md (FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-train   train an encoder and a re-ranker on SciFact; tables in docs/figures.md (FACTSEEK_DATA; two hours, an interrupted run continues)"
 	@echo "make bench-quality   measure quality and speed of sparse, dense and hybrid; tables in docs/figures.md"
-	@echo "make bench-fusion   compare ways of fusing over every collection, within and across languages; tables in docs/figures.md (FACTSEEK_DATA; half an hour, rankings are kept)"
+	@echo "make bench-fusion   compare ways of fusing, learned combinations and feedback over every collection; tables in docs/figures.md (FACTSEEK_DATA; half an hour, rankings are kept)"
 	@echo "make docs    build the documentation as a site in site/, warnings as errors"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
@@ -104,6 +104,7 @@ bench-quality: $(STAMP) example
 
 bench-fusion: $(STAMP) example
 	$(BIN)/python -m benchmarks.fusion
+	$(BIN)/python -m benchmarks.left_out
 
 docs: $(STAMP)
 	$(BIN)/python docs/build_site.py site

@@ -10,9 +10,8 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -161,25 +160,8 @@ def calibration(labels: NDArray[np.int64], probabilities: Scores) -> list[str]:
     return [*figures, f"{sum(gaps) / len(labels):.3f}"]
 
 
-def joint(precisions_by_network: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
-    """Return a table of each network's AP, on dev and cross-validated, by language."""
-    rows = []
-    for name, values in precisions_by_network.items():
-        pairs = [*values.values(), tuple(np.mean(list(values.values()), axis=0))]
-        rows.append([name, *(f"{dev:.4f} / {crossed:.4f}" for dev, crossed in pairs)])
-    return markdown_table(["network", *next(iter(precisions_by_network.values())), "mean"], rows)
-
-
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Config()
-
-NETWORKS: dict[str, dict[str, Any]] = {
-    "multilingual-e5-small, claim and language": {"claim_weight": 0.6},
-    "multilingual-e5-small, claim alone": {"claim_weight": 1.0},
-    "characters, claim and language": {"encoder": "characters", "shared": 0, "claim_weight": 0.6},
-    "characters, claim alone": {"encoder": "characters", "shared": 0, "claim_weight": 1.0},
-}
-"""The networks with and without a language head, over the default multilingual encoder and over characters."""
 
 
 @program
@@ -211,33 +193,16 @@ def _measured(folder: Path) -> str:
         speaking[model] = _learned(model, spoken.learned)
         scores = speaking[model].ranker.score([sentence for debate in spoken.dev for sentence in debate])
         judged["debates"].scores[model] = np.split(scores, np.cumsum([len(debate) for debate in spoken.dev])[:-1])
-    networks = {name: _network(name, splits, judged) for name in NETWORKS}
-    with part("tables"):
-        sections = {
-            "AP on dev": results(judged),
-            "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
-            "Joint against single": joint(networks),
-        }
+    sections = {
+        "AP on dev": results(judged),
+        "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
+    }
     return "\n".join(f"### {title}\n\n{content}" for title, content in sections.items())
 
 
-def _learned(model: str, statements: Sequence[Statement], config: Config = CONFIG) -> Trained:
+def _learned(model: str, statements: Sequence[Statement]) -> Trained:
     with part(f"{model}: learning from {len(statements):,} statements"):
-        return kind(model).train(statements, config, bar)
-
-
-def _network(
-    name: str, splits: Mapping[str, Split], judged: Mapping[str, ScoredLists]
-) -> dict[str, tuple[float, float]]:
-    """Train a network on all languages; return its AP by language, on dev and cross-validated."""
-    settings = msgspec.structs.replace(CONFIG.claims.multilingual, **NETWORKS[name])
-    config = msgspec.structs.replace(CONFIG, claims=msgspec.structs.replace(CONFIG.claims, multilingual=settings))
-    trained = _learned("multilingual", [statement for split in splits.values() for statement in split.learned], config)
-    precisions = {}
-    for language, split in splits.items():
-        judged[language].scores[name] = [trained.ranker.score(split.dev[0])]
-        precisions[language] = float(judged[language].precisions(name).mean()), float(trained.figures[language]["AP"])
-    return precisions
+        return kind(model).train(statements, CONFIG, bar)
 
 
 def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, Split], spoken: Split) -> str:

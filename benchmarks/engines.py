@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.data import Collection, beir, data_folder, ndcg10
-from benchmarks.measuring import program, replace_marked
+from benchmarks.measuring import program, rates_in_turns, replace_marked
 from benchmarks.peers import batch_search, our_index, peer_index, peer_searcher
 from factseek.eval.scoring.machine import this_machine
 from factseek.eval.scoring.tables import markdown_table
@@ -173,14 +173,6 @@ ROUNDS = 5
 FIGURES = Path(__file__).resolve().parent.parent / "docs" / "figures.md"
 
 
-class RateSpread(NamedTuple):
-    """Queries per second of processor time at one depth: the median of the rounds and their quartiles."""
-
-    median: float
-    low: float
-    high: float
-
-
 @program
 def main() -> None:
     """Measure, print the table, and put it into the documentation."""
@@ -202,30 +194,19 @@ def main() -> None:
         replace_marked(FIGURES, "engines", measured)
 
 
-def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) -> dict[str, RateSpread]:
-    """Return the rates of all engines and of the limit; they take turns, and a first round warms them up."""
+def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) -> dict[str, list[float]]:
+    """Return queries per second of processor time, in each round, of all engines and of the limit."""
     queries = list(collection.queries.values())[: DEPTHS[k]]
     limit = batch_search(peer_searcher(work / "peer"), queries)
     runs = {name: (lambda ask=ask: [ask(query, k) for query in queries]) for name, ask in asks.items()}
     runs[LIMIT] = lambda: [limit(k)]
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for turn in range(ROUNDS + 1):
-        for name, run in runs.items():
-            began = process_time()
-            run()
-            if turn:
-                seconds[name].append(process_time() - began)
-    quartiles = {name: statistics.quantiles(taken, n=4) for name, taken in seconds.items()}
-    return {
-        name: RateSpread(*(len(queries) / taken for taken in (median, low, high)))
-        for name, (high, median, low) in quartiles.items()
-    }
+    return dict(zip(runs, rates_in_turns(len(queries), list(runs.values()), ROUNDS, process_time), strict=True))
 
 
 LIMIT = "Anserini batch_search, one thread, results left in Java"
 
 
-def _table(quality: Mapping[str, float], rates: Mapping[int, Mapping[str, RateSpread]]) -> str:
+def _table(quality: Mapping[str, float], rates: Mapping[int, Mapping[str, Sequence[float]]]) -> str:
     rows = []
     for name, does in [*((engine.name, engine.does) for engine in ENGINES), (LIMIT, (YES, NO, NO, NO, NO))]:
         figures = [_cell(rates[k][name], rates[k][ENGINES[0].name]) for k in DEPTHS]
@@ -234,9 +215,10 @@ def _table(quality: Mapping[str, float], rates: Mapping[int, Mapping[str, RateSp
     return f"{markdown_table(header, rows)}\n{this_machine()}; {ROUNDS} rounds in turns, SciFact, train."
 
 
-def _cell(rates: RateSpread, ours: RateSpread) -> str:
-    """Return a rate with its quartiles, and its ratio to factseek's rate."""
-    return f"{rates.median:,.0f} [{rates.low:,.0f}–{rates.high:,.0f}], {rates.median / ours.median:.2f} ×"
+def _cell(rates: Sequence[float], ours: Sequence[float]) -> str:
+    """Return the median rate with its quartiles, and its ratio to factseek's rate."""
+    low, median, high = statistics.quantiles(rates, n=4)
+    return f"{median:,.0f} [{low:,.0f}–{high:,.0f}], {median / statistics.median(ours):.2f} ×"
 
 
 if __name__ == "__main__":

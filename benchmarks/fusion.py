@@ -9,6 +9,8 @@ its loss on the family left out, compared with the best way there. The program w
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.data import data_folder
+from benchmarks.data import data_folder, objects
 from benchmarks.measuring import program, replace_marked
 from benchmarks.quality import ROOT, BenchCollection, example, indexed, public
 from factseek.eval.files.topics import read_topics
@@ -31,7 +33,7 @@ from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Interval, Values, intervals, paired
 from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.config import Config, FusionSettings
-from factseek.retrieval.domain import Hit, Qrels
+from factseek.retrieval.domain import Filter, Hit, Qrels
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.records.runs import ScoreTable
 from factseek.retrieval.records.trec import read_qrels
@@ -65,11 +67,13 @@ DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PA
 Ranking = dict[str, list[Hit]]
 """The documents found for each qid, best first."""
 
+_KEPT = dict[str, dict[str, list[tuple[str, float]]]]
+
 
 class Case(NamedTuple):
     """Judged queries of one collection; ``family`` names collections that share texts or questions.
 
-    ``dense`` is the ranking by vectors that is fused with BM25's. ``rankings`` holds both rankings once they exist.
+    ``dense`` is the ranking by vectors that is fused with BM25's. ``rankings`` holds what :func:`rankings` returns.
     """
 
     name: str
@@ -97,7 +101,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
     args = parser.parse_args()
-    ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder())]
+    ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder(), args.work)]
     # The first way is the one that others are compared with; the others are those of ``factseek tune``, and the
     # default.
     ways = [*(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())), DEFAULT]
@@ -110,16 +114,10 @@ def main() -> None:
         replace_marked(args.docs / "figures.md", name, content)
 
 
-def cases(data: Path) -> Iterator[Case]:
+def cases(data: Path, work: Path) -> Iterator[Case]:
     """Yield the cases of the bundled examples, of the public collections, and of XQuAD-R across languages."""
-    folder, family = ROOT / "examples", "the examples"
-    steps = (("snippets", folder / "snippets-ar.tsv"), ("webpages", folder / "pages-ar"))
-    files = folder / "queries-ar.tsv", folder / "qrels-ar.txt"
-    yield _plain(example(), family)
-    yield _plain(BenchCollection("bundled example, Arabic", steps, *files, language="ar"), family)
-    yield from (_plain(collection, collection.name) for collection in public(data))
+    yield from cases_within(data, work)
     within = {language: _within(data / "xquad-r" / language, language) for language in XQUAD_LANGUAGES}
-    yield from within.values()
     for asked, written in permutations(XQUAD_LANGUAGES, 2):
         case = within[written]
         yield case._replace(
@@ -130,30 +128,38 @@ def cases(data: Path) -> Iterator[Case]:
         )
 
 
-def rankings(case: Case, work: Path) -> dict[str, Ranking]:
-    """Return the two rankings of a case; read them from ``work`` if they were made from the current index."""
+def cases_within(data: Path, work: Path) -> Iterator[Case]:
+    """Yield the cases whose queries and documents are in the same language."""
+    folder, family = ROOT / "examples", "the examples"
+    steps = (("snippets", folder / "snippets-ar.tsv"), ("webpages", folder / "pages-ar"))
+    files = folder / "queries-ar.tsv", folder / "qrels-ar.txt"
+    yield _plain(example(), family)
+    yield _plain(BenchCollection("bundled example, Arabic", steps, *files, language="ar"), family)
+    yield from (_plain(collection, collection.name) for collection in public(data))
+    yield _arabic_passages(data / "ct2019-task2-arabic", work)
+    yield from (_within(data / "xquad-r" / language, language) for language in XQUAD_LANGUAGES)
+
+
+def rankings(case: Case, work: Path, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
+    """Return rankings of a case; read those in ``work`` that were made from the current index."""
     folder = indexed(case.collection, work)
     with open_index(folder) as index:
-        names = [name for name in index.info.retrievers if not kind(name).FUSES]
+        wanted = {name: case.dense if name == "dense" else name for name in names}
         path = work / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
-        if not path.is_file():
-            say(f"{case.name}: ranking {len(case.queries):,} queries by {' and '.join(names)}")
+        made = msgspec.json.decode(path.read_bytes(), type=_KEPT) if path.is_file() else {}
+        missing = [name for name in wanted.values() if name not in made]
+        if missing:
+            say(f"{case.name}: ranking {len(case.queries):,} queries by {' and '.join(missing)}")
             search = Search(profile=case.collection.profile, k=DEPTH, group=True)
-            made = {
-                name: {
+            for name in missing:
+                made[name] = {
                     done.qid: list(zip(*done.ranking, strict=True))
                     for chunk in chunks(case.queries)
                     for done in columns(index, chunk, search._replace(retriever=name))
                 }
-                for name in names
-            }
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, msgspec.json.encode(made))
-    saved = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, list[tuple[str, float]]]])
-    return {
-        name: {qid: [Hit(*hit) for hit in hits] for qid, hits in saved[of].items()}
-        for name, of in zip(PAIR, ("bm25", case.dense), strict=True)
-    }
+    return {name: {qid: [Hit(*hit) for hit in hits] for qid, hits in made[of].items()} for name, of in wanted.items()}
 
 
 def _plain(collection: BenchCollection, family: str) -> Case:
@@ -172,15 +178,46 @@ def _within(folder: Path, language: str) -> Case:
     return _plain(collection, XQUAD)
 
 
+def _arabic_passages(folder: Path, work: Path) -> Case:
+    """Return CheckThat! 2019's claims; each ranks the judged passages of its own pages."""
+    with (folder / "passages" / "CT19-T2-Passages_Usefulness.csv").open(encoding="utf-8", newline="") as file:
+        labels = {passage: (claim, int(label)) for claim, _, passage, label in csv.reader(file)}
+    passages = {
+        passage["parID"]: passage["text"]
+        for page in objects(folder / "passages" / "CT19-T2-Passages_Text.json")
+        for passage in page["paragraphs"]
+        if passage["parID"] in labels and passage["text"].strip()
+    }
+    source = work / "ct2019-passages.jsonl"
+    lines = ({"docid": docid, "text": text, "topic": labels[docid][0]} for docid, text in passages.items())
+    source.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(source, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines).encode())
+    qrels: Qrels = {}
+    for docid, (claim, label) in labels.items():
+        qrels.setdefault(claim, {})[docid] = label
+    texts = {
+        claim["claimID"]: claim["text"] for claim in objects(folder / "claims" / "CT19-T2-Claims_with_Results.json")
+    }
+    queries = tuple(SearchQuery(qid, texts[qid], Filter(topic=(qid,))) for qid in qrels)
+    name = "CheckThat! 2019 task 2, Arabic"
+    return Case(name, name, BenchCollection(name, (("jsonl", source),), source, source, language="ar"), queries, qrels)
+
+
 def evaluated(case: Case, ways: Sequence[FusionSettings]) -> MeasuredCase:
     """Return the measure of each query of a case under each way of fusing."""
     pool = FusedEvaluator(case.rankings, DEPTH)
-    fused = [evaluate(case.qrels, _fused(pool, case, way), [MEASURE]).values[:, 0] for way in ways]
-    alone = {name: evaluate(case.qrels, _run(of), [MEASURE]).values[:, 0].mean() for name, of in case.rankings.items()}
+    fused = [values(case, fused_run(pool, case, way)) for way in ways]
+    alone = {name: float(values(case, run_of(ranking)).mean()) for name, ranking in case.rankings.items()}
     return MeasuredCase(case.name, case.family, np.stack(fused), alone)
 
 
-def _fused(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTable:
+def values(case: Case, run: ScoreTable, measure: str = MEASURE) -> Values:
+    """Return the measure of each query of a case, in the order of its judgements."""
+    measured: Values = evaluate(case.qrels, run, [measure]).values[:, 0]
+    return measured
+
+
+def fused_run(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTable:
     """Return the fused ranking of each query of a case; the default way uses the query's language."""
     fusing = fusing_kind("hybrid")
     language = case.collection.language or "en"
@@ -226,7 +263,7 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         [
             described(ways[way]) + (" (the default)" if way == default else ""),
             f"{means[way]:.4f}",
-            _signed(overall(measured, way)) if way else "",
+            signed(overall(measured, way)) if way else "",
         ]
         for way in shown
     ]
@@ -234,7 +271,7 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
     columns_of = ("collection", "queries", *PAIR, described(COMPARED), "gain of the default, p")
     header = (*columns_of, "chosen on the others", "gain, p", "regret")
     held_out = markdown_table(header, [_left_out(case, measured, ways) for case in measured], left=1)
-    lead = f"The default is {_signed(overall(measured, default, before))} against {described(BEFORE)}.\n"
+    lead = f"The default is {signed(overall(measured, default, before))} against {described(BEFORE)}.\n"
     return f"Left out, one family of collections at a time:\n\n{held_out}\nOver all families:\n\n{best_ways}\n{lead}"
 
 
@@ -250,9 +287,9 @@ def _left_out(case: MeasuredCase, measured: Sequence[MeasuredCase], ways: Sequen
         f"{case.fused.shape[1]:,}",
         *(f"{case.alone[name]:.3f}" for name in PAIR),
         f"{case.fused[0].mean():.3f}",
-        f"{_signed(default.difference)}, {default.p_randomisation:.3f}",
+        f"{signed(default.difference)}, {default.p_randomisation:.3f}",
         described(ways[chosen]),
-        f"{_signed(test.difference)}, {test.p_randomisation:.3f}",
+        f"{signed(test.difference)}, {test.p_randomisation:.3f}",
         f"{regret.mean:.3f} ({regret.low:.3f} to {regret.high:.3f})",
     ]
 
@@ -263,7 +300,8 @@ def described(way: FusionSettings) -> str:
     return f"{way.kind}{constant}, " + " : ".join(f"{way.weights[name]:g}" for name in PAIR)
 
 
-def _signed(interval: Interval) -> str:
+def signed(interval: Interval) -> str:
+    """Return a difference with its interval."""
     return f"{interval.mean:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
 
 
@@ -272,23 +310,26 @@ def languages_report(xquad: Sequence[Case], fusion: FusionSettings) -> str:
 
     Each pair of languages has the same questions, so the values of a question are averaged before questions are drawn.
     """
-    values = {}
+    figures_of = {}
     for case in xquad:
-        runs = {name: _run(ranking) for name, ranking in case.rankings.items()}
-        runs["hybrid"] = _fused(FusedEvaluator(case.rankings, DEPTH), case, fusion)
-        qrels = {qid: case.qrels[qid] for qid in sorted(case.qrels)}
-        values[case.name] = {name: evaluate(qrels, run, [RANK]).values[:, 0] for name, run in runs.items()}
-    across = [of for name, of in values.items() if " over " in name]
-    values["mean over the pairs"] = {name: np.mean([of[name] for of in across], axis=0) for name in (*PAIR, "hybrid")}
+        runs = {name: run_of(ranking) for name, ranking in case.rankings.items()}
+        runs["hybrid"] = fused_run(FusedEvaluator(case.rankings, DEPTH), case, fusion)
+        ordered = case._replace(qrels={qid: case.qrels[qid] for qid in sorted(case.qrels)})
+        figures_of[case.name] = {name: values(ordered, run, RANK) for name, run in runs.items()}
+    across = [of for name, of in figures_of.items() if " over " in name]
+    figures_of["mean over the pairs"] = {
+        name: np.mean([of[name] for of in across], axis=0) for name in (*PAIR, "hybrid")
+    }
     rows = []
-    for name, of in values.items():
+    for name, of in figures_of.items():
         figures = [intervals(of[ranking][:, None], 0)[0] for ranking in (*PAIR, "hybrid")]
         cells = [f"{figure.mean:.3f} ({figure.low:.3f} to {figure.high:.3f})" for figure in figures]
-        rows.append([name, *cells, _signed(paired(of["bm25"], of["hybrid"], 0).difference)])
+        rows.append([name, *cells, signed(paired(of["bm25"], of["hybrid"], 0).difference)])
     return markdown_table((RANK, *PAIR, "hybrid", "hybrid over bm25"), rows, left=1)
 
 
-def _run(ranking: Ranking) -> dict[str, dict[str, float]]:
+def run_of(ranking: Ranking) -> ScoreTable:
+    """Return the scores of the first documents of each query."""
     return {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in ranking.items()}
 
 

@@ -1,6 +1,6 @@
 """Measure the growth of an index from 10,000 to 1,000,000 passages: build time, disk, opening, memory and latency.
 
-``python -m benchmarks.growth`` writes its table in docs/figures.md and its plot again. It needs ``FACTSEEK_DATA``.
+``python -m benchmarks.growth`` writes its table in docs/figures.md. It needs ``FACTSEEK_DATA``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ class Grown(NamedTuple):
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = (10_000, 100_000, 1_000_000)
 QUERIES = 300
-PLOT = "![latency, build time and memory against size](growth.png)"
 
 
 class Method(NamedTuple):
@@ -128,14 +127,14 @@ COLUMNS = {
 
 
 def report(grown: Sequence[Grown]) -> str:
-    """Return the measured part of the document, without its plot."""
+    """Return the measured part of the document."""
     rows = [[format(value, form) for value, form in zip(row, COLUMNS.values(), strict=True)] for row in grown]
     return f"{this_machine()}.\n\n{markdown_table(list(COLUMNS), rows, left=0)}"
 
 
 @program
 def main() -> None:
-    """Measure, and write the document and its plot."""
+    """Measure, and write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
     parser.add_argument("--work", type=Path, help="where the indexes go (default: a temporary folder)")
@@ -151,26 +150,7 @@ def main() -> None:
             grown.append(row)
     write(report(grown) + "\n")
     if methods == list(METHODS):  # a run of only some methods prints its figures alone
-        replace_marked(args.docs / "figures.md", "growth", f"{report(grown)}\n\n{PLOT}")
-        plot(grown, args.docs / "growth.png")
-
-
-PANELS = (("p50", "p50, ms"), ("build_seconds", "build without encoding, s"), ("peak_mb", "peak memory, MB"))
-
-
-def plot(grown: Sequence[Grown], path: Path) -> None:
-    """Draw latency, build time and memory of each method against the number of passages."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 4), layout="constrained")
-    for axes, (field, label) in zip(figure.subplots(1, len(PANELS)), PANELS, strict=True):
-        for method in dict.fromkeys(row.method for row in grown):
-            points = [(row.passages, getattr(row, field)) for row in grown if row.method == method]
-            axes.plot(*zip(*points, strict=True), marker="o", label=method)
-        axes.set(xscale="log", yscale="log", xlabel="passages", title=label)
-        axes.grid(visible=True, which="major", alpha=0.3)
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+        replace_marked(args.docs / "figures.md", "growth", report(grown))
 
 
 if __name__ == "__main__":

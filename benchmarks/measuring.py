@@ -65,16 +65,17 @@ def alone(what: str, unit: str, ours: float, target: Bounds) -> Row:
     return Row(what, unit, ours, None, ours, *target.judged(ours, ""))
 
 
-def rates_in_turns(count: int, runs: Sequence[Callable[[], object]], rounds: int = 5) -> list[list[float]]:
+def rates_in_turns(
+    count: int, runs: Sequence[Callable[[], object]], rounds: int = 5, clock: Callable[[], float] = perf_counter
+) -> list[list[float]]:
     """Return the items per second of each run in each round; runs of ``count`` items take turns after a warm-up."""
-    times: list[list[float]] = [[] for _ in runs]
-    for turn in range(rounds + 1):
-        for run, taken in zip(runs, times, strict=True):
-            began = perf_counter()
+    rates: list[list[float]] = [[] for _ in runs]
+    for _ in range(rounds + 1):
+        for run, of_run in zip(runs, rates, strict=True):
+            began = clock()
             run()
-            if turn:
-                taken.append(perf_counter() - began)
-    return [[count / seconds for seconds in taken] for taken in times]
+            of_run.append(count / (clock() - began))
+    return [of_run[1:] for of_run in rates]
 
 
 def table(rows: Sequence[Row]) -> str:

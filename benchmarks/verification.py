@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -26,15 +25,7 @@ from benchmarks.data import RememberingEncoder, data_folder, objects
 from benchmarks.measuring import part, program, replace_marked
 from factseek.claims.evidence.extractors import FeatureExtractors, open_contrast
 from factseek.claims.evidence.sentences import ClaimEvidence, Finder
-from factseek.claims.learning.figures import (
-    Bin,
-    RiskPoint,
-    VerdictFigures,
-    bins,
-    figures,
-    needed_confidence,
-    risk_curve,
-)
+from factseek.claims.learning.figures import VerdictFigures, figures, needed_confidence, risk_curve
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.text.quantities import quantities, unstated
 from factseek.claims.verdicts import models
@@ -205,44 +196,6 @@ def _risk_curve(collection: JudgedCollection) -> str:
     )
 
 
-def plot(curves: Sequence[tuple[str, Sequence[Bin]]]) -> bytes:
-    """Return a PNG with one curve for each collection; the size of a point shows its number of claims."""
-    figure, axes = _axes("probability of the label", "share that is right")
-    axes.plot([0, 1], [0, 1], color="0.7", linestyle="--", label="perfectly calibrated")
-    for name, points in curves:
-        most = max(point.claims for point in points)
-        xs, ys = [point.probability for point in points], [point.right for point in points]
-        (line,) = axes.plot(xs, ys, label=name)
-        axes.scatter(xs, ys, s=[10 + 120 * point.claims / most for point in points], color=line.get_color())
-    axes.set_title("Calibration of verdicts, out of fold, retrieved evidence")
-    return _png(figure, axes)
-
-
-def risk_plot(curves: Sequence[tuple[str, Sequence[RiskPoint]]], max_risk: float) -> bytes:
-    """Return a PNG with the curve of risk and coverage of each collection, the surest verdicts first."""
-    figure, axes = _axes("verdicts given, of all claims", "share of them that is wrong")
-    axes.axhline(max_risk, color="0.7", linestyle="--", label=f"max_risk: {max_risk:g}")
-    for name, points in curves:
-        axes.plot([point.share for point in points], [point.wrong for point in points], label=name)
-    axes.set_ylim(0, 0.6)
-    axes.set_title("Risk and coverage of verdicts, out of fold, retrieved evidence")
-    return _png(figure, axes)
-
-
-def _axes(across: str, up: str) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 5), layout="constrained")
-    return figure, figure.add_subplot(xlabel=across, ylabel=up, xlim=(0, 1), ylim=(0, 1))
-
-
-def _png(figure: Any, axes: Any) -> bytes:
-    axes.legend()
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110, metadata={"Software": None})
-    return content.getvalue()
-
-
 class VerdictPair(NamedTuple):
     """A claim, a sentence about it, the sentence's stance, and what makes the pair difficult."""
 
@@ -298,22 +251,16 @@ def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: 
 def main() -> None:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md and its plots are")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
     args = parser.parse_args()
     # Build the indexes again: kept ones might come from an older version.
     with part("all of verification"), tempfile.TemporaryDirectory() as work:
-        measured, text = _measured(data_folder(), Path(work))
-    text += "\n![Share of verdicts that are wrong, by share of claims that get a verdict](verification-risk.png)\n"
+        text = _measured(data_folder(), Path(work))
     sys.stdout.write(text)
-    each = [(judged.name, judged.classes, probabilities("evidence", judged, 0)) for judged in measured]
-    picture = plot([(name, bins(classes, probability)) for name, classes, probability in each])
-    write_atomically(args.docs / "verification.png", picture)
-    curves = [(name, risk_curve(classes, probability)) for name, classes, probability in each]
-    write_atomically(args.docs / "verification-risk.png", risk_plot(curves, CONFIG.verdict.max_risk))
     replace_marked(args.docs / "figures.md", "verification", text)
 
 
-def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
+def _measured(folder: Path, work: Path) -> str:
     encoder = RememberingEncoder(open_encoder(CONFIG.encoder))
     readers = FeatureExtractors(open_contrast(CONFIG, "en"))
     measured, sections = [], []
@@ -325,7 +272,7 @@ def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
         pairs = read_pairs(ROOT / "examples" / "verdict-pairs.tsv")
         sections.append("\n### Pairs\n" + pairs_section(pairs, measured[0], work, encoder, readers))
     encoder.close()
-    return measured, "".join(sections)
+    return "".join(sections)
 
 
 def _judged(

@@ -18,11 +18,11 @@ from ..retrieval.errors import UsageError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import IndexFolder
-from ..retrieval.store.manifest import Manifest, SegmentInfo
+from ..retrieval.store.manifest import VECTORS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, descriptions, kinds
 from . import journal as journals
 from .deletion import with_segments
-from .encoders import Encoders
+from .encoders import Encoders, further_views
 from .lock import locked
 from .merge import Merge, PlacedSegment, write_all
 from .settings import Config
@@ -38,13 +38,15 @@ class Compacted(NamedTuple):
     dropped: int
 
 
-def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: float = 0.0) -> Compacted:
+def compact(
+    folder: Path, config: Config, *, add: Sequence[str] = (), models: Sequence[str] = (), wait: float = 0.0
+) -> Compacted:
     """Merge the segments of an index, separately for each kind, into as few as ``index.segment_passages`` allows.
 
-    Deleted documents are dropped. ``add`` names views that the index gets; if the index lacks one of them, every
-    segment is written again. Readers keep the segments that they have opened. Raises UsageError if there is no such
-    view; IndexStateError if there is no index, another process writes it, or a file to copy is damaged; MachineError if
-    the disk is full. What was published before the error stays.
+    Deleted documents are dropped. ``add`` names views that the index gets, ``models`` further encoders whose vectors it
+    gets; if the index lacks one of them, every segment is written again. Readers keep the segments that they have
+    opened. Raises UsageError if there is no such view; IndexStateError if there is no index, another process writes it,
+    or a file to copy is damaged; MachineError if the disk is full. What was published before the error stays.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -54,10 +56,13 @@ def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: floa
             if name not in kinds():
                 what = f"--add {name[:80]}: there is no such view"
                 raise UsageError(what, remedy=f"the views are {', '.join(kinds())}")
-        lacking = [name for name in add if name not in base.views]
+        if base.encoder and models:
+            models = (base.encoder.model or base.encoder.name, *models)
+        wanted = (*add, *([VECTORS, *further_views(models)] if models else ()))
+        lacking = [name for name in wanted if name not in base.views]
         most = config.index.segment_passages
         groups = _by_kind(base.segments) if lacking else worth_merging(base.segments, most)
-        return _published(folder, base, groups, config, lacking)
+        return _published(folder, base, groups, config, lacking=lacking, models=models)
 
 
 def merge_surplus(folder: Path, config: Config) -> Compacted:
@@ -121,9 +126,15 @@ def _segments(group: Group, most: int) -> int:
 
 
 def _published(
-    folder: Path, base: Manifest, groups: Sequence[Group], config: Config, lacking: Sequence[str] = ()
+    folder: Path,
+    base: Manifest,
+    groups: Sequence[Group],
+    config: Config,
+    *,
+    lacking: Sequence[str] = (),
+    models: Sequence[str] = (),
 ) -> Compacted:
-    """Merge the groups and publish the result, with the views that are ``lacking``.
+    """Merge the groups and publish the result, with the views that are ``lacking``; ``models`` make their vectors.
 
     Raises UsageError if the configuration disables one of these views.
     """
@@ -131,8 +142,9 @@ def _published(
     if not groups and not lacking:
         return Compacted(base, before, 0)
     journals.clean(folder)
-    with closing(Encoders(config, language=base.language)) as encoders:
-        described = descriptions(config, encoders, without=[name for name in kinds() if name not in lacking])
+    with closing(Encoders(config, language=base.language, models=models)) as encoders:
+        without, further = set(kinds()).difference(lacking), set(lacking).difference(kinds())
+        described = descriptions(config, encoders, without=sorted(without), further=sorted(further))
         for name in set(lacking) - described.keys():
             raise UsageError(f"--add {name}: the configuration leaves it out", remedy=f"set index.{name}")
         shape = msgspec.structs.replace(base, views={**base.views, **described})

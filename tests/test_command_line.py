@@ -126,6 +126,7 @@ def test_only_commands_that_go_on_say_so() -> None:
     lines = {name: parser.get_default("interrupted") or "interrupted" for name, parser in parsers().items()}
     assert {name for name, line in lines.items() if "continues" in line} == {
         "index",
+        "train all",
         "train encoder",
         "train reranker",
     }

@@ -32,6 +32,10 @@ query is scored by a model that was trained without it."""
 _MODEL_EPILOG = """\
 One tenth of the judged queries decides when to stop, and two tenths measure the result. Queries that share a relevant
 document are in the same part. README.md in the folder describes the training data and the results."""
+_ALL_EPILOG = """\
+The folder gets an encoder, an index with its vectors next to those of the given index, and a combination of all
+rankings. The same command skips the steps that are done, and continues an interrupted training. The combination learns
+from the three tenths of the queries that the encoder does not learn from. Its figures are cross-validated on them."""
 INTERRUPTED = "interrupted; unless the model is complete, the same command continues the training"
 _LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1, "seed": 0, "sample": 10}
 _MODELS = {
@@ -78,12 +82,27 @@ def register(commands: Subparsers) -> None:
     combiner.set_defaults(command=train_combiner, interrupted="interrupted; the model is written whole or not at all")
     for what, noun in _MODELS.items():
         model = _parser(kinds, what, noun, f"Train {noun}.", _MODEL_EPILOG, judged=False)
+        model.add_argument(
+            "--from-documents",
+            action="store_true",
+            help="learn from titles and sentences of the documents, without judgements",
+        )
         _add_model_options(model)
         if what == "encoder":
             model.add_argument(
                 "--teacher", default="", metavar="MODEL", help="a re-ranker whose score margins are also learned"
             )
         model.set_defaults(command=partial(train_model, what=what), interrupted=INTERRUPTED)
+    everything = _parser(
+        kinds,
+        "all",
+        "an encoder, an index with its vectors, and a combination",
+        "Train an encoder, add its vectors to a copy of the index, and train a combination of all rankings.",
+        _ALL_EPILOG,
+    )
+    _add_model_options(everything, "the folder of all results")
+    everything.add_argument("--folds", type=int, default=5, metavar="N", help="folds of the combination (default: 5)")
+    everything.set_defaults(command=train_everything, from_documents=False, interrupted=INTERRUPTED)
 
 
 def register_tune(commands: Subparsers) -> None:
@@ -145,13 +164,8 @@ def _add_sample(parser: argparse.ArgumentParser, sample: str, default: int, seed
     add_json(parser)
 
 
-def _add_model_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--from-documents",
-        action="store_true",
-        help="learn from titles and sentences of the documents, without judgements",
-    )
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the model")
+def _add_model_options(parser: argparse.ArgumentParser, output: str = "the new folder of the model") -> None:
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help=output)
     parser.add_argument(
         "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
     )
@@ -256,7 +270,6 @@ def _one_measure(text: str) -> str:
 
 def train_model(args: argparse.Namespace, what: str) -> int:
     """Train an encoder or a re-ranker, write the model, and print its figures on held-out queries."""
-    from ...retrieval.encoders.sources import for_language
     from ...retrieval.progress import bar
     from .examples import TrainingJudged, of_documents
     from .trainer import SETTINGS, check_target
@@ -270,14 +283,9 @@ def train_model(args: argparse.Namespace, what: str) -> int:
         else:
             read = _read_judged(args, index)
             judged = TrainingJudged(asked=read.asked, qrels=read.qrels, search=read.search)
-        made_by = index.info.encoder and (index.info.encoder.model or index.info.encoder.name)
-        names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
         request = TrainingRequest(
             what=what,
-            settings=ModelTraining(
-                base=args.base or made_by or for_language(index.settings.encoder, index.info.language).model,
-                **{name: getattr(args, name) for name in names},
-            ),
+            settings=_model_settings(args, index),
             files=tuple(path for path in (args.queries, args.qrels) if path is not None),
             index=index.info.id,
             target=args.output,
@@ -288,6 +296,39 @@ def train_model(args: argparse.Namespace, what: str) -> int:
     write(json.dumps(trained.card, indent=2) + "\n" if args.json else trained.text)
     beside = "".join(f", and {name} to {value:g}" for name, value in trained.card["beside"].items())
     say(f"{args.output}: the model; set {SETTINGS[what]} to it{beside}")
+    return DONE
+
+
+def _model_settings(args: argparse.Namespace, index: Index) -> ModelTraining:
+    from ...retrieval.encoders.sources import for_language
+
+    made_by = index.info.encoder and (index.info.encoder.model or index.info.encoder.name)
+    names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
+    base = args.base or made_by or for_language(index.settings.encoder, index.info.language).model
+    return ModelTraining(base=base, **{name: getattr(args, name) for name in names})
+
+
+def train_everything(args: argparse.Namespace) -> int:
+    """Take the steps that are not done, and print the figures on queries that the encoder did not learn from."""
+    from ...indexer.settings import Config as BuildConfig
+    from ...retrieval.progress import bar
+    from .everything import CONFIG, INDEX, CompleteTraining, train_all
+
+    _check_model(args)
+    config = config_of(args, BuildConfig)
+    with open_index(args.index, config) as index:
+        settings = _model_settings(args, index)
+    request = CompleteTraining(
+        index=args.index,
+        files=judged_files(args),
+        settings=settings,
+        sample=args.sample,
+        folds=args.folds,
+        output=args.output,
+    )
+    trained = train_all(request, config, bar)
+    write(json.dumps(trained.figures, indent=2) + "\n" if args.json else trained.text)
+    say(f"{args.output / INDEX}: the index; search it with --stage combine --config {args.output / CONFIG}")
     return DONE
 
 

@@ -79,14 +79,16 @@ class LearnedModel(NamedTuple):
 class TrainedCombiner(NamedTuple):
     """A combination trained on all queries, with the figures of its training as a table with its verdict.
 
-    Each query was judged by a model that was trained without it. ``sure`` says whether the combination is significantly
-    better than the ranking that it reorders; ``grouped`` says whether no two folds share a relevant document.
+    Each query was judged by a model that was trained without it; ``values`` holds its measure. ``sure`` says whether
+    the combination is significantly better than the ranking that it reorders; ``grouped`` says whether no two folds
+    share a relevant document.
     """
 
     combiner: Combiner
     sure: bool
     grouped: bool
     text: str
+    values: Values
 
     def as_json(self) -> dict[str, Any]:
         """Return the manifest of the combination, with its figures, and whether it is better."""
@@ -131,7 +133,7 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
     rows = [("before", before), *alone, (f"trained ({Averaged.KIND})", after)]
     lines = [(name, figure(of.mean), span(of.low, of.high)) for name, of in rows]
     text = f"{table(('', measure, '95 % interval'), lines)}\n{test.verdict(f'cross-validated {measure}')}\n"
-    return TrainedCombiner(combiner, test.sure, grouped, text)
+    return TrainedCombiner(combiner, test.sure, grouped, text, best)
 
 
 def learn(

@@ -138,6 +138,41 @@ def test_an_interrupted_training_ends_at_the_same_model(asked: list[object], tmp
     assert model.read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.deep
+def test_everything_is_trained_in_steps_that_are_not_taken_twice(
+    asked: list[object], base: Path, examples: Path, tmp_path: Path, command: Command
+) -> None:
+    done, index = tmp_path / "all", tmp_path / "index"
+    code, _, said = command("index", "snippets", examples / "snippets-en.tsv", "--index", index, "--encoder", base)
+    assert code == 0, said
+    asked = ["train", "all", *overriding(asked[2:], ["--index", index, "--output", done, "--folds", "2"])]
+    code, printed, said = command(*asked)
+    assert code == 0, said
+    assert [row.split("  ")[0] for row in printed.splitlines()[1:4]] == [
+        "before",
+        "with the trained encoder",
+        "and combined, cross-validated",
+    ]
+    assert "queries; rankings: bm25, dense, dense:encoder\n" in printed
+    told = ("search", "the Nile is longer than the Amazon", "--index", done / "index", "--json")
+    code, found, said = command(*told, "--stage", "combine", "--config", done / "config.yaml")
+    assert code == 0, said
+    assert all("combine" in hit["stages"] for hit in json.loads(found)["hits"])
+    (done / "combiner.model").unlink()
+    files = {path: path.stat().st_mtime_ns for name in ("encoder", "index") for path in (done / name).rglob("*")}
+    code, again, said = command(*asked)
+    assert (code, again) == (0, printed)
+    assert [line for line in said.splitlines() if "already" in line] == [
+        f"note: {done / name} is there already, from the same inputs" for name in ("encoder", "index")
+    ]
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    code, _, said = command(*asked, "--seed", "1")
+    assert (code, said.splitlines()[-1]) == (
+        2,
+        f"factseek: {done / 'encoder'}: was made from other inputs; name another folder with --output",
+    )
+
+
 def test_neither_relevant_passages_nor_their_near_copies_are_negatives() -> None:
     text = "Vaccination against measles prevented about twenty million deaths in ten years all over the world"
     candidates = _candidates({"a": text, "b": f"{text}.", "c": "The Nile is the longest river of Africa."}, {"a": text})

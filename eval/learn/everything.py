@@ -1,0 +1,178 @@
+"""Train everything on judged queries: an encoder, an index with its vectors too, and a combination of all rankings.
+
+Each step writes its result whole. A step whose result is there from the same inputs is skipped, so the same command
+continues an interrupted run. The combination learns, in folds, from the queries that the encoder did not learn from:
+the encoder ranks its own queries better than new ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from ...indexer.compaction import compact
+from ...indexer.settings import Config
+from ...indexer.snapshot import snapshot
+from ...retrieval.errors import QueryError
+from ...retrieval.files import write_atomically
+from ...retrieval.progress import Progress
+from ...retrieval.search.combiner import save
+from ...retrieval.search.index import open_index
+from ...retrieval.terminal import say
+from ..run.batch import search_all
+from ..run.judged import Judged, JudgedFiles, depth_of, read_judged
+from ..scoring.measures import evaluate
+from ..scoring.statistics import Values, intervals, paired
+from ..scoring.tables import figure, span, table
+from . import combiner, trainer
+from .examples import TrainingJudged, read_candidates
+from .request import ModelTraining, TrainingRequest
+from .splits import split
+
+if TYPE_CHECKING:
+    from ...retrieval.search.index import Index
+
+ENCODER, INDEX, COMBINER, CONFIG = "encoder", "index", "combiner.model", "config.yaml"
+_STEPS, _FIGURES = "steps.json", "figures.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteTraining:
+    """The index, the judged queries (at most ``sample`` of them), the settings, the folds, and the folder to write."""
+
+    index: Path
+    files: JudgedFiles
+    settings: ModelTraining
+    sample: int
+    folds: int
+    output: Path
+
+
+class Trained(NamedTuple):
+    """The figures of a training on the queries that the encoder did not learn from, and their table."""
+
+    figures: dict[str, Any]
+    text: str
+
+
+def train_all(request: CompleteTraining, config: Config, progress: Progress) -> Trained:
+    """Take every step that is not done yet, and return the figures.
+
+    Raises QueryError if a result is there from other inputs or the index is such a result; and what the steps raise.
+    """
+    settings, files = request.settings, (request.files.queries, request.files.qrels)
+    request.output.mkdir(parents=True, exist_ok=True)
+    with open_index(request.index, config) as index:
+        judged = read_judged(request.files, index, sample=request.sample, seed=settings.seed)
+        if f"dense:{ENCODER}" in index.info.retrievers:
+            raise QueryError("has the vectors of such a training already", place=index.info.place)
+        for note in judged.notes:
+            say(f"note: {note}")
+        training = TrainingRequest(
+            what="encoder", settings=settings, files=files, index=index.info.id, target=request.output / ENCODER
+        )
+        queries = TrainingJudged(asked=judged.asked, qrels=judged.qrels, search=judged.search)
+        steps = Steps(request.output, f"{training.digest()} {request.sample}")
+        steps.take(ENCODER, lambda _: trainer.train(index, queries, training, progress))
+        steps.take(INDEX, lambda target: _add_vectors(request.index, target, training.target, config))
+        if not steps.done(COMBINER, str(request.folds)):
+            parts = split(read_candidates(index, queries, settings.depth, progress), judged.qrels, settings.seed)
+            unseen = {candidate.qid for candidate in (*parts.stopping, *parts.judging)}
+            asked = tuple(query for query in judged.asked if query.qid in unseen)
+            judged = replace(judged, asked=asked, qrels={query.qid: judged.qrels[query.qid] for query in asked})
+            before = _values(index, judged, settings.measure)
+    steps.take(COMBINER, lambda _: _combine(request, judged, before, config, progress), str(request.folds))
+    figures = msgspec.json.decode((request.output / _FIGURES).read_bytes())
+    return Trained(figures, _as_text(figures))
+
+
+class Steps:
+    """The steps of a training, in a folder that records the digest of the inputs of each."""
+
+    def __init__(self, folder: Path, inputs: str) -> None:
+        self._folder = folder
+        self._inputs = inputs
+        self._path = folder / _STEPS
+        self._made = msgspec.json.decode(self._path.read_bytes()) if self._path.is_file() else {}
+
+    def done(self, name: str, more: str = "") -> bool:
+        """Return whether the result of a step is there.
+
+        Raises QueryError if it was made from other inputs.
+        """
+        target = self._folder / name
+        if target.exists() and self._made.get(name) != self._digest(more):
+            raise QueryError("was made from other inputs", place=target, remedy="name another folder with --output")
+        return target.exists()
+
+    def take(self, name: str, make: Callable[[Path], object], more: str = "") -> None:
+        """Take a step, which writes its result whole, unless it is done; ``more`` are inputs of this step alone."""
+        target = self._folder / name
+        if self.done(name, more):
+            say(f"note: {target} is there already, from the same inputs")
+            return
+        # Recorded before the result is there: a whole result is then never without its record.
+        self._made[name] = self._digest(more)
+        write_atomically(self._path, msgspec.json.encode(self._made))
+        make(target)
+
+    def _digest(self, more: str) -> str:
+        return hashlib.sha256(f"{self._inputs} {more}".encode()).hexdigest()
+
+
+def _add_vectors(source: Path, target: Path, model: Path, config: Config) -> None:
+    """Write an index with the documents of another, and the vectors of one more model."""
+    partial = target.with_name(f".{target.name}.new")
+    shutil.rmtree(partial, ignore_errors=True)
+    snapshot(source, partial)
+    compact(partial, config, models=(str(model.resolve()),))
+    partial.rename(target)
+
+
+def _combine(request: CompleteTraining, judged: Judged, before: Values, config: Config, progress: Progress) -> None:
+    """Train the combination, and write it after its figures and the configuration that names it."""
+    settings, files = request.settings, (request.files.queries, request.files.qrels)
+    asked = combiner.CombinerRequest(files=files, measure=settings.measure, folds=request.folds, seed=settings.seed)
+    with open_index(request.output / INDEX, config) as index:
+        trained = combiner.train(index, judged, asked, progress)
+        fused = _values(index, judged, settings.measure)
+        names = ("before", "with the trained encoder", "and combined, cross-validated")
+        means = intervals(np.stack([before, fused, trained.values], axis=1), settings.seed)
+        test = paired(before, trained.values, settings.seed)
+        figures = {
+            "measure": settings.measure,
+            "queries": len(before),
+            "rankings": index.resolve(judged.search).rankings,
+            "rows": {name: mean._asdict() for name, mean in zip(names, means, strict=True)},
+            "test": test.as_json(),
+            "verdict": test.verdict(f"{settings.measure} of queries that the encoder did not learn from"),
+        }
+        write_atomically(request.output / _FIGURES, msgspec.json.encode(figures))
+        write_atomically(request.output / CONFIG, f"combine: {{model: {COMBINER}}}\n".encode())
+        save(request.output / COMBINER, trained.combiner)
+
+
+def _values(index: Index, judged: Judged, measure: str) -> Values:
+    """Return the measure of each query, searched by default."""
+    search = judged.search._replace(k=depth_of([measure]), group=True, stages=())
+    run = {
+        done.qid: {hit.docid: hit.score for hit in done.ranking}
+        for chunk in search_all(index, judged.asked, search)
+        for done in chunk
+    }
+    values: Values = evaluate(judged.qrels, run, [measure]).values[:, 0]
+    return values
+
+
+def _as_text(figures: dict[str, Any]) -> str:
+    rows = [(name, figure(of["mean"]), span(of["low"], of["high"])) for name, of in figures["rows"].items()]
+    header = ("", figures["measure"], "95 % interval")
+    queries = f"{figures['queries']:,} queries; rankings: {', '.join(figures['rankings'])}"
+    return f"{table(header, rows)}\n{queries}\n{figures['verdict']}\n"
