@@ -327,11 +327,10 @@ def _year_of(state: PageState) -> str:
     return state.since if state.since == state.as_of and len(state.since) == 4 else ""
 
 
-def conditions_of(state: PageState) -> list[tuple[str, str]]:
-    """Return the quotations of a query without other conditions, which a claim may contain by chance, as chips are."""
+def quotations_of(state: PageState) -> list[str]:
+    """Return the quotations of a query without other conditions: a claim may contain them by chance."""
     parts = query_parts(state.query, _MOST_PARTS) if state.syntax == QUERY else ()
-    only_quotations = all(part.kind == "phrases" for part in parts)
-    return [(_LABELS[part.kind], part.value) for part in parts] if only_quotations else []
+    return [part.value for part in parts] if all(part.kind == "phrases" for part in parts) else []
 
 
 def chips_of(state: PageState) -> list[dict[str, Any]]:

@@ -34,9 +34,9 @@ from .rankings import (
     ShownRanking,
     asked_of,
     chips_of,
-    conditions_of,
     facets_of,
     labels_of,
+    quotations_of,
     ranking,
     ranking_of_many,
     rankings,
@@ -105,8 +105,8 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     asked = asked_of(served, state)
     several, after = len(asked) > 1, state.offset + asked[0].size
     shown = rankings(asked) if state.view == SIDE else [ranking_of_many(asked) if several else ranking(asked[0])]
-    if not state.offset and not any(ranked.hits for ranked in shown) and (conditions := conditions_of(state)):
-        return {**_results(served, PlainState(**msgspec.structs.asdict(state))), "conditions": conditions}
+    if not state.offset and not any(ranked.hits for ranked in shown) and (quotations := quotations_of(state)):
+        return {**_results(served, PlainState(**msgspec.structs.asdict(state))), "quotations": quotations}
     # An index answers only pages that end within its first ``max_k`` hits.
     reached = all(after + part.size <= part.served.index.settings.search.max_k for part in asked)
     total, boxes = facets_of(asked, state)
