@@ -50,7 +50,7 @@ def test_the_command_writes_its_reports(usual, command, tmp_path) -> None:
 
 
 BAD = [
-    (["--retrievers", "colbert"], "unknown retriever 'colbert'; the retrievers are bm25, dense, hybrid"),
+    (["--retrievers", "colbert"], "unknown retriever 'colbert'; the retrievers are bm25, bm25+rm3, dense, hybrid"),
     (["--retrievers", "bm25+rerank"], "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers on this machine"),
     (["--retrievers", "bm25+colbert"], f"unknown stage 'colbert'; the stages are {', '.join(stages.names())}"),
     (["--output", "{folder}/file"], "{folder}/file: is a file; --output names the folder that gets the reports"),
