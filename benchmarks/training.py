@@ -26,11 +26,11 @@ from factseek.eval.run.judged import JudgedFiles, read_judged
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Values, paired
 from factseek.eval.scoring.tables import markdown_table
-from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.domain import Qrels
 from factseek.retrieval.progress import bar
 from factseek.retrieval.search.index import Index, open_index
 from factseek.retrieval.search.options import Search
+from factseek.retrieval.stages.rerank import RerankSettings
 from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,7 +95,7 @@ def _reranker(data: Path, work: Path) -> str:
         hybrid = _values(index, claims, search, "nDCG@10")
         rows = [["hybrid", f"{hybrid.mean():.3f}", "", "", f"{_milliseconds(index, claims, search):.0f}"]]
     for share in dict.fromkeys((weight, 1.0)):
-        settings = Config(rerank=RerankSettings(model=str(model), depth=DEPTH, weight=share))
+        settings = Config(plugins=(RerankSettings(model=str(model), depth=DEPTH, weight=share),))
         with open_index(work / "before", settings) as index:
             search = Search(k=100, retriever="hybrid", stages=("rerank",))
             values = _values(index, claims, search, "nDCG@10")

@@ -70,7 +70,7 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
             if judged.get(snippet) == grade:
                 repeats.append(line)
             elif snippet in judged:
-                faults.error(line, f"snippet {shown(snippet)} of claim {shown(qid)} was judged already")
+                faults.error(line, f"snippet {shown(snippet)} of claim {shown(qid)} is already judged")
             judged[snippet] = grade
         if repeats:
             note(f"{path}:{repeats[0]}: {repeats_note(len(repeats))}")
@@ -173,8 +173,8 @@ def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
         claim = claims.setdefault(qid, _Claim())
         _take_rank(line, rank, claim, faults)
         if snippet in claim.lines:
-            reason = f"snippet {shown(snippet)} of claim {shown(qid)} is on line {claim.lines[snippet]}"
-            faults.error(line, f"{reason} already")
+            reason = f"snippet {shown(snippet)} of claim {shown(qid)} is already on line {claim.lines[snippet]}"
+            faults.error(line, reason)
         claim.lines.setdefault(snippet, line)
         known = _SNIPPET.fullmatch(snippet)
         if known and known["topic"] != topic:
