@@ -4,8 +4,11 @@ check-worthiness. Those that exist and are up to date are not built again."""
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from io import StringIO
+from multiprocessing import get_context
 from pathlib import Path
 
 from factseek import commands, settings
@@ -34,19 +37,32 @@ TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.m
 """The training file of the ranker, and the name of the ranker's file among the indexes."""
 
 
+LANES = (("example-en", "example-reviews"), ("example-ar", RANKER))
+"""What one process builds after the other; each of the two needs one encoder."""
+
+
 def main(indexes: Path = INDEXES) -> int:
-    """Build what is missing in the folder ``indexes``; return the first exit code that is not 0."""
+    """Build what is missing in the folder ``indexes``, in two processes; return the highest exit code."""
+    with ProcessPoolExecutor(len(LANES), get_context("spawn")) as processes:
+        return max(processes.map(partial(_build, indexes), LANES))
+
+
+def _build(indexes: Path, lane: tuple[str, ...]) -> int:
+    """Build what is missing of a lane; return the first exit code that is not 0."""
     code = 0
-    for number, (name, steps) in enumerate(STEPS.items(), start=2):
-        lines = [
-            ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS.get(name, [])]
-            for verb, (kind, source) in zip(["--overwrite", "--append", "--append"], steps, strict=False)
-        ]
-        doing = f"step {number} of 5: index the {NAMES[name]}"
-        code = code or _run(doing, [] if _current(indexes / name) else lines)
-    ranker = indexes / RANKER
-    line = ["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)]
-    return code or _run("step 5 of 5: learn which tweets are worth checking", [] if _trained(ranker) else [line])
+    for name in lane:
+        number = 2 + [*STEPS, RANKER].index(name)
+        if name == RANKER:
+            lines = [["rank", TASK, "--train", str(TWEETS), "--save", str(indexes / RANKER)]]
+            doing, is_current = "learn which tweets are worth checking", _trained(indexes / RANKER)
+        else:
+            lines = [
+                ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS.get(name, [])]
+                for verb, (kind, source) in zip(["--overwrite", "--append", "--append"], STEPS[name], strict=False)
+            ]
+            doing, is_current = f"index the {NAMES[name]}", _current(indexes / name)
+        code = code or _run(f"step {number} of 5: {doing}", [] if is_current else lines)
+    return code
 
 
 def _run(step: str, lines: list[list[str]]) -> int:
