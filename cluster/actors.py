@@ -432,7 +432,7 @@ def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
             raise MachineError(
                 f"no node of the cluster has opened it within {START_SECONDS:g} s",
                 place=opening[waiting[0]][0].name,
-                remedy="look at ray status: a node must have cluster.cpus processors free",
+                remedy="run ray status: a node needs as many free processors as cluster.cpus says",
             )
         replicas, replica = opening[ready[0]]
         try:

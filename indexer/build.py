@@ -328,11 +328,13 @@ def _check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
     for model in request.encoders:
         if model not in models and str(Path(model).resolve()) not in models:
             raise IndexStateError(
-                f"its vectors are those of {', '.join(sorted(models)) or 'no encoder'}, not of {model}",
+                f"its vectors come from {', '.join(sorted(models)) or 'no encoder'}, not from {model}",
                 place=request.folder,
-                remedy="leave out --encoder, or --overwrite it",
+                remedy="leave out --encoder, or replace the index with --overwrite",
             )
     if not request.dense and base.encoder is not None:
         raise IndexStateError(
-            "has vectors throughout", place=request.folder, remedy="leave out --no-dense, or --overwrite it"
+            "has vectors throughout",
+            place=request.folder,
+            remedy="leave out --no-dense, or replace the index with --overwrite",
         )

@@ -39,7 +39,7 @@ def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -
         raise SourceError(
             "contains no review of a claim",
             place=folder,
-            remedy="a review has a text, a url and a rating in its metadata",
+            remedy="each review needs a text, a web address, and a rating in its metadata",
         )
     yield _FOOT
 

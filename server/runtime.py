@@ -163,7 +163,7 @@ def checked_name(name: str) -> str:
     """Return ``name`` if it is a valid name for an index, and no path; raise ConfigError if it is not."""
     if not _NAME.fullmatch(name):
         remedy = "use up to 64 letters, digits, '.', '_' and '-', a letter or digit first"
-        raise ConfigError(f"{name[:80]!r} cannot name an index", place="server.indexes", remedy=remedy)
+        raise ConfigError(f"{name[:80]!r} is not a valid name of an index", place="server.indexes", remedy=remedy)
     if name in RESERVED:
         raise ConfigError(f"the name {name!r} is reserved", place="server.indexes", remedy="choose another")
     return name

@@ -244,7 +244,7 @@ BAD_COMMANDS = {
     ),
     "vectors throughout": (
         [*INDEX, "ix", "--append"],
-        "ix: has vectors throughout; leave out --no-dense, or --overwrite it",
+        "ix: has vectors throughout; leave out --no-dense, or replace the index with --overwrite",
     ),
     "delete nothing": (
         ["delete", "--index", "nd"],

@@ -58,7 +58,8 @@ def train(
     if statements and positives in (0, len(statements)):
         named = ", ".join(str(path) for path, _ in sources)
         raise SourceError(
-            f"{named}: every label is {int(positives > 0)}", remedy="a ranker learns from both classes, 0 and 1"
+            f"{named}: every label is {int(positives > 0)}",
+            remedy="add statements with the other label: a ranker learns from both",
         )
     trained = kind(model).train(statements, config, progress)
     manifest = RankerManifest(

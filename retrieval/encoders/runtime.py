@@ -261,7 +261,7 @@ class OnnxEncoder:
         norm = math.sqrt(float(np.sum(exact * exact)))
         if not 0 < norm < math.inf:
             remedy = "choose another encoder"
-            raise MachineError(f"encoder {self.name!r} returned a vector of zeros", remedy=remedy)
+            raise MachineError(f"encoder {self.name!r} returned a vector without a direction", remedy=remedy)
         return (exact / norm).astype(np.float32)
 
 

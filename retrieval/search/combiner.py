@@ -191,7 +191,7 @@ def _restored(manifest: CombinerManifest, state: State) -> CombinerModel:
     if manifest.model == WeightedSum.KIND:
         return _restored_weights(state, width)
     if manifest.model != Averaged.KIND:
-        raise ValueError(f"there is no kind {manifest.model}")
+        raise ValueError(f"{manifest.model} is not a kind of combination")
     of_weights, of_trees = (number(state, name, lambda value: value > 0) for name in _SPREADS)
     return Averaged(_restored_weights(state, width), Boosted(trees.restore(state, width)), (of_weights, of_trees))
 

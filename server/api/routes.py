@@ -93,7 +93,9 @@ def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
         raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
     hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
     if made_for != page.search or len(ids) != len(served) * _ID:
-        raise BadInput("cursor", "belongs to another search or index; send it with the same search")
+        raise BadInput(
+            "cursor", "belongs to another search or index; send it with the query and the choices that returned it"
+        )
     most = _most(served)
     if hits >= most:
         raise BadInput("cursor", f"goes on after {hits} hits; this server answers the first {most}")

@@ -32,7 +32,7 @@ BAD = [
     (["--ranker", "tweets.model"], "--ranker 'tweets.model' is not of the form NAME=FILE; write tweets=tweets.model"),
     (
         ["--index", "../en=a"],
-        "server.indexes: '../en' cannot name an index; use up to 64 letters, digits, '.', '_' and '-', "
+        "server.indexes: '../en' is not a valid name of an index; use up to 64 letters, digits, '.', '_' and '-', "
         "a letter or digit first",
     ),
     (

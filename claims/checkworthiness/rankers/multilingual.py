@@ -50,7 +50,7 @@ class Network:
         if "grams.weight" in self.tensors:
             buckets, dimension = self.tensors["grams.weight"].shape
             if buckets != width:
-                raise ValueError("the table has not a row for each bucket")
+                raise ValueError(f"grams.weight has {buckets} rows, not {width}")
             width = dimension
         for layer in ("shared", "claim.0", "claim.2"):
             if layer != "shared" or "shared.weight" in self.tensors:

@@ -122,7 +122,7 @@ def refusal(done: Any) -> str:
 
 TRAINING = [
     ("topic_id\ttweet_id\ttweet_text\n1\t1\ta\n", "bad.tsv:1: has no labels: its columns are topic_id, tweet_id, tweet_text; expected check_worthiness, claim_worthiness"),
-    (table([("one", 1), ("two", 1)]), "bad.tsv: every label is 1; a ranker learns from both classes, 0 and 1"),
+    (table([("one", 1), ("two", 1)]), "bad.tsv: every label is 1; add statements with the other label: a ranker learns from both"),
     (table([("one", 1), ("two", 2)]), "bad.tsv:3: label '2' is neither 0 nor 1"),
     (table([("one", 1), ("", 0)]), "bad.tsv:3: tweet '2' has no text"),
 ]  # fmt: skip

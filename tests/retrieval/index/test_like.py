@@ -110,7 +110,10 @@ def refused(client: FlaskClient) -> None:
         assert (response.status_code, response.json["field"], response.json["detail"]) == (400, field, detail)
     other = client.post("/v1/news/search", json={"like": "agency", "k": 1}).json["cursor"]
     problem = client.post("/v1/news/search", json={"like": "paper", "cursor": other}).json
-    assert problem["detail"] == "cursor: belongs to another search or index; send it with the same search"
+    assert (
+        problem["detail"]
+        == "cursor: belongs to another search or index; send it with the query and the choices that returned it"
+    )
 
 
 def test_on_the_command_line(copies: Path, command: Callable[..., tuple[int, str, str]]) -> None:
