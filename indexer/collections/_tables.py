@@ -340,7 +340,7 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     makes_ids = False
     match suffix.lower():
-        case ".csv" | ".tsv" | ".xlsx" | ".ods":
+        case ".csv" | ".tsv" | ".txt" | ".xlsx" | ".ods":
             yield from _delimited(path, options, columns)
             return
         case ".jsonl" | ".ndjson":

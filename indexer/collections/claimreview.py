@@ -180,7 +180,7 @@ def _record(review: _Review, docids: _Docids, options: ReadOptions) -> Record | 
         options.leave_out(review.place, "reviews given before")
         return None
     if not fields["url"]:
-        options.skipped["addresses that reviews lack: an export as claimreview passes over them"] += 1
+        options.note("some reviews have no web address; export --as claimreview will leave them out")
     language = fields["language"] or text_language(fields["text"], review.language)
     metadata = metadata_of(review.node)
     return make_record({**fields, "docid": docid, "language": language}, review.place, options, metadata)

@@ -73,6 +73,8 @@ _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "s
 """The names that the id's or the text's column may have, for messages."""
 _LONGEST_NAME = 40
 _DIGIT = re.compile(r"\d")
+_OF_NO_NAME = re.compile(r"[\d\s]")
+"""A sign that a cell below a word is no word of the same kind: an id has a digit, a text has spaces."""
 
 
 @dated
@@ -170,10 +172,13 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
         second = next(rows, None)
         rows = chain([second], rows) if second else rows
         may_be_id = len(cells) in _HEADERLESS and plain_name(cells[0]) not in _OTHER_IDS
-        if may_be_id and second and not _DIGIT.search(cells[0]) and _DIGIT.search(second[1][0]):
+        if may_be_id and second and not _DIGIT.search(cells[0]) and _OF_NO_NAME.search(second[1][0].strip()):
             what = 'its first line is a header, but does not name columns "id" and "text"'
             raise SourceError(what, place=place, remedy=_rename(cells))
     columns = header or _headerless(cells, place)
+    if header is None and not _DIGIT.search(cells[0]):
+        read_as = ", ".join(columns)
+        options.note(f"{place}: no header is recognised; the columns are read as {read_as}; see --column")
     makes_ids = bool(header) and _columns_of_any(options).check(place, [cell.strip() for cell in cells], options)
     for place, cells in rows if header else chain([first], rows):
         row = dict(zip(columns, cells, strict=False))
@@ -254,7 +259,8 @@ def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, opt
 
 def _rename(cells: Sequence[str]) -> str:
     """Return the remedy for a header with unknown names."""
-    return f"its columns are {', '.join(cell.strip()[:40] for cell in cells)}; rename those with the ids and the texts"
+    names = ", ".join(cell.strip()[:40] for cell in cells)
+    return f"its columns are {names}; name the one with the texts, as in --column text=NAME"
 
 
 def _columns(count: int) -> str:

@@ -40,10 +40,10 @@ _WORD = re.compile(r"\w")
 _SMALL = 2
 """A word of at most this many characters says little about a text."""
 _ENOUGH = 8
-"""A hit needs half of a text's words; a longer text counts as this many words."""
+"""A hit needs more than half of a text's words; a longer text counts as this many words."""
 _CLEARLY = 3
 """A clearly near passage is this many standard deviations of random queries' cosines above the floor."""
-_NEARER = 0.15
+_NEARER = 0.2
 """The least such distance, as a part of the way from the floor to 1: a few short texts are all far from noise."""
 
 
@@ -226,8 +226,8 @@ class Index:
     def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:
         """Return whether a hit seems related to a text, from its score in each ranking and the words that it contains.
 
-        It is related if its cosine is clearly above that of random queries, or if it contains half of the words. An
-        index without vectors cannot tell: every hit counts as related.
+        It is related if its cosine is clearly above that of random queries, or if it contains more than half of the
+        words. An index without vectors cannot tell: every hit counts as related.
         """
         if not self.resolve().encodes:
             return True
@@ -238,7 +238,7 @@ class Index:
             [word for word in {word.lower() for word in some} if len(word) > _SMALL or word.isdigit()]
             for some in (words_in(text), words)
         )
-        return bool(held) and len(held) >= min(len(asked), _ENOUGH) / 2
+        return bool(held) and len(held) > min(len(asked), _ENOUGH) / 2
 
     def _floor(self, view: str) -> tuple[float, float]:
         """Return two cosines of a view of vectors.

@@ -44,7 +44,8 @@ _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 class AddState(RequestFields):
     """The content of the form: a document, HTML of one, the action, and the claim that is passed on to other tabs.
 
-    ``rows`` has the documents of a table or a PDF as a JSON list; ``column`` names the column of their text.
+    ``rows`` has the documents of a table or a PDF as a JSON list. ``column`` is a list such as ``text=Finding,
+    date=When``; a name alone is the text's.
     """
 
     docid: str = ""
@@ -121,7 +122,8 @@ def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
 def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tuple[list[Document], list[str]]:
     """Return the documents of a table or a PDF, and the reader's guesses; store the documents in the form."""
     name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]  # a docid comes from it
-    columns = {"text": asked.column} if asked.column.strip() else {}
+    pairs = [pair.rpartition("=") for pair in asked.column.split(",") if pair.strip()]
+    columns = {field.strip() or "text": name.strip() for field, _, name in pairs}
     options = ReadOptions(language=served.index.info.language, columns=columns)
     with TemporaryDirectory(prefix="factseek-") as folder:
         path = Path(folder, name)

@@ -6,6 +6,7 @@ Facets next to the hits, and chips of active choices, link to the state with or 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -252,6 +253,7 @@ def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:
     return {name: kinds[name] for name in (*sources[:1], *fusing, *sources[1:])}
 
 
+_SMALL = re.compile("[a-z]")
 VALUES, MOST_VALUES = 8, 60
 """Values of a field that are shown at once, and the most that can be opened."""
 NAMES = {
@@ -299,7 +301,10 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
     boxes = []
     for field, facet in counts.facets.items():
         entries = [_entry(field, value, count, state) for value, count in facet.values]
-        if len(entries) > 1 or any(entry["chosen"] for entry in entries):
+        names_ids = field == "topic" and all(
+            entry["name"].isascii() and not _SMALL.search(entry["name"]) for entry in entries
+        )
+        if (len(entries) > 1 and not names_ids) or any(entry["chosen"] for entry in entries):
             entries.sort(key=lambda entry: not entry["chosen"])
             shown = {"label": field.replace("_", " "), "entries": entries[:VALUES], "further": entries[VALUES:]}
             boxes.append({**shown, "more": facet.more})

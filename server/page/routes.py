@@ -113,7 +113,9 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     return {
         "columns": _columns(asked, state, shown),
         "several": several,
-        "nothing_bears": not state.offset and len(shown) == 1 and bool(shown[0].hits) and not shown[0].bears,
+        "nothing_bears": not state.offset
+        and any(ranked.hits for ranked in shown)
+        and not any(ranked.bears for ranked in shown if ranked.hits),
         "timed": msgspec.structs.asdict,
         "stages": STAGES,
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
@@ -280,21 +282,21 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
     if state.query:
         text = served.index.resolve(Search(profile=state.profile or None)).text(state.query)
         mark = in_time(highlighter(text, served.index.terms), partial(limit_of().is_over, HIGHLIGHTS))
-    shown = blocks(document, passages, chosen, mark)
+    shown, example = blocks(document, passages, chosen, mark), is_example(name)
     back = state.index or [served.name]
     return page_of(
         "document.html",
         state.changed(index=back),
         served=served,
         document=document,
-        example=is_example(name),
+        example=example,
         title=title_of(document.title, document.text, docid),
         review=review_of(document.metadata),
-        details=_details(document.metadata),
+        details={} if example else _details(document.metadata),
         blocks=shown,
         count=len(passages),
         matching=[block for block in shown if block.marked and block.number is not None],
-        link=web_link(document.url),
+        link="" if example else web_link(document.url),
         back=state.query or state.like,
         like=PageState(index=[name], lang=state.lang, like=docid).address(),
         address=state.address(index=back, offset=state.offset),

@@ -131,7 +131,7 @@ def _shown(
     return {
         "sentence": sentence,
         "pieces": pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
-        "title": sentence.title or sentence.docid,
+        "title": sentence.title,
         "address": url_for("page.document_page", **place, query=asked.claim[:_LONGEST_QUERY]),
         "link": web_link(sentence.url),
         "share": share,

@@ -46,7 +46,10 @@ def test_nobody_gets_in_without_a_key(limited: Limited, given: str, address: str
     client = limited(keys={"newsroom": digest(KEY)})
     answer = client.get(address, headers={"Authorization": given.encode().decode("latin-1")} if given else {})
     assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"] == 'Basic realm="factseek", Bearer realm="factseek"'
+    assert (
+        answer.headers["WWW-Authenticate"]
+        == 'Basic realm="factseek: any user name, the key as password", Bearer realm="factseek"'
+    )
     assert answer.mimetype == "application/problem+json"
     assert KEY not in answer.text
 

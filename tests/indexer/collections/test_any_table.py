@@ -124,3 +124,22 @@ def test_columns_without_a_meaning_are_named(tmp_path: Path) -> None:
     for kind, begin in (("claims", "these columns are not used:"), ("snippets", "these columns become metadata:")):
         _, notes = documents(tmp_path / "a.csv", content, kind)
         assert notes[-1].endswith(f"{begin} 'When', 'Who'; give one a meaning with --column, as in --column date=NAME")
+
+
+def test_a_header_without_known_names_is_not_a_snippet(tmp_path: Path) -> None:
+    with pytest.raises(
+        SourceError, match="its columns are Foo, Bar; name the one with the texts, as in --column text=NAME"
+    ):
+        documents(tmp_path / "a.tsv", b"Foo\tBar\nMasks help.\ta\n", "snippets")
+    _, notes = documents(tmp_path / "b.tsv", b"Kurz\tBefund\nAlpha\tEins\n", "snippets")
+    assert notes == [
+        f"{tmp_path / 'b.tsv'}:1: no header is recognised; the columns are read as docid, text; see --column"
+    ]
+
+
+def test_a_spreadsheets_unicode_text_is_a_table(tmp_path: Path) -> None:
+    for kind in ("snippets", "claims", "claimreview"):
+        (document,), _ = documents(
+            tmp_path / "a.txt", "Claim\tDate\nThe bridge is closed.\t2021\n".encode("utf-16"), kind
+        )
+        assert (document.text, document.date) == ("The bridge is closed.", "2021")

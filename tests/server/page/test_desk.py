@@ -110,6 +110,15 @@ def test_a_note_says_that_nothing_bears_on_it(client: FlaskClient, query: str, n
     assert NOTHING not in client.get(f"{address}&offset=1").text
 
 
+def test_nothing_bears_on_what_the_examples_do_not_tell_of(example_folder: Path) -> None:
+    with Index(example_folder / "indexes" / "example-en") as index:
+        client = create_app(Config(), {"example-en": index}).test_client()
+        for view in ("list", "side"):
+            address = f"/?view={view}&query="
+            assert NOTHING in client.get(f"{address}{quote('Humans use only 10 % of their brains')}").text
+            assert NOTHING not in client.get(f"{address}{quote('Two doses of the measles vaccine work')}").text
+
+
 def test_where_nothing_is_found_each_condition_is_named_and_one_press_away(client: FlaskClient) -> None:
     query = 'measles source:nowhere.example "made of cheese"'
     page = get(client, f"/?index=english&query={quote(query)}&filter=topic%3Dspace&hits=3")
