@@ -75,7 +75,7 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, name: str, place
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.txt", b"id\n1\n", "{}: is not a table that factseek reads; give one of .csv, .tsv, .xlsx, .ods, .jsonl, "
+        ("t.xyz", b"id\n1\n", "{}: is not a table that factseek reads; give one of .csv, .tsv, .xlsx, .ods, .jsonl, "
          ".ndjson, .parquet, .pkl, .pickle"),
         ("t.csv", b"a,b\n1,2\n", "{}:1: there is no column 'id' or 'key'; the columns are 'a', 'b'"),
         ("t.csv", b"id,b,id\n1,2,3\n", "{}:1: the column 'id' occurs twice"),
