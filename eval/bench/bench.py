@@ -209,14 +209,17 @@ def as_html(bench: Bench, png: bytes) -> str:
 
 
 def method(bench: Bench) -> str:
-    """Return a sentence on the measurement and the machine."""
-    encoder = f", encoder {bench.encoder}" if bench.encoder else ""
+    """Return what was measured, how, and on which machine, in short sentences."""
+    encoder = f", with vectors of the encoder {bench.encoder}" if bench.encoder else ""
     return (
-        f"{bench.name}: {counted(bench.documents, 'document')} in {counted(bench.passages, 'passage')}{encoder}; "
-        f"{bench.quality.queries:,} judged queries, "
-        f"measures over the first {bench.depth:,} hits with 95 % bootstrap intervals ({RESAMPLES:,} resamples, seed "
-        f"{bench.quality.seed}); latency of {bench.timed:,} searches for {bench.k} hits after as many to warm up, in a "
-        f"process of its own; {bench.machine}."
+        f"{bench.name}: the index has {counted(bench.documents, 'document')} in "
+        f"{counted(bench.passages, 'passage')}{encoder}. "
+        f"The quality is the mean over {bench.quality.queries:,} judged queries. "
+        f"Each measure reads the first {bench.depth:,} hits. "
+        f"The intervals are 95 % bootstrap intervals ({RESAMPLES:,} resamples, seed {bench.quality.seed}). "
+        f"The latency is that of {bench.timed:,} searches for {bench.k} hits, "
+        f"after {bench.timed:,} searches to warm up. Each retriever ran in a separate process. "
+        f"The machine has {bench.machine}."
     )
 
 
