@@ -31,7 +31,7 @@ def main() -> None:
     calls: Counter[str] = Counter()
 
     def count(frame: FrameType, event: str, _: object) -> None:
-        path = frame.f_code.co_filename  # no comprehensions, generator expressions and lambdas
+        path = frame.f_code.co_filename  # skip comprehensions, generator expressions and lambdas
         if event == "call" and path.startswith(str(ROOT)) and frame.f_code.co_qualname[-1] != ">":
             calls[path] += not path.startswith(outside)
 

@@ -114,7 +114,7 @@ class ScoredLists(NamedTuple):
     def resampled(self) -> dict[str, Scores]:
         """Return the mean precision of each ranker on resampled lists, the same ones for every ranker.
 
-        A single list is resampled by its statements. Of several lists whole ones are drawn, as one debate is one
+        A single list is resampled by its statements. Several lists are resampled as wholes, because one debate is one
         observation.
         """
         random = np.random.default_rng(0)
@@ -152,7 +152,10 @@ def _interval(drawn: Scores, sign: str = "") -> str:
 
 
 def calibration(labels: NDArray[np.int64], probabilities: Scores) -> list[str]:
-    """Return five cells: observed and predicted mean, Brier score, that of the mean, calibration gap over ten bins."""
+    """Return five cells: observed mean, predicted mean, Brier score, Brier score of the observed mean, calibration gap.
+
+    The calibration gap is measured over ten bins.
+    """
     bins = np.minimum((probabilities * 10).astype(int), 9)
     gaps = [abs(float((probabilities - labels)[bins == number].sum())) for number in range(10)]
     mean, brier = float(labels.mean()), float(np.mean((probabilities - labels) ** 2))

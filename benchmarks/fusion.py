@@ -102,8 +102,7 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
     args = parser.parse_args()
     ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder(), args.work)]
-    # The first way is the one that others are compared with; the others are those of ``factseek tune``, and the
-    # default.
+    # All other ways are compared with the first. They are the ways of ``factseek tune``, and the default.
     ways = [*(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())), DEFAULT]
     parts = {
         "fusion": report([evaluated(case, ways) for case in ranked_cases], ways),

@@ -69,7 +69,7 @@ class Target(NamedTuple):
 
 
 def input_of(target: Target, number: int) -> tuple[str, bytes, random.Random]:
-    """Return an input's name and content, and the random generator for feeding it; the same number gives the same."""
+    """Return an input's name and content, and the random generator for feeding it; all follow from its number."""
     chance = random.Random(f"{target.name}:{number}")  # noqa: S311  a test's chance
     name = f"input{chance.choice(target.endings)}"
     return name, mutated(chance, target.seeds()), chance
@@ -158,7 +158,7 @@ def _judge(name: str, path: Path, chance: random.Random) -> None:
 
 
 def _is_own(read: object, task: object) -> bool:
-    """Return whether a task reads something itself: a module what it defines, a described task all that it has."""
+    """Return whether a task itself defines a reading function, instead of importing it."""
     defined_by = getattr(task, "__name__", type(task).__module__)
     return getattr(read, "__module__", "") == defined_by
 

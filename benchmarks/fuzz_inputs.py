@@ -1,4 +1,7 @@
-"""Thousands of broken inputs: mutations of real and small files that follow their structure, the same for a seed."""
+"""Thousands of broken inputs: mutations of real and small files that follow the structure of the files.
+
+The same seed gives the same inputs.
+"""
 
 from __future__ import annotations
 

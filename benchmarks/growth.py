@@ -29,7 +29,7 @@ from factseek.settings import Config, convert
 
 
 class Grown(NamedTuple):
-    """The figures of a method at a size; ``recall`` is that of the first ten hits, against the flat index."""
+    """The figures of a method at a size; ``recall`` is the share of the flat index's first ten hits that it finds."""
 
     passages: int
     method: str

@@ -1,6 +1,6 @@
 """Judge learned combinations and feedback on collections left out: ``python -m benchmarks.left_out``.
 
-The rankings are those of ``benchmarks.fusion``, of queries in the language of their collection. For each family of
+It uses the rankings of ``benchmarks.fusion``, for queries in the language of their collection. For each family of
 collections, a combination learns from the first hundred hits on all other families, and feedback gets its settings from
 them. Both are judged on the family left out. The program writes its table into ``docs/figures.md``.
 """
@@ -152,7 +152,7 @@ def general(pool: Pool) -> Pool:
 
 
 def feedback(index: Index, case: Case) -> list[Ranking]:
-    """Return the dense ranking of each way of feedback: by the query's vector plus the mean of its first hits'."""
+    """Return the dense ranking of each way of feedback: the query's vector plus the mean vector of its first hits."""
     made: list[Ranking] = [{} for _ in FEEDBACK]
     search = Search(profile=case.collection.profile, retriever="dense", group=True)
     resolved = index.resolve(search)
@@ -173,7 +173,7 @@ def feedback(index: Index, case: Case) -> list[Ranking]:
 
 
 def report(samples: Sequence[Sample]) -> str:
-    """Return the table: each case judged by what was learned and chosen on the other families."""
+    """Return the table: each case, judged with what was learned and chosen on the other families."""
     shown = [*PLAIN, *VARIANTS]
     judged = [
         case for family in dict.fromkeys(of.case.family for of in samples) for case in _judged(samples, family, shown)
@@ -214,7 +214,7 @@ def _cell(test: PairedTest) -> str:
 
 
 def balanced(samples: Sequence[Sample]) -> list[Pool]:
-    """Return the same number of pools of each family, drawn without and then with repetition."""
+    """Return the same number of pools of each family, drawn at random; a small family repeats its pools."""
     families: dict[str, list[Pool]] = {}
     for of in samples:
         families.setdefault(of.case.family, []).extend(pool for pool in of.pools if pool.teaches)

@@ -1,4 +1,4 @@
-"""Figures next to a peer's or a limit, their table, and its place in a document."""
+"""Compare figures with a peer's or with a limit; write their table into its place in a document."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NONE = Bounds()
 
 
 def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: Bounds = NONE) -> Row:
-    """Return a comparison of rounds in turns: the medians, and the median of the ratios of the rounds with its scatter.
+    """Compare rounds that took turns: return the medians, and the median of the rounds' ratios with its scatter.
 
     ``target`` bounds the ratio.
     """

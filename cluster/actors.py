@@ -68,7 +68,7 @@ class StateNotOpenError(Exception):
 
 
 class RankingQuestion(NamedTuple):
-    """The question for some rankings of a shard, by name; ``seconds`` is the time left, or None without a limit."""
+    """A request to a shard for some of its rankings, by name; ``seconds`` is the time left, or None without a limit."""
 
     names: Sequence[str]
     settings: Config
@@ -83,7 +83,7 @@ class ShardActor:
 
     def __init__(self, folder: str, config: Config, threads: int, cpus: float) -> None:
         """Answer for the shard in ``folder``. Start Java now, so that no search waits for it."""
-        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))  # for vector scans; more would compete
+        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))  # for vector scans; more threads would compete
         self._folder = Path(folder)
         self._encoders = SharedEncoders(config.encoder)
         self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
@@ -172,7 +172,7 @@ class _Replica:
 
 
 class Replicas:
-    """The replicas of a shard, for one state; it asks the replica with the least to do, or another if that fails."""
+    """The replicas of a shard, for one state; it asks the one with the least to do, or another if that one fails."""
 
     def __init__(self, name: str, actors: Sequence[Any], manifest: Manifest, config: Config, seconds: float) -> None:
         """Ask ``actors``, which open the state of ``manifest`` with these settings at the first question for it."""
@@ -197,7 +197,7 @@ class Replicas:
                 replica.busy += 1
             tried.append(replica)
             try:
-                # While another replica is left, do not wait for one that is restarting.
+                # While another replica can be asked, do not wait for one that is restarting.
                 answer = self._answer(replica, method, arguments, until, patient=attempt >= len(self.replicas) - 1)
             except ray().exceptions.RayTaskError as error:
                 raise error.cause if isinstance(error.cause, FactseekError) else error from None
@@ -373,7 +373,7 @@ def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
 
 
 def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[Replicas]]:
-    """Return the replicas of each shard; start missing ones, and end those of former shards.
+    """Return the replicas of each shard; start missing replicas, and end the replicas of former shards.
 
     Actors outlive this process, and restart when they die. Raises MachineError if there are fewer nodes than replicas
     of a shard, or too few processors.

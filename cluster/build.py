@@ -1,7 +1,7 @@
 """Building and changing an index in shards: each shard runs the ordinary command, then all are published together.
 
-Until ``shards.json`` names the new states, readers see the old ones, whose segments are kept meanwhile. The next change
-undoes an interrupted one: every shard returns to its published state.
+Until ``shards.json`` names the new states, readers see the old ones, whose segments are kept meanwhile. If a change is
+interrupted, the next change undoes it first: every shard returns to its published state.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
     """Read the sources into ``shards`` shards, or into the existing shards if it is 0. A repeated call resumes a build.
 
     Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index with another number of
-    shards, UsageError if the number is impossible. The state published before stays.
+    shards, UsageError if the number is impossible. The previously published state stays.
     """
     folder = request.folder
     reader(request.kind)
@@ -111,7 +111,8 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
 
         def fill(parts: Sequence[Path]) -> None:
             anew = replace(request, verb="")
-            # A shard that an interrupted build of the same sources finished only meets documents that it has already.
+            # If an interrupted build of the same sources finished a shard, this build finds all documents in it
+            # already.
             reports.extend(
                 run(
                     [
@@ -329,7 +330,7 @@ def _go_back(folder: Path, shards: Shards) -> None:
 def _replaced(
     folder: Path, old: Shards | None, shards: int, fill: Callable[[Sequence[Path]], None], note: str = ""
 ) -> Shards:
-    """Fill ``shards`` new shards, publish them instead of the old state, and remove the old files that no reader holds.
+    """Fill ``shards`` new shards, publish them instead of the old state, and remove old files that no reader has open.
 
     Shards that an interrupted build with the same ``note`` left are filled further.
     """

@@ -1,4 +1,4 @@
-"""An index in shards, asked as one: every shard answers for its passages, and a document's owner for the document.
+"""Ask an index in shards like one index: each shard answers for its passages, and a document's owner for the document.
 
 No answer depends on the number of shards. The shards are folders that this process reads, or actors on a Ray cluster
 (:mod:`factseek.cluster.actors`).
@@ -192,7 +192,7 @@ class ShardedState:
         return fitting_encoder(self.manifest, view, self._encoders, self.folder)
 
     def noise_similarities(self, view: str) -> list[float]:
-        """Return the cosine of the nearest passage of a view of vectors to each of the meaningless queries."""
+        """Return, for each of the meaningless queries, the cosine of its nearest passage in a view of vectors."""
         calls = [partial(state.noise_similarities, view) for state in self._states]
         of_shards = self._gather(calls, every=True)  # the caller remembers the result, so it must be complete
         return list(map(max, zip(*filter(None, of_shards), strict=True)))
@@ -230,7 +230,7 @@ class ShardedState:
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found, or those that pass a filter, shard by shard."""
+        """Yield, shard by shard, the documents that can be found or, with a filter, those that pass it."""
         return chain.from_iterable(state.documents(where) for state in self._states)
 
     def docids(self) -> Iterator[str]:
@@ -246,7 +246,7 @@ class ShardedState:
         return self.collection.counts(terms)
 
     def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
-        """Return, for each passage, the terms of a text that it holds, each with its share of the score."""
+        """Return, for each passage, those terms of a text that it holds, each with its share of the score."""
         query = self.collection.query(text)
         return self._in_order(places, lambda state, some: state.term_weights(query, some, weights))
 
@@ -279,7 +279,7 @@ class ShardedState:
         return owner(docid, len(self._states))
 
     def _ask_owners(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], T]) -> dict[int, T]:
-        """Return, by shard number, the answers of the shards that own some of the documents, each about its own."""
+        """Ask each shard that owns some of the documents about these; return the answers by shard number."""
         owned: dict[int, list[Place]] = defaultdict(list)
         for place in places:
             owned[self._owner(place[0])].append(place)
@@ -309,7 +309,7 @@ def _analyzer(heap: str, name: str) -> Analyzer:
 
 
 def _merged_facets(parts: Sequence[FacetCounts], most: int, admitted: Container[str]) -> FacetCounts:
-    """Return the counts of all shards, each of which counted every value: the ``most`` frequent, then ``admitted``.
+    """Add up the counts of all shards; return those of the ``most`` frequent values, then of those ``admitted``.
 
     Equally frequent values are in alphabetical order, as in one index.
     """

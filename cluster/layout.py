@@ -1,8 +1,8 @@
 """The file of an index in shards: ``shards.json`` names its shards and holds the manifest of each.
 
-A shard is an ordinary index folder. To replace ``shards.json`` is to publish: readers open the manifests that it holds,
-never the shards' own, so a change appears in all shards or in none. As with a manifest, anybody may have written the
-file, so decoding checks every path in it.
+A shard is an ordinary index folder. Replacing ``shards.json`` publishes a change. Readers open only the manifests in
+this file, never those in the shards, so a change appears in all shards or in none. As with a manifest, anybody may have
+written the file, so decoding checks every path in it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def merged(self) -> Manifest:
         """All shards described as one index, for reading only: never publish it.
 
-        It has the segments of all shards, in order. The name of each is the number of its shard and its own name.
+        It has the segments of all shards, in order. A segment's name is the number of its shard, followed by its name
+        in the shard.
         """
         parts = [shard.manifest for shard in self.shards]
         return msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""Rankings of an index in shards: each shard ranks its passages with the collection's statistics; then they are merged.
+"""Rankings of an index in shards: each shard ranks with the collection's statistics; this module merges the hits.
 
 The statistics are collected from all shards once for each state, and sent with its queries.
 """
@@ -98,9 +98,9 @@ class CollectionTerms:
         counts = dict(zip(terms, self.counts(terms), strict=True))
         if self._fields and all(term in self._known for term in terms):
             return CollectionQuery(text, CollectionStatistics(self._state, fields, counts), {})
-        # Statistics of some shards hold for this query alone, so they get a name that no shard takes for the whole.
-        # A shard that did not answer may be back when the query comes, and Lucene has no score for a term that occurs
-        # nowhere. Each field and term therefore counts at least one passage.
+        # Statistics of only some shards hold for this query alone. They get a name of their own, so that no shard takes
+        # them for those of the whole collection. A shard that did not answer may be back when the query comes, and
+        # Lucene has no score for a term that occurs nowhere. Each field and term therefore counts at least one passage.
         return CollectionQuery(
             text,
             CollectionStatistics(
@@ -150,13 +150,13 @@ class ShardedRankings:
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> Ranked:
-        """Return at most ``k`` hits of each query for each ranking, in the total order, without rankings cut off.
+        """Return at most ``k`` hits of each query for each ranking that was not cut off, in the total order.
 
         Raises CutOffError if no ranking is ready within the limit.
         """
         names, asked = self.with_statistics(queries, limit)
         of_shards = self._whole.ask(lambda state: state.rankings(names, self._config).search(asked, k, where, limit))
-        # A ranking that one shard had no time for is complete nowhere.
+        # If one shard had no time for a ranking, leave out the whole ranking.
         whole = [name for name in names if all(name in ranked for ranked in of_shards)]
         if not whole:
             raise CutOffError("all rankings took longer than the time limit of the search")

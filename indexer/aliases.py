@@ -1,7 +1,8 @@
 """Aliases: a name in a folder that points to an index. One step points it to another index, even while it is served.
 
-An alias is a symbolic link, so every command that takes an index directory takes an alias. A reader that has opened the
-alias keeps the index that it opened. A server notices that the alias points to another index, and serves that one.
+An alias is a symbolic link, so every command that takes an index directory takes an alias. A process that has opened an
+index by its alias continues to use that index. A server, however, notices that the alias points to another index, and
+serves the other index.
 """
 
 from __future__ import annotations

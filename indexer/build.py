@@ -84,7 +84,9 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
-    """The result of a build. ``skipped`` counts what a reader left out on purpose, by reason; ``left_out`` names it.
+    """The result of a build.
+
+    ``skipped`` counts, by reason, what a reader left out on purpose; ``left_out`` names it.
 
     ``unread_dates`` counts the dates that the reader did not understand. ``notes`` lists what the reader guessed.
     ``merged`` is the number of segments that merging removed. ``unmerged`` says why segments could not be merged.
@@ -108,10 +110,10 @@ class BuildReport:
 def build(request: BuildRequest, config: Config, encoders: Encoders | None = None) -> BuildReport:
     """Read the sources, write segments and publish them. To resume an interrupted build, repeat the same call.
 
-    ``encoders`` are the encoders of the views, if they are not all the configured one; they stay open. Raises
-    SourceError if a source cannot be read; IndexStateError if an index exists and no verb is given, or if the existing
-    index does not fit the request; MachineError if the disk is full, or if Java or the encoder is missing. What was
-    published before the error stays.
+    ``encoders`` are the encoders of the views, if not all are the configured encoder; the build does not close them.
+    Raises SourceError if a source cannot be read; IndexStateError if an index exists and no verb is given, or if the
+    existing index does not fit the request; MachineError if the disk is full, or if Java or the encoder is missing.
+    What was published before the error stays.
     """
     reader(request.kind)
     check_apart(request.folder, request.sources)
@@ -208,7 +210,7 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
 
 
 def encoders_of(request: BuildRequest, config: Config) -> Encoders:
-    """Return the encoders of an index; a new one gets those that the request names, else the one for its language."""
+    """Return the encoders of an index; a new index gets those of the request, else the encoder for its language."""
     language = language_code(request.language or config.index.language)
     return Encoders(config, language=language, models=request.encoders)
 
@@ -234,7 +236,7 @@ def _publish(
     live = base.segments if base else ()
     kept = without(folder, live, work.new_docids()) if work.updates and new else live
     manifest = base
-    if new or manifest is None:  # else no reader need look at it again
+    if new or manifest is None:  # otherwise, readers need not read the manifest again
         manifest = with_segments(tools.manifest, (*kept, *new), folder)
         manifests.publish(folder, manifest)
     journals.clean(folder)

@@ -133,7 +133,7 @@ def _register_delete(commands: Subparsers) -> None:
 
 
 def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
-    """Delete documents with ``delete``, or from a single index by default, and print how many were deleted."""
+    """Delete documents with ``delete``, by default the function for a single index; print how many were deleted."""
     from ..retrieval.search.opening import published
     from . import deletion
 

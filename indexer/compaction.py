@@ -43,10 +43,11 @@ def compact(
 ) -> Compacted:
     """Merge the segments of an index, separately for each kind, into as few as ``index.segment_passages`` allows.
 
-    Deleted documents are dropped. ``add`` names views that the index gets, ``models`` further encoders whose vectors it
-    gets; if the index lacks one of them, every segment is written again. Readers keep the segments that they have
-    opened. Raises UsageError if there is no such view; IndexStateError if there is no index, another process writes it,
-    or a file to copy is damaged; MachineError if the disk is full. What was published before the error stays.
+    Deleted documents are dropped. ``add`` names views to add to the index, and ``models`` further encoders whose
+    vectors to add. If the index lacks one of these views, every segment is written again. A process that has the index
+    open keeps the segments that it opened. Raises UsageError if there is no such view; IndexStateError if there is no
+    index, another process writes it, or a file to copy is damaged; MachineError if the disk is full. What was published
+    before the error stays.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -93,9 +94,9 @@ def _by_kind(segments: Sequence[SegmentInfo]) -> list[Group]:
 def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Group]:
     """Return the segments to merge if there are more than ``index.max_segments``, else nothing.
 
-    Small segments are merged first. A segment is rewritten only if the smaller ones together have as many passages, so
-    that appended documents are not copied again and again. If too many segments would still be left, all groups are
-    merged.
+    Small segments are merged first. A segment is rewritten only if the smaller segments together have at least as many
+    passages as it has. In this way, appended documents are not copied again and again. If too many segments would still
+    be left, all groups are merged.
     """
     if len(segments) <= settings.max_segments:
         return []

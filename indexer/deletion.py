@@ -42,7 +42,7 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
                 passing = (each for each in documents.each() if where and matches(where, each, segment.kind))
                 going += [document.docid for document in passing]
         gone = publish_without(folder, before, going)
-        overtake(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must not add the absent ones either
+        overtake(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must not add absent documents either
     return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 

@@ -38,7 +38,7 @@ class Encoders:
         self._new = {view: for_language(settings, language) for view, settings in zip(views, asked, strict=True)}
 
     def __call__(self, view: str, made_by: EncoderInfo | None = None) -> Encoder:
-        """Return the encoder ``made_by``, which made a view's vectors or, without it, the one that will make them.
+        """Return the encoder that made a view's vectors (``made_by``), or else the encoder that will make them.
 
         Raises MachineError if the encoder is missing, ConfigError if no encoder is configured for the view.
         """
@@ -82,7 +82,7 @@ def _variant(model: str) -> str:
 
 
 def _new(settings: EncoderSettings) -> Encoder:
-    """Open an encoder for new vectors. If it is missing, the error also names the way without vectors."""
+    """Open an encoder for new vectors. If it is missing, the error also says how to do without vectors."""
     try:
         return open_encoder(settings)
     except MissingModelError as error:

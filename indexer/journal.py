@@ -124,7 +124,7 @@ def parts_in(folder: Path) -> list[Path]:
 
 
 def remove_part(part: Path) -> None:
-    """Remove a former part. What readers have open goes later, and files that factseek did not write stay."""
+    """Remove a former part. What readers have open is removed later; files that factseek did not write stay."""
     if remove_index(part) and {path.name for path in part.iterdir()} <= {LOCK, PART}:
         for name in (LOCK, PART):
             (part / name).unlink(missing_ok=True)
@@ -166,7 +166,7 @@ def sweep(folder: Path) -> None:
 
 
 def first_segment(folder: Path) -> int:
-    """Return the first number above those of all segments in ``folder``, including those that readers hold."""
+    """Return the number after the highest of all segments in ``folder``, including segments that readers have open."""
     names = (_named(folder) or set()) | {path.name for path in folder.glob(f"{SEGMENTS}/*")}
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 

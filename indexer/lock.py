@@ -40,7 +40,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
         yield
     finally:
         if made and folder.is_dir() and [path.name for path in folder.iterdir()] == [LOCK]:
-            # Nothing was written: a mistake must not leave a folder behind.
+            # Nothing was written, so remove the folder: a mistake must not leave one behind.
             (folder / LOCK).unlink()
             folder.rmdir()
         os.close(handle)

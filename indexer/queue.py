@@ -123,8 +123,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a change.
 
-    ``conflict``: the document is not in the required state; ``unsure``: a writer was killed while it made the change;
-    ``failed``: ``error`` gives the reason.
+    ``conflict`` means that the document is not in the required state, and ``unsure`` that a writer was killed while it
+    made the change. If the result is ``failed``, ``error`` gives the reason.
     """
 
     result: Result

@@ -129,7 +129,9 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
 
 
 def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = False, wait: float = 0.0) -> Copied:
-    """Publish the state of a snapshot as that of the index in ``folder``. Readers keep the segments that they opened.
+    """Make the state of a snapshot the published state of the index in ``folder``.
+
+    A process that has the index open keeps the segments that it opened.
 
     Raises IndexStateError if ``source`` is not a snapshot or is damaged, or if an index exists and ``overwrite`` is not
     given; MachineError if the disk is full. The earlier state stays published until the copy is complete.

@@ -182,7 +182,7 @@ def point_alias(args: argparse.Namespace) -> int:
 
 
 def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | None = None) -> int:
-    """Merge segments with ``compact``, or those of a single index by default, and print the result."""
+    """Merge segments with ``compact``, by default the function for a single index, and print the result."""
     from ..retrieval.search.opening import published
     from . import compaction
 

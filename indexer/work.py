@@ -87,7 +87,7 @@ class Work:
     """A build in progress: it takes records and lists finished segments in the journal."""
 
     def __init__(self, task: BuildTask, config: Config, tools: Tools, journal: Journal, options: ReadOptions) -> None:
-        """Resume from the journal; ``options`` are those with which the records are read."""
+        """Resume from the journal; ``options`` are the options of the records' reader."""
         self._kind, self._sources, live, self.updates = task
         self._tools = tools
         self._folder, self._shape = tools.folder, tools.manifest
@@ -220,7 +220,7 @@ class Work:
         return live
 
     def _live_already(self, record: Record, digest: str) -> Seen | None:
-        """Return the live document with the same content, or an earlier one of the docid in the sources, or None."""
+        """Return the live document with the same content, or an earlier source document of the docid, or None."""
         docid = record.document.docid
         earlier = self._ledger.seen(docid)
         if earlier is not None:

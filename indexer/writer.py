@@ -28,8 +28,8 @@ LOOK_EVERY = 0.02
 BUSY_EVERY = 0.2
 BREATH = 0.1
 TROUBLED_EVERY = 2.0
-"""Seconds between two looks; between two tries while another process writes; of a pause that lets another process
-take the lock; and after an error of the directory.
+"""The seconds between two looks; between two tries while another process writes; of a pause in which another process
+can take the lock; and after an error of the directory.
 """
 BREATH_EVERY = 1.0
 """Seconds of changes without a pause after which there is a pause. Between slices of a bulk there always is one."""
@@ -38,7 +38,7 @@ PATIENCE = 5.0
 IDLE = 300.0
 """Seconds without work after which the writer ends; the next change starts another."""
 FAILURES = 5
-"""Consecutive failures after which the writer ends: a new process may have the files or memory that this one lacks."""
+"""Consecutive failures after which the writer ends: a new process may get files or memory that this one lacks."""
 ATTEMPTS = 3
 """The most processes that may die at one slice of a job; then the job fails."""
 UNTOLD = "an internal error occurred; see the server's log"
@@ -144,7 +144,7 @@ class Writer:
         puts = [each for each in claimed if results.get(each.number) in _PUT]
         gone = [each for each in claimed if results.get(each.number) == "deleted"]
         others = [each for each in claimed if each not in puts and each not in gone]
-        # A client that reads "unchanged" or "absent" relies on it, so bulks accepted earlier must not undo it.
+        # A client relies on an answer "unchanged" or "absent", so bulks accepted earlier must not change that state.
         same = _singles(each for each in others if results.get(each.number) in _SAME)
         self._answer(others, results, error or self._tried(lambda: self._queue.note(same)))
         if puts:
@@ -214,7 +214,7 @@ class Writer:
             after, lines = bulk.next(live, self._queue.newer_writes(bulk.job.id))
         if lines:
             self._put(lines)
-        after.attempts = 1  # it went on, so earlier deaths were not at the next slice
+        after.attempts = 1  # the job advanced, so earlier processes did not die at the next slice
         self._queue.save(after)
         bulk.job = after
 

@@ -42,7 +42,7 @@ def digest(key: str) -> str:
 
 
 def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
-    """Refuse requests to ``app`` without a known key or above the rate limit; without keys, an address is a caller.
+    """Refuse requests to ``app`` without a known key or above the rate limit; without keys, each address is one caller.
 
     If documents may be written, reading needs no key, unless the server is private; views that write check the key.
     """
@@ -114,7 +114,8 @@ class Rates:
     def wait(self, caller: str, per_minute: int, now: float | None = None) -> float:
         """Count a request. Return 0 if it may be answered, else the seconds to wait.
 
-        A caller regains ``per_minute`` requests evenly within a minute. ``now`` is of the clock that processes share.
+        Over a minute, a caller evenly regains ``per_minute`` requests. ``now`` is a time of the clock that processes
+        share.
         """
         now = monotonic() if now is None else now
         name = hashlib.blake2b(caller.encode("utf-8", "replace"), digest_size=16).digest()

@@ -59,7 +59,7 @@ class BadInput(QueryError):
     """A field of a request is invalid."""
 
     def __init__(self, field: str, reason: str, unnamed: str = "") -> None:
-        """Name the field as the client wrote it, ``body`` for the whole; the page has labels and shows ``unnamed``."""
+        """Name the field as the client wrote it, or ``body``. The page labels fields itself, and shows ``unnamed``."""
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.unnamed = unnamed or reason

@@ -1,4 +1,4 @@
-"""The gateway between uvicorn, which speaks HTTP, and the application, which threads call.
+"""The gateway between uvicorn, which speaks HTTP, and the application, which runs in threads.
 
 A request takes a thread only after its whole body has been read, so a slow client blocks nobody. At most
 ``server.max_waiting`` requests wait; more are refused at once, so that overload does not become delay. If the
@@ -64,7 +64,7 @@ class _Lane:
         """For each answer, the request's scope and its work, which a thread does or will do."""
 
     def make_way(self) -> None:
-        """Make place for a request, if need be by dropping one whose client may be gone; raise OverloadedError."""
+        """Make room for a request, if necessary by dropping one whose client may be gone; raise OverloadedError."""
         if len(self.jobs) < self.most:
             return
         for future, (scope, work) in self.jobs.items():
@@ -174,7 +174,7 @@ class Gateway:
             lane.jobs.pop(future, None)
 
     async def _stream(self, answer: _Answer, receive: Any, send: Any) -> None:
-        """Send an answer piece by piece until the client leaves; raise OverloadedError if too many are being sent."""
+        """Send an answer piece by piece until the client leaves; raise OverloadedError if too many others are sent."""
         pool, loop = self._stream_pool, asyncio.get_running_loop()
         if self._streams >= self._most_streams:
             pool.submit(_close, answer)

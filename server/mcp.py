@@ -302,7 +302,7 @@ class OneLineServer(MCPServer[Any]):
 
 
 def gated(app: Application, door: Flask, threads: int) -> Application:
-    """Return ``app`` for callers who may send requests to ``door``, the HTTP API; others get its refusal."""
+    """Return ``app`` for callers whom ``door``, the HTTP API, admits; other callers get the refusal of ``door``."""
     pool = ThreadPoolExecutor(threads, "gate")
 
     def answer_to(scope: Any) -> TestResponse:

@@ -49,7 +49,8 @@ class Budget:
         """Take ``size`` more bytes for a holder from a share of the budget; return whether that was possible."""
         with self._lock:
             self._eldest = self._eldest or holder
-            # Else a request larger than the whole budget would never succeed, and parallel answers would all fail.
+            # Favour some requests: else one larger than the whole budget would never succeed, and parallel answers
+            # would all fail.
             favoured = self.held <= holder.held or holder is self._eldest
             if not favoured and self.held + size > self._limit * share:
                 return False
@@ -68,7 +69,7 @@ class Budget:
                 self._eldest = None
 
     def calmed(self, much: int) -> bool:
-        """Return whether nothing is held now, if more than ``much`` was held since the last such return."""
+        """Return True if nothing is held now, but more than ``much`` was held since this last returned True."""
         with self._lock:
             if self.held or self._most <= much:
                 return False
@@ -110,7 +111,7 @@ class PartMemory:
         self._held = self._spent = self._needed = 0
 
     def spend(self, size: int) -> None:
-        """Charge ``size`` bytes; raise NoMemoryError if the budget does not allow it, or one part may not have them."""
+        """Charge ``size`` bytes; raise NoMemoryError if the budget or the limit of a part does not allow it."""
         spent = self._spent + size
         self._needed = max(self._needed, spent)
         if self._most is not None and spent > self._most:
@@ -123,7 +124,7 @@ class PartMemory:
         self._spent -= size
 
     def take_again(self) -> None:
-        """Take at once what the part needed when it was refused, or raise NoMemoryError before it is read in vain."""
+        """Take at once what the refused part needed; raise NoMemoryError before the part is read in vain."""
         self._spent = 0
         self._hold(self._needed)
 

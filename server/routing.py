@@ -126,7 +126,7 @@ def _address(caller: str) -> str:
 
 
 def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplication:
-    """Return an application that trusts these proxies, of several the farthest; raise ConfigError if one is invalid."""
+    """Return an application that trusts these proxies, in a chain the farthest; raise ConfigError if one is invalid."""
     networks = networks_of(addresses)
 
     def is_trusted(text: str) -> bool:

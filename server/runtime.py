@@ -69,7 +69,7 @@ _log = logging.getLogger("factseek.server")
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ServedIndex:
-    """A snapshot of an index, kept by each request that uses it, with its retrievers, the default first."""
+    """A snapshot of an index with its retrievers, the default first; each request keeps the one that it uses."""
 
     name: str
     index: Index
@@ -310,7 +310,7 @@ class Writers:
     """Starts writer processes: one per index, if something waits and no writer runs.
 
     A writer holds a lock of its index from before its start until its end, however it ends. So there is never more than
-    one, whichever worker starts it, and the lock is free as soon as the writer is gone. Safe for threads.
+    one writer, whichever worker starts it, and the lock is free as soon as the writer is gone. Safe for threads.
     """
 
     def __init__(self, config: Config, lifeline: int) -> None:

@@ -313,7 +313,7 @@ _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-
 
 
 def fixed(body: bytes) -> bytes:
-    """Return a body without a byte-order mark, and half a character in it as ``?``, as an index reads it."""
+    """Return a body without a byte-order mark; half a character becomes ``?``, as in an index."""
     body = body.removeprefix(b"\xef\xbb\xbf")
     if b"\\ud" not in body and b"\\uD" not in body:
         return body
@@ -347,13 +347,13 @@ def body_of(request: Request) -> bytes:
     """Return a request's body; raise RequestEntityTooLarge."""
     most = request.max_content_length
     if most is not None and request.environ.get("wsgi.input_terminated"):
-        # The stream ends with the body, as the engine's does: nothing has to watch over it while it is read.
+        # The stream ends with the body, as the engine's own stream does, so it can be read without further checks.
         body: bytes = request.environ["wsgi.input"].read(most + 1)
         if len(body) > most:
             raise RequestEntityTooLarge
         return body
     body = request.get_data(cache=False)
-    # Of a body that comes in chunks no more than the limit is read, and that it goes on is not reported.
+    # Of a body in chunks, werkzeug reads at most the limit, and does not report that more follows.
     if request.content_length is None and most is not None and len(body) >= most:
         raise RequestEntityTooLarge
     return body

@@ -112,7 +112,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
 
 
 def whole_answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Return what :func:`answer` does, for clients that cannot see what is missing; raise PartMissingError instead."""
+    """Do the same as :func:`answer`, but raise PartMissingError if a part is missing: the client could not see that."""
     began = monotonic()
     result = answer(index, question, query_name)
     check_whole(index, began)

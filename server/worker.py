@@ -27,7 +27,7 @@ from .gateway import LAST_CALL, Gateway
 from .memory import give_memory_back, share_memory_among_threads
 
 READING, IDLE = 20.0, 15.0
-"""Seconds for a request to arrive, or without progress in reading an answer; and of silence between requests."""
+"""Seconds for a request to arrive, or for an answer to be read further; and seconds of silence between requests."""
 _MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190
 """The most bytes of a head, and of the address in it; a longer query goes into a body."""
 _SLICE = 4_096
@@ -35,7 +35,7 @@ _SLICE = 4_096
 _RESERVED_CONNECTIONS = 16
 """Connections above the limit that are still read, because they may be health checks."""
 _MUCH = 16 << 20
-"""Bytes of bodies and answers after which memory is given back when none are left."""
+"""If bodies and answers took more bytes than this, memory is given back to the system once none are left."""
 _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 _UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
 

@@ -54,7 +54,7 @@ class NotWrittenError(RefusedError):
 
 
 def writable(name: str) -> ServedIndex:
-    """Return the index, if the caller may change it; raise RefusedError if not, or its own error."""
+    """Return the index if the caller may change it. Raise RefusedError if not, or the error of the index."""
     settings = registry().config.server
     # Without keys anybody could write. factseek serve refuses to start then, and other servers must not write either.
     if not settings.writes or not settings.keys:
@@ -83,7 +83,7 @@ def document_at(docid: str, asked: DocumentRequest, manifest: Manifest) -> Docum
 
 
 def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool = False) -> Change:
-    """Return the change that writes a document, on condition of the existing one's state, or of its absence."""
+    """Return the change that writes a document, on condition of the existing document's ``states`` or absence."""
     return Change(
         docid=document.docid, line=exported(document), checksum=checksum(document), states=states, absent=absent
     )
@@ -101,7 +101,7 @@ def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
 
 
 def perform(served: ServedIndex, change: Change) -> Result:
-    """Make a change and serve it; raise ConditionError, NotFoundError, or NotWrittenError if it was not in time."""
+    """Make a change and serve it; raise ConditionError, NotFoundError, or NotWrittenError if it took too long."""
     result = _published(folder_of(served), change)
     metrics_of(current_app).writes(served.name, result)()
     if result == "conflict":
@@ -156,7 +156,7 @@ def _ensure_writer(folder: Path) -> None:
 
 
 def _conditions() -> tuple[tuple[str, ...], bool]:
-    """Return the states in ``If-Match``, weak ones too, and whether ``If-None-Match`` requires that there is none."""
+    """Return the states in ``If-Match``, weak ones too, and whether ``If-None-Match`` requires absence."""
     match, none_match = request.if_match, request.if_none_match
     if "If-None-Match" in request.headers and not none_match.star_tag:
         raise BadInput("If-None-Match", "must be *, which requires that the document does not exist")

@@ -78,9 +78,9 @@ class MemberReader(NamedTuple):
 class MemberKind(NamedTuple):
     """How to make a member from statements without their labels, and how to restore it from the states of both parts.
 
-    ``reads`` says whether it can read statements of one language. ``forwards`` says that knowledge of one time is less
-    valid at another. The held-out scores are then those of statements later than the training statements. ``restore``
-    raises ValueError, KeyError or TypeError if the states do not fit.
+    ``reads`` says whether it can read statements of one language. ``forwards`` says that what the member learns becomes
+    less valid over time. Its held-out scores are then those of statements later than the training statements.
+    ``restore`` raises ValueError, KeyError or TypeError if the states do not fit.
     """
 
     make: Callable[[Sequence[Statement], Config], Member]
@@ -115,7 +115,7 @@ def restored(name: str, member: State, model: State, config: Config) -> MemberRe
 
 
 def _spoken(statements: Sequence[Statement]) -> list[str]:
-    """Return the texts; a word that names the speaker, if there is one, comes before each."""
+    """Return the texts, each after a word that names its speaker, if there is one."""
     speakers = ("".join(char if char.isalnum() else "_" for char in one.speaker.lower()) for one in statements)
     return [
         f"speaker_{speaker} {statement.text}" if speaker else statement.text
@@ -171,7 +171,7 @@ _SLIGHT = 1e-6
 
 
 class _Votes:
-    """The share of the similarity to labelled statements that falls on those worth checking, between 0 and 1.
+    """Scores a statement, from 0 to 1: of its similarity to all labelled statements, the share to those worth checking.
 
     Similarity is the cosine to the power of ``sharpness``.
     """
@@ -251,8 +251,8 @@ _MOST = 5_000
 class _Vectors:
     """The vectors of an encoder; decides by their similarity to the vectors of labelled statements.
 
-    A vector is the mean of the outputs of the encoder's last layers: the last layer represents the topic of a
-    statement, the earlier ones more of its wording. For many statements, a linear model replaces the kernel.
+    A vector is the mean of the outputs of the encoder's last layers. The last layer represents the topic of a
+    statement; earlier layers represent more of its wording. For many statements, a linear model replaces the kernel.
     """
 
     def __init__(self, encoder: OnnxEncoder, strengths: tuple[float, ...] = ()) -> None:
@@ -274,8 +274,8 @@ class _Vectors:
 def _encoder_settings(config: Config, trained: str = "") -> EncoderSettings:
     """Return the settings of the configured encoder.
 
-    ``auto`` is the encoder that the model was trained with. Without one it is the multilingual encoder or, if that is
-    not installed, the English one.
+    ``auto`` means the encoder that the model was ``trained`` with. Before a training, it means the multilingual encoder
+    or, if that is not installed, the English encoder.
     """
     if config.encoder.model != AUTO:
         return config.encoder
@@ -308,7 +308,7 @@ def _restore_vectors(member: State, model: State, config: Config) -> MemberReade
 
 
 _DOUBT = 0.5
-"""The number of tweets that the overall mean counts for: several near tweets outvote it, a distant one does not."""
+"""The number of tweets that the overall mean counts as: several near tweets outvote it, a distant tweet does not."""
 
 
 class Moments:
@@ -331,7 +331,7 @@ class Moments:
         for start in range(0, len(known), _AT_ONCE):
             rows = known[start : start + _AT_ONCE]
             near = 1 / (1 + ((features[rows, None] - moments) / self._span) ** 2)
-            # Sums are made row by row, so that a score does not depend on other rows, as it may in a matrix product.
+            # Sum row by row: in a matrix product, a score may depend on the other rows.
             worth, all_near = (near * labels).sum(axis=1) + _DOUBT * mean, near.sum(axis=1) + _DOUBT
             scores[rows] = np.log(worth / (all_near - worth))
         return scores

@@ -81,7 +81,7 @@ def without(text: str, word: str) -> str:
 def explain(ranker: Ranker, statement: Statement, most: int) -> list[Weight]:
     """Return the ``most`` words of the largest weight, largest first; equal weights are in the order of the words.
 
-    Each word is left out in turn and the rest scored again, so this works with any ranker. Words without weight are
+    Each word is left out in turn, and the rest is scored again, so this works with any ranker. Words without weight are
     left out.
     """
     if not ranker.explains:

@@ -83,7 +83,7 @@ def train(
 
 
 def load(path: Path, task: str | None, config: Config) -> TrainedRanker:
-    """Load a saved ranker; ``None`` accepts any task.
+    """Load a saved ranker of ``task``, or of any task if that is None.
 
     Raises SourceError if the file is not a ranker or of another version, QueryError if it was trained for another task.
     """

@@ -179,7 +179,7 @@ def _reopened_entailment(info: EntailmentInfo, cache: str, place: Path) -> Entai
 
 @contextmanager
 def _learned_with(info: object, place: Path) -> Iterator[None]:
-    """Add to an error of opening a model that the model of verdicts at ``place`` was trained with it."""
+    """Say, in an error of opening a model, that the model of verdicts at ``place`` was trained with it."""
     try:
         yield
     except MachineError as error:

@@ -1,8 +1,8 @@
 """Features of a claim and its evidence for a classifier: named numbers, the same for every language.
 
 The features of a sentence are its similarity to the claim, the claim's words that it holds, and whether quantities,
-negation and direction agree. The values of the first sentence, the highest values and the means count. The features of
-the claim itself and of the search follow.
+negation and direction agree. Of each, the value of the first sentence, the highest value and the mean are used. The
+features of the claim itself and of the search follow.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Reading(NamedTuple):
 
 
 def reading(text: str, analyzer: Analyzer, lists: Lexicon) -> Reading:
-    """Return a text with its terms, quantities and polarity."""
+    """Return the terms, quantities and polarity of a text."""
     return Reading(terms(text, analyzer), quantities(text), polarity(text, lists))
 
 

@@ -1,8 +1,9 @@
 """Evidence for a claim: the most relevant sentences of an index, best first.
 
-The search is for single passages. A passage gains if its page holds other good ones, because the evidence for a claim
-is seldom in one passage alone. A passage of several sentences gives the sentence most similar to the claim. The score
-of such a passage says little about the sentence, so these sentences are ordered by their similarity to the claim.
+The search is for single passages. The score of a passage rises if its page holds other good passages, because the
+evidence for a claim is seldom in one passage alone. Of a passage of several sentences, the sentence most similar to the
+claim is used. The score of such a passage says little about the sentence, so these sentences are ordered by their
+similarity to the claim.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class Finder:
         return tuple(sorted(nearest, key=lambda sentence: -sentence.similarity)[:number])
 
     def _best(self, hits: Sequence[Hit], retriever: str) -> float:
-        """Return a retriever's highest score of the hits; 0 if it was not used."""
+        """Return the highest score that a retriever gave one of the hits; 0 if it was not used."""
         if self.index.resolve(self._search).retriever == retriever:
             return max(hit.score for hit in hits)
         return max((part.score for hit in hits for part in hit.parts if part.retriever == retriever), default=0.0)

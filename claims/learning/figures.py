@@ -22,7 +22,7 @@ class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of all claims; ``calibration_error`` is the mean gap of probability and share right over ten bins."""
+    """The figures of all claims; ``calibration_error`` is the mean gap of probability and accuracy over ten bins."""
 
     macro_f1: float
     accuracy: float
@@ -31,7 +31,7 @@ class VerdictFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bin(NamedTuple):
-    """The claims whose label has a probability in one tenth of 0 to 1: number, mean probability, share right."""
+    """The claims whose label's probability lies in one tenth of 0 to 1: number, mean probability, accuracy."""
 
     claims: int
     probability: float
@@ -39,7 +39,10 @@ class Bin(NamedTuple):
 
 
 def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels: Sequence[str]) -> VerdictFigures:
-    """Return the figures of the most probable class (the first of equals); one never predicted has precision 0."""
+    """Return the figures of predicting the most probable class (the first of equals).
+
+    A class that is never predicted has precision 0.
+    """
     predicted = probabilities.argmax(axis=1)
     each = {label: _label(truth == number, predicted == number) for number, label in enumerate(labels)}
     return VerdictFigures(
@@ -86,7 +89,7 @@ class RiskPoint(NamedTuple):
 
 
 def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> list[RiskPoint]:
-    """Return the risk at growing shares of the claims, whose classes are counted from 0.
+    """Return the risk at growing shares of the claims. ``classes`` are their correct classes, counted from 0.
 
     ``probabilities``, shape (claims, classes), come from models that did not learn from the claim. Claims with equal
     probabilities are decided together.
@@ -107,10 +110,10 @@ def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -
 
 
 def needed_confidence(curve: Sequence[RiskPoint], max_risk: float) -> float:
-    """Return the smallest probability whose verdicts are wrong in at most the share ``max_risk``.
+    """Return the smallest probability from which on at most the share ``max_risk`` of the verdicts is wrong.
 
-    If no point of the curve is that good, return the probability of the point with the fewest verdicts. Without a curve
-    return 0, which admits all.
+    If no point of the curve is that good, return the probability of the point with the fewest verdicts. Without a
+    curve, return 0, which admits all verdicts.
     """
     if not curve:
         return 0.0

@@ -1,6 +1,6 @@
 """Cross-validation without leaks: near-duplicates, and statements of one debate, stay in the same fold.
 
-Training uses only a sample of the statements not worth checking, because beyond a number they teach nothing new.
+Training uses only a sample of the statements not worth checking, because more of them teach nothing new.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..text.surface import written
 from ..text.words import groups
 
 _LEAST = 2
-"""The number of statements of either class that holding some out needs."""
+"""The minimum number of statements of each class, so that some can be held out."""
 
 
 def check_enough(statements: Sequence[Statement], language: str) -> None:
@@ -75,14 +75,14 @@ def _numbered(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDAr
 
 
 def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
-    """Return the average precision of a ranking; equal scores keep their order; 0 without a positive."""
+    """Return the average precision of a ranking; equal scores keep their order. Without a positive it is 0."""
     positive = labels[np.argsort(-scores, kind="stable")].astype(bool)
     ranks = np.flatnonzero(positive) + 1
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else 0.0
 
 
 def sampled(statements: Sequence[Statement], most: int, seed: int) -> tuple[list[Statement], float]:
-    """Return at most ``most`` statements not worth checking for each that is, in their order; 0 keeps all.
+    """Drop statements not worth checking until there are at most ``most`` for each worth checking; 0 keeps all.
 
     The second value corrects log-odds learned from the sample: add it to make them valid for all statements.
     """

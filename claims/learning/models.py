@@ -1,7 +1,7 @@
-"""Models that scikit-learn fits and numpy runs, each restored from a state whose every array is checked.
+"""Models that scikit-learn fits and numpy runs. Restoring a model checks every array of its state.
 
-Numpy runs them for three reasons. A server needs no scikit-learn; a file can hold neither code nor unchecked indices;
-and a score depends neither on other rows nor on the number of threads.
+Numpy runs them for three reasons. A server needs no scikit-learn. A file can hold neither code nor unchecked indices. A
+score depends neither on other rows nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LinearModel:
     def score(self, features: Any) -> Floats:
         """Return the log-odds of each row."""
         if isinstance(features, np.ndarray):
-            # Sums are made row by row, so that a score does not depend on other rows, as it may in a matrix product.
+            # Sum row by row: in a matrix product, a score may depend on the other rows.
             return np.asarray((features * self.weights).sum(axis=1) + self.bias)
         return np.asarray(features @ self.weights).ravel() + self.bias
 
@@ -80,7 +80,7 @@ class KernelModel:
         """Return the distance of each row from the decision border, positive on the side of label 1."""
         rows = (features - self._tensors["centre"]) / self._tensors["scale"]
         vectors, weights = self._tensors["vectors"], self._tensors["weights"]
-        # Rows are scored one by one, so that a score does not depend on other rows, as it may in a matrix product.
+        # Score row by row: in a matrix product, a score may depend on the other rows.
         distances = (((vectors - row) ** 2).sum(axis=1) for row in rows)
         return np.array([float((weights * np.exp(-self._gamma * far)).sum()) + self._bias for far in distances])
 
@@ -160,7 +160,7 @@ def restore_forest(state: State, width: int) -> Forest:
 
 
 class Logistic:
-    """Multinomial logistic regression: a weight for every feature and class; features may be standardised."""
+    """Multinomial logistic regression with a weight for every feature and class; features may be standardised."""
 
     def __init__(self, tensors: dict[str, Floats]) -> None:
         self.tensors = tensors
@@ -175,7 +175,7 @@ class Logistic:
 
 
 def fit_logistic(features: Any, classes: NDArray[np.int64], strength: float, *, standardised: bool) -> Logistic:
-    """Fit the weights; every class counts the same, however rare. ``strength`` is the inverse of the penalty.
+    """Fit the weights; all classes count equally, however rare. ``strength`` is the inverse of the penalty.
 
     One thread keeps the order of additions, and therefore every bit, the same in each run.
     """

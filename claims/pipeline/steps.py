@@ -110,7 +110,7 @@ def conclusion(checked: Checked) -> tuple[str, str]:
 
 
 def share(probability: float) -> str:
-    """Return a probability in whole per cent; never 0% or 100%, because none is certain."""
+    """Return a probability in whole per cent; never 0% or 100%, because no verdict is certain."""
     return "<1%" if probability < 0.01 else ">99%" if probability > 0.99 else f"{probability:.0%}"
 
 

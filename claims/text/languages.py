@@ -1,4 +1,4 @@
-"""Languages of tweets: for example, a ranker that learned from English and Spanish cannot score Turkish."""
+"""The languages of tweets: a ranker that learned from English and Spanish, for example, cannot score Turkish."""
 
 from __future__ import annotations
 

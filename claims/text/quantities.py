@@ -48,7 +48,7 @@ def quantities(text: str) -> list[Quantity]:
 
 
 class Agreement(NamedTuple):
-    """The number of a claim's quantities, of those that evidence repeats, and of those that it contradicts."""
+    """How many quantities a claim has, how many of them evidence repeats, and how many it contradicts."""
 
     stated: int
     repeated: int
@@ -58,7 +58,7 @@ class Agreement(NamedTuple):
 def agreement(
     claim: Sequence[Quantity], evidence: Sequence[Quantity], lacking: Sequence[Quantity] | None = None
 ) -> Agreement:
-    """Return how a claim's quantities agree with those of evidence; another value of the same unit contradicts one.
+    """Return how a claim's quantities agree with those of evidence; another value of the same unit is a contradiction.
 
     If ``evidence`` is only a part, ``lacking`` are the claim's quantities that no part repeats; only they can be
     contradicted.

@@ -58,10 +58,10 @@ class ClaimsFile(msgspec.Struct, frozen=True, kw_only=True):
 class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
     """The description of a model of verdicts and of its training.
 
-    ``labels`` are its classes in order, ``undecided`` is its label when it abstains. ``retriever`` and ``encoder``
-    belong to the training index, whose manifest id is ``index``; any other index used with the model needs the same
-    ones. ``figures`` describe the model and the baselines. ``contrast`` and ``entailment`` are the models that add
-    features of the evidence.
+    ``labels`` are its classes in order, ``undecided`` is its label when it abstains. ``retriever`` and ``encoder`` are
+    those of the training index, whose manifest id is ``index``. The model can only be used with an index that has the
+    same retriever and encoder. ``figures`` describe the model and the baselines. ``contrast`` and ``entailment`` are
+    the models that add features of the evidence.
     """
 
     labels: tuple[str, ...]
@@ -132,7 +132,7 @@ def train(
     contrast: ContrastExtractor | None = None,
     entailment: EntailmentExtractor | None = None,
 ) -> TrainedVerdicts:
-    """Train the model ``name`` on evidence that is retrieved for the claims, just as for its later use.
+    """Train the model ``name`` on evidence that is retrieved for the claims, as in its later use.
 
     Raises SourceError if the files hold claims of fewer than two labels, QueryError if a claim is longer than a query
     may be.

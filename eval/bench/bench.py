@@ -1,6 +1,7 @@
 """Bench: compare sparse, dense and hybrid retrieval on one collection by quality, speed, memory and size.
 
-A measured configuration has the name of a retriever, ``hybrid``, or of a retriever with stages, ``hybrid+rerank``.
+A measured configuration is named after its retriever (``hybrid``), or after its retriever and stages
+(``hybrid+rerank``).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 class Measured(NamedTuple):
-    """One retriever: its timings, the megabytes of the index that it uses, and the seconds to build them, or 0."""
+    """One retriever: its timings, the size in MB of its part of the index, and the seconds to build that part, or 0."""
 
     retriever: str
     timings: Timings
@@ -58,7 +59,7 @@ Table = tuple[Sequence[str], list[Sequence[str]], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """The result of a benchmark; ``quality`` compares runs of ``depth`` hits, the timed searches ask for ``k``."""
+    """The result of a benchmark; ``quality`` compares runs of ``depth`` hits, and timed searches ask for ``k`` hits."""
 
     name: str
     manifest: str
@@ -74,7 +75,7 @@ class Bench:
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the benchmark as ``bench.json`` holds it."""
+        """Return the benchmark in the form of ``bench.json``."""
         return {
             "name": self.name,
             "index": {"manifest": self.manifest, "documents": self.documents, "passages": self.passages},
@@ -224,7 +225,7 @@ def method(bench: Bench) -> str:
 
 
 def tables(bench: Bench) -> dict[str, Table]:
-    """Return the tables of a benchmark by their titles: quality, speed and size, and, if it has pairs, differences."""
+    """Return the tables by title: quality; speed and size; and differences, if the benchmark has pairs."""
     quality: list[Sequence[str]] = []
     for name in bench.quality.runs:
         values = [by_run[name] for by_run in bench.quality.means.values()]

@@ -1,7 +1,7 @@
 """Measurement of a retriever under load: latency with one and with several callers, in a separate process.
 
-``python -m factseek.eval.bench.load`` reads a :class:`Load` as JSON and prints :class:`Timings`. In this way the
-measured memory is the retriever's alone.
+``python -m factseek.eval.bench.load`` reads a :class:`Load` as JSON and prints :class:`Timings`. It runs in its own
+process, so it measures the memory of the retriever alone.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ AND = "+"
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """The queries and the retriever of a load: ``hybrid``, or with stages ``hybrid+rerank``.
+    """The queries of a load, and its retriever: ``hybrid``, or ``hybrid+rerank`` with a stage.
 
-    Each number of callers makes ``timed`` searches.
+    For each number of callers, there are ``timed`` searches.
     """
 
     index: str

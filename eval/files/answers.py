@@ -36,7 +36,7 @@ class TaskQuery(NamedTuple):
 
 
 class TaskDefaults(NamedTuple):
-    """How a task is searched if the request does not say otherwise.
+    """How to search for a task's queries if the request does not say otherwise.
 
     ``k`` is the number of hits for each query, ``most`` the largest number that the task accepts, and ``profile`` the
     query profile. With ``own_topic``, each query ranks only its own topic. ``unit`` is the task's word for a query.
@@ -82,7 +82,8 @@ def scores_of(path: Path, read: Callable[[Path, CheckReport], ScoreTable]) -> Ru
 
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-# No two parts may match the same blank: a long gap before a missing bracket would take quadratic time.
+# No two parts of the pattern may match the same blank: otherwise, a long gap before a missing bracket would take
+# quadratic time.
 _LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*(?:,\s*(?:{_QUOTED})\s*)*(?:,\s*)?)?\]")
 _ITEM = re.compile(_QUOTED)
 
@@ -116,7 +117,8 @@ class ScoreOptions:
     """The options of a score.
 
     ``max_evidence`` is the number of sentences of a prediction that count. ``measures`` are names of ir-measures that
-    replace the task's own. ``ignore_identical_ids`` leaves out a document whose id is that of its query, as BEIR does.
+    replace the task's own. ``ignore_identical_ids`` leaves out a document that has the same id as its query, as BEIR
+    does.
     """
 
     max_evidence: int = 5
@@ -129,9 +131,9 @@ class Scores:
     """The figures of one submission, each by its measure's name.
 
     ``values`` begins with the official measure. ``unit`` says what the keys of ``per_query`` are. ``topics`` has the
-    means over topics, if the task has both kinds of means. ``ties`` has the least and the greatest value of each
-    measure that another order of equal scores would change. ``notes`` report ties that decide, and queries without
-    results.
+    means over topics, if the task has them besides the means over queries. ``ties`` has the least and the greatest
+    value of each measure that another order of equal scores would change. ``notes`` report ties that affect a figure,
+    and queries without results.
     """
 
     official: str

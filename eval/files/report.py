@@ -178,9 +178,9 @@ def paired(
 
 
 def only(paths: Sequence[Path], option: str) -> Path:
-    """Return the path of an option that takes exactly one.
+    """Return the path of an option that takes exactly one path.
 
-    Raises QueryError if there are more or none.
+    Raises QueryError if the option has more paths, or none.
     """
     if len(paths) != 1:
         raise QueryError(f"give one file, not {len(paths)}", place=option)

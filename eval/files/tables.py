@@ -41,7 +41,7 @@ _LOOKED_AT = 40
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line, including blank lines.
 
-    A line that is not UTF-8 is an error and left out. The first such error includes the remedy.
+    A line that is not UTF-8 is reported as an error and left out. The first such error includes the remedy.
     """
     remedy = f"; {SAVE_AS_UTF8}"
     for number, line in lines(path, faults):
@@ -57,8 +57,9 @@ def rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the columns of each line of a file without header; single tabs separate its columns.
 
-    These lines are errors and left out: blank lines, lines with another number of columns, and lines with a column that
-    is empty or has outer white space. An empty file is an error. With ``one_run``, so is a last column that changes.
+    These lines are reported as errors and left out: blank lines, lines with another number of columns, and lines with a
+    column that is empty or has outer white space. An empty file is an error. With ``one_run``, a change in the last
+    column is also an error.
     """
     number = 0
     run_id = ""
@@ -181,9 +182,9 @@ def shape_of_lines(numbered: Numbered) -> TableShape:
 def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool = False) -> Rows:
     """Return the rows below the header, which is the first line.
 
-    Between tabs, a quote is an ordinary character, with three exceptions. The first is ``quoting``; the second a header
-    whose names are all in quotes. The third are rows that have the header's columns only if quotes are read, such as
-    rows with a line break in a text. Between commas or semicolons, a cell may always be in quotes. Raises SourceError,
+    Between tabs, a quote is an ordinary character, except in three cases: ``quoting`` is set; the header's names are
+    all in quotes; or the rows have the header's columns only if quotes are read. The third case occurs, for example, if
+    a text contains a line break. Between commas or semicolons, a cell may always be in quotes. Raises SourceError,
     naming the line, if a row does not have the header's columns either way.
     """
     names = numbered[0][1].split(delimiter)
@@ -240,7 +241,8 @@ def _quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
 def unended(paths: Iterable[Path]) -> list[str]:
     """Return a note for each file whose last line has no line end.
 
-    A truncated line can look like a whole one, so a truncated file may show no other fault. A truncated gzip file does.
+    A truncated line can look like a whole one, so a truncated file may show no other fault. A truncated gzip file
+    always shows one.
     """
     notes = []
     for path in paths:

@@ -4,8 +4,8 @@ The formats are ``qid TAB text`` without a header, a table with a header (tabs, 
 list of JSON objects, and topics of TREC or XML. Columns and keys are found by their usual names. A header with unknown
 names is an error, so that it never becomes a query.
 
-Topics between tags have a parser of their own: old topics are not valid XML, and an XML parser would follow the
-declarations of a file.
+Topics between tags have their own parser. Old topics are not valid XML, and an XML parser would follow the declarations
+of a file.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
 
 
 class _Draft(NamedTuple):
-    """A query as its file has it, with its first line; missing fields are ``""``."""
+    """A query as its file has it, with the number of its first line; missing fields are ``""``."""
 
     line: int
     qid: str
@@ -214,7 +214,8 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
         text_at = 1
     if qid_at is not None and text_at is not None:
         return qid_at, text_at
-    # A header is a first row of single words above texts of several words, whose ids contain digits.
+    # The first row looks like a header if all of its cells are single words. Every row below must have a text of
+    # several words, and an id with a digit.
     cells, below = shape.cells, rows[1:]
     words = all(cell.strip().replace("-", "_").isidentifier() for cell in cells) and len(cells[0].strip()) > 1
     texts = all(any(len(cell.split()) > 1 for cell in row) for _, row in below)
@@ -321,8 +322,9 @@ def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
 def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
     """Return the texts of a block's fields by name; text outside of fields has the name ``text``.
 
-    A field with an end tag reaches to that tag, and every tag in it is markup. A field without one ends where another
-    field begins: at a tag that is closed later, that has a known name, or that is the first on its line.
+    A field with an end tag reaches to that tag, and every tag in it is markup. A field without an end tag ends where
+    another field begins. Another field begins at a tag that is closed later, has a known name, or is the first on its
+    line.
     """
     fields: dict[str, str] = {}
     ends = Counter(piece.name for piece in pieces if piece.end)

@@ -33,7 +33,7 @@ _NAMES = {
 
 
 class Tweet(NamedTuple):
-    """A tweet; ``label`` (check-worthiness) and ``verdict`` are unchanged from the file, ``line`` is its first line."""
+    """A tweet; ``label`` (check-worthiness) and ``verdict`` are as in the file, ``line`` is its first line's number."""
 
     line: int
     topic: str
@@ -131,7 +131,7 @@ def claim_key(topic: str, tweet_id: str) -> str:
 def read_claims(path: Path) -> list[Tweet]:
     """Read claims, identified by topic and tweet, in their order.
 
-    Raises SourceError if one has no topic, or comes twice.
+    Raises SourceError if a claim has no topic, or occurs twice.
     """
     claims = read_tweets(path)
     first: dict[str, int] = {}

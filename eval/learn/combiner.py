@@ -57,7 +57,7 @@ KINDS = ("linear", "trees", Averaged.KIND)
 class CombinerRequest:
     """A request for a training: the files (for the manifest), the measure to optimise, the folds, the seed.
 
-    With ``remembers``, the combination also uses for which judged queries a document was relevant. This can help only
+    With ``remembers``, the combination also uses which judged queries each document was relevant to. This can help only
     if queries share relevant documents, so folds are then drawn query by query.
     """
 
@@ -77,11 +77,11 @@ class LearnedModel(NamedTuple):
 
 
 class TrainedCombiner(NamedTuple):
-    """A combination trained on all queries, with the figures of its training as a table with its verdict.
+    """A combination trained on all queries, and the figures of its training: a table and a verdict.
 
-    Each query was judged by a model that was trained without it; ``values`` holds its measure. ``sure`` says whether
-    the combination is significantly better than the ranking that it reorders; ``grouped`` says whether no two folds
-    share a relevant document.
+    ``values`` holds the measure of each query, ranked by a model that was trained without this query. ``sure`` says
+    whether the combination is significantly better than the ranking that it reorders; ``grouped`` says whether no two
+    folds share a relevant document.
     """
 
     combiner: Combiner
@@ -145,7 +145,7 @@ def learn(
     remembered = None
     if request.remembers:
         remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, qrels)
-        # A query's features come from the other queries alone.
+        # Compute the features of each query from the other queries alone.
         some = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
     models: list[CombinerModel] = []
     for fit in (partial(learners.fit_linear, penalty=PENALTY), partial(learners.fit_trees, seed=request.seed)):
@@ -157,7 +157,7 @@ def learn(
 
 
 def measured(some: Sequence[Pool], qrels: Qrels, measure: str, learned: LearnedModel | None) -> Values:
-    """Return the measure of each pool's query, with its hits in the model's order or, without one, in their own."""
+    """Return the measure of each pool's query, with the hits in the model's order or, without a model, as found."""
     run = {}
     for pool in some:
         if learned is None:

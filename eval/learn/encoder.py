@@ -1,4 +1,4 @@
-"""Train an encoder with in-batch and mined negatives and, with a teacher, its margins (Hofstätter et al., 2020)."""
+"""Train an encoder with in-batch and mined negatives, and with a teacher's margins if any (Hofstätter et al., 2020)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCALE = 20.0
 
 
 class EncoderEvaluator:
-    """Ranks, for each query, the documents of all queries: every hit and every relevant document of any of them."""
+    """For each query, ranks the documents of all queries: their hits and their relevant documents."""
 
     def __init__(self, candidates: Sequence[Candidates], qrels: Qrels, measure: str) -> None:
         self._qrels = {candidate.qid: qrels[candidate.qid] for candidate in candidates}

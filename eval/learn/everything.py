@@ -1,8 +1,8 @@
-"""Train everything on judged queries: an encoder, an index with its vectors too, and a combination of all rankings.
+"""Train everything on judged queries: an encoder, an index with its vectors added, and a combination of all rankings.
 
-Each step writes its result whole. A step whose result is there from the same inputs is skipped, so the same command
-continues an interrupted run. The combination learns, in folds, from the queries that the encoder did not learn from:
-the encoder ranks its own queries better than new ones.
+Each step writes its result completely or not at all. A step is skipped if its result already exists and was made from
+the same inputs. The same command therefore continues an interrupted run. The combination learns, in folds, from the
+queries that the encoder did not learn from: the encoder ranks its own queries better than new ones.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Trained(NamedTuple):
 def train_all(request: CompleteTraining, config: Config, progress: Progress) -> Trained:
     """Take every step that is not done yet, and return the figures.
 
-    Raises QueryError if a result is there from other inputs or the index is such a result; and what the steps raise.
+    Raises QueryError if a result exists that was made from other inputs, or if the index already has the vectors of
+    such a training. Also raises what the steps raise.
     """
     settings, files = request.settings, (request.files.queries, request.files.qrels)
     request.output.mkdir(parents=True, exist_ok=True)
@@ -103,7 +104,7 @@ class Steps:
         self._made = msgspec.json.decode(self._path.read_bytes()) if self._path.is_file() else {}
 
     def done(self, name: str, more: str = "") -> bool:
-        """Return whether the result of a step is there.
+        """Return whether the result of a step exists.
 
         Raises QueryError if it was made from other inputs.
         """
@@ -113,12 +114,12 @@ class Steps:
         return target.exists()
 
     def take(self, name: str, make: Callable[[Path], object], more: str = "") -> None:
-        """Take a step, which writes its result whole, unless it is done; ``more`` are inputs of this step alone."""
+        """Take a step unless it is done; ``make`` writes its result whole. ``more`` are inputs of this step alone."""
         target = self._folder / name
         if self.done(name, more):
             say(f"note: {target} is there already, from the same inputs")
             return
-        # Recorded before the result is there: a whole result is then never without its record.
+        # Record the inputs before the result exists, so that no result ever lacks its record.
         self._made[name] = self._digest(more)
         write_atomically(self._path, msgspec.json.encode(self._made))
         make(target)
@@ -137,7 +138,7 @@ def _add_vectors(source: Path, target: Path, model: Path, config: Config) -> Non
 
 
 def _combine(request: CompleteTraining, judged: Judged, before: Values, config: Config, progress: Progress) -> None:
-    """Train the combination, and write it after its figures and the configuration that names it."""
+    """Train the combination. Write its figures, then the configuration that names it, then the combination."""
     settings, files = request.settings, (request.files.queries, request.files.qrels)
     asked = combiner.CombinerRequest(files=files, measure=settings.measure, folds=request.folds, seed=settings.seed)
     with open_index(request.output / INDEX, config) as index:
@@ -160,7 +161,7 @@ def _combine(request: CompleteTraining, judged: Judged, before: Values, config: 
 
 
 def _values(index: Index, judged: Judged, measure: str) -> Values:
-    """Return the measure of each query, searched by default."""
+    """Return the measure of each query, searched with the default options."""
     search = judged.search._replace(k=depth_of([measure]), group=True, stages=())
     run = {
         done.qid: {hit.docid: hit.score for hit in done.ranking}

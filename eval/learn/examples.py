@@ -168,7 +168,7 @@ Triple = tuple[str, str, tuple[str, ...]]
 
 
 def triples(learned: Sequence[Candidates], negatives: int, seed: int) -> list[Triple]:
-    """Return a row for each relevant passage, with negatives drawn from the first hits; the same for the same seed.
+    """Return a row for each relevant passage, with negatives drawn with ``seed`` from the first hits.
 
     A query with too few negatives borrows from the other queries, so that a row lacks negatives only if there are too
     few in all.

@@ -34,7 +34,7 @@ _STEPS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """The first hits of a query in their order: docids, features of shape (hits, features), relevance of each.
+    """The first hits of a query in their order: docids, features of shape (hits, features), relevance of each hit.
 
     ``terms`` are the terms of the query.
     """
@@ -54,8 +54,9 @@ class Pool:
 def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
     """Learn a linear ranker from the pools that teach; a larger ``penalty`` makes the weights smaller.
 
-    ListNet's loss (Cao et al., ICML 2007) of a list is the cross-entropy between the shares of its gain and the softmax
-    of its scores. It is convex, so the result depends neither on chance nor on the starting point of the search.
+    ListNet's loss (Cao et al., ICML 2007) of a list is the cross-entropy between two distributions: the documents'
+    shares of the gain, and the softmax of their scores. The loss is convex, so the result depends neither on chance nor
+    on the starting point of the search.
     """
     from scipy.optimize import minimize
     from threadpoolctl import threadpool_limits
@@ -151,7 +152,7 @@ def _walked(root: Mapping[str, Any], first: int) -> Iterator[tuple[Mapping[str, 
 
 
 def averaged(weights: CombinerModel, grown: CombinerModel, pools: Sequence[Pool]) -> Averaged:
-    """Return two models that learned from the same pools as one model that gives both the same weight."""
+    """Combine two models that learned from the same pools into one that gives both equal weight."""
 
     def spread(model: CombinerModel) -> float:
         # The spread of scores within a pool: their standard deviation, averaged over the pools that teach.

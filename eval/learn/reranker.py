@@ -41,7 +41,7 @@ class RerankerEvaluator:
         return self._measured(run)
 
     def values(self, scores: NDArray[np.float32], weight: float = 1.0) -> Values:
-        """Return the measure of each query, its hits ordered by the pairs' scores and mixed as the stage mixes them."""
+        """Return the measure of each query, with the pairs' scores mixed with the search's as the stage mixes them."""
         left = iter(scores.tolist())
         run = {}
         for query in self._candidates:
@@ -88,7 +88,7 @@ class RerankerTraining:
         return evaluator.before()
 
     def values(self, evaluator: RerankerEvaluator) -> Values:
-        """Return the measure of each query, its hits ranked by the model in its current state, with its weight."""
+        """Return the measure of each query, with its hits ranked by the model in its current state and its weight."""
         return evaluator.values(self._scores(evaluator.pairs), self._weight)
 
     @property
@@ -100,8 +100,8 @@ class RerankerTraining:
         """Train on some queries, evaluate on the stopping queries from time to time, and keep the best model.
 
         The stopping queries also choose the weight of the model's score against the search's score. A row is a list of
-        passages with the relevant one first: with these labels the loss is its cross-entropy among them (Gao et al.,
-        2021).
+        passages with the relevant passage first. With these labels, the loss is the cross-entropy of this passage among
+        all of them (Gao et al., 2021).
         """
         from datasets import Dataset
         from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
@@ -126,7 +126,7 @@ class RerankerTraining:
         self._weight = self._best(stopping)[0] if best is None else best
 
     def _best(self, evaluator: RerankerEvaluator) -> tuple[float, Values]:
-        """Return the weight with which the model is best (the smallest of equals), and the measures with it.
+        """Return the weight with which the model is best (the smallest of equals), and the measures with this weight.
 
         Without judgements the weight is 1, because a search finds the text of a title anyway.
         """

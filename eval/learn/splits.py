@@ -1,7 +1,7 @@
 """Splits of judged queries into parts that share no relevant document, so that the figures are not too high.
 
-A model that learned from one query that a document is relevant would know this for the other queries that share it. A
-single feature, such as the length, can be enough to recognise a document.
+If two queries share a relevant document, a model that learned from one of them could recognise the document for the
+other. A single feature, such as the length, can be enough for that.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _groups(qrels: Qrels) -> Rows:
 
 
 def split(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Splits:
-    """Split the queries that have a relevant document, drawn with ``seed``.
+    """Split at random, with ``seed``, the queries that have a relevant document.
 
     Raises QueryError if there are fewer than ten.
     """

@@ -53,7 +53,7 @@ _LONGEST = 200
 
 
 class TrainedModel(NamedTuple):
-    """The card of a model, ``training.json`` in its folder, and its figures as a table with a sentence.
+    """The card of a model (``training.json`` in its folder), and its figures as a table with a sentence.
 
     The figures are of the judging queries, which the model never learned from, before and after the training.
     """
@@ -186,7 +186,7 @@ def load_base(name: str, load: Callable[[str], Any]) -> Any:
 
 
 def look(values: Callable[[], Values]) -> Any:
-    """Return the evaluator that gives a trainer the mean measure of the stopping queries, whatever model it passes."""
+    """Return an evaluator for a trainer: the mean of ``values``, whatever model the trainer passes to it."""
     from sentence_transformers.base.evaluation import BaseEvaluator
 
     class Look(BaseEvaluator):  # type: ignore[misc]

@@ -46,7 +46,7 @@ Hits = Mapping[str, list[Hit]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """The setting that the other folds chose for a fold, with its mean on the fold and the default's."""
+    """The setting that the other folds chose for a fold, with its mean and the default's mean on that fold."""
 
     queries: int
     setting: Setting
@@ -288,7 +288,9 @@ def as_json(tuning: Tuning) -> dict[str, Any]:
 
 
 def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
-    """Return a configuration with the chosen settings and every change of ``config``; comments hold the evidence.
+    """Return a configuration with the chosen settings and all others of ``config`` that differ from the defaults.
+
+    Its comments hold the evidence.
 
     Paths are relative to ``folder``.
     """

@@ -49,7 +49,8 @@ class SearchedQuery(NamedTuple, Generic[Ranking]):
 def search_of(task: str, asked: Search) -> Search:
     """Return ``asked`` with the task's defaults for the options that it leaves open.
 
-    Raises QueryError if ``asked`` wants more hits than the task accepts, or a topic if each query ranks its own.
+    Raises QueryError if ``asked`` wants more hits than the task accepts, or names a topic although each query ranks
+    only its own.
     """
     defaults = RANKING.load(task).DEFAULTS
     k = defaults.k if asked.k is None else asked.k
@@ -73,8 +74,8 @@ def filtered_queries(
 ) -> list[SearchQuery]:
     """Return each query with its filter. With ``as_of_query``, the filter excludes documents newer than the query.
 
-    ``ignore_identical_ids`` leaves out the document whose id is that of the query.
-    Raises QueryError, naming the query, if one is longer than ``longest`` characters, or lacks a date that it needs.
+    ``ignore_identical_ids`` leaves out the document that has the same id as the query. Raises QueryError, naming the
+    query, if one is longer than ``longest`` characters, or lacks a date that it needs.
     """
     own_topic = RANKING.load(task).DEFAULTS.own_topic
     asked = []
@@ -113,7 +114,7 @@ def with_evidence(
 
 
 def chunks(asked: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[SearchQuery]]:
-    """Yield the queries in their order, at most ``most`` in a chunk; a chunk holds neighbours with the same filter."""
+    """Yield the queries in their order, at most ``most`` in a chunk; each chunk has one filter."""
     for _, group in groupby(asked, lambda query: query.where):
         same = iter(group)
         while chunk := list(islice(same, most)):

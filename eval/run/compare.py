@@ -157,7 +157,7 @@ def compare(
 
 
 def _tied(qrels: Qrels, run: ScoreTable, figures: Figures) -> tuple[str, ...]:
-    """Return a note on how far ties could change the first of a run's measures that they can change."""
+    """Return a note on the first of a run's measures that ties can change: how far they can change it."""
     means = figures.means()
     bounds = ties.bounds(qrels, run, figures)
     return next((ties.note(name, means[name], bound, ranking.RULE, "query") for name, bound in bounds.items()), ())
@@ -178,7 +178,7 @@ def _moved(qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, F
 def _ranks(
     judged: Mapping[str, int], first: dict[str, float], second: dict[str, float]
 ) -> dict[str, tuple[int | None, int | None]]:
-    """Return the ranks in two runs of the relevant documents that moved, the largest change of 1/rank first."""
+    """Return both ranks of each relevant document whose rank differs, the largest change of 1/rank first."""
     places = [{hit.docid: rank for rank, hit in enumerate(ranked(docs), 1)} for docs in (first, second)]
     ranks = {docid: (places[0].get(docid), places[1].get(docid)) for docid, grade in judged.items() if grade > 0}
     changed = {docid: pair for docid, pair in ranks.items() if pair[0] != pair[1]}

@@ -41,7 +41,7 @@ def describe(index: Index, search: Search, *, task: str, run_id: str, queries: P
     ``own`` is a file whose components replace the generated ones, field by field. Files are named without their
     folders.
 
-    Raises ConfigError if it cannot be read, QueryError if it holds something else.
+    Raises ConfigError if that file cannot be read, QueryError if it holds anything but components.
     """
     published = index.info.published
     written: dict[str, Any] = {

@@ -48,7 +48,7 @@ class RunRequest:
     """A request for a run: the task, its queries, and how to search; ``run_id`` defaults to ``factseek-RETRIEVER``.
 
     ``described_in`` is the file for the run's ``ir_metadata``, or :data:`IN_RUN` for the head of the run itself.
-    ``about`` is a file with the user's additions to it.
+    ``about`` is a file with the user's additions to this description.
     """
 
     task: str

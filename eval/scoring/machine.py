@@ -42,7 +42,7 @@ def this_machine() -> Machine:
 
 def peak_megabytes() -> float:
     """Return the peak resident memory of this process, in MB (one million bytes)."""
-    # Not getrusage: there, a new process begins with the peak of the process that started it.
+    # Do not use getrusage: it gives a new process the peak of the process that started it.
     own = _kilobytes(Path("/proc/self/status"), "VmHWM")
     if own:
         return own * 1024 / 1e6

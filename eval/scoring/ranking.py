@@ -30,7 +30,7 @@ def score_files(
 ) -> Scores:
     """Score the run of a file. Its notes come from both readers, :func:`compared` and :func:`score`.
 
-    With ``ignore_identical_ids``, leave out a document whose id is that of its query.
+    With ``ignore_identical_ids``, leave out a document that has the same id as its query.
 
     Raises CheckFailed if the run has errors, or no query in common with the judgements.
     """

@@ -56,7 +56,7 @@ class PairedTest(NamedTuple):
         return self._asdict() | {"difference": self.difference._asdict()}
 
     def evidence(self, beside: str = "") -> str:
-        """Return the difference in words; ``beside`` names what it is compared with."""
+        """Return the difference in words; ``beside`` is a phrase after the mean that says what it is compared with."""
         mean, low, high = self.difference
         interval = f"95 % interval {low:+.4f} to {high:+.4f}"
         return f"{mean:+.4f}{beside} ({interval}, randomisation test p = {self.p_randomisation:.4f})"
@@ -101,7 +101,7 @@ def paired(first: Values, second: Values, seed: int) -> PairedTest:
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
-    """Correct p-values for their number by Holm's method; undefined ones stay undefined and do not count."""
+    """Correct p-values for their number by Holm's method; undefined p-values stay undefined and do not count."""
     defined = sorted((p, at) for at, p in enumerate(values) if p is not None)
     corrected: list[float | None] = [None] * len(values)
     least = 0.0
@@ -112,7 +112,9 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 
 
 def _randomisation(changed: Values, seed: int) -> float:
-    """Return the share of random sign assignments whose sum is as large: two-sided, exact for few differences.
+    """Return the share of sign assignments whose sum is at least as large as the observed sum.
+
+    The test is two-sided, and exact for few differences.
 
     The observed assignment counts as one of the random ones, so that the value is never 0.
     """

@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    """The relevance at each rank (int16 as bytes) in the worst and the best order, and the unranked relevances."""
+    """The relevance at each rank (int16 as bytes) in the worst and the best order, and those of unranked documents."""
 
     worst: bytes
     best: bytes

@@ -10,9 +10,8 @@ A task module describes itself::
     OPTIONS: tuple[str, ...]     the options of a score that it accepts: fields of ``ScoreOptions``
     COMMENTS: bool               optional: whether a submission may begin with comments after ``#``
 
-It has the functions that :class:`Task` declares. Tasks that submit documents also have those of :class:`RankingTask`,
-tasks that submit statements those of :class:`StatementTask`, and tasks that submit verdicts those of
-:class:`VerdictTask`.
+It has the functions that :class:`Task` declares. What a task submits decides its further functions: for documents,
+those of :class:`RankingTask`; for statements, of :class:`StatementTask`; for verdicts, of :class:`VerdictTask`.
 
 A ranking task whose files are tables needs no code: ``NAME.yaml`` describes it (:mod:`factseek.eval.tasks._described`).
 The file is in this folder, or in any other folder if the user gives its path.
@@ -137,7 +136,7 @@ def is_description(name: str) -> bool:
 
 
 def identity(name: str) -> str:
-    """Return the name of a task, with the checksum of its description if this is a file of the user's."""
+    """Return the name of a task, with the checksum of its description if the user gave the file."""
     return f"{name} {sha256(Path(name))}" if is_description(name) else name
 
 

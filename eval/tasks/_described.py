@@ -56,7 +56,7 @@ class QueryColumns(Settings, frozen=True, kw_only=True):
 
 
 class GoldColumns(Settings, frozen=True, kw_only=True):
-    """The columns of the judgements: one document for each query, or ``several``. Without ``relevance``, it is 1."""
+    """The columns of the judgements: one document for each query, or ``several``; no ``relevance`` means 1."""
 
     id: Column
     docid: Column
@@ -263,7 +263,10 @@ class DescribedTask:
                 faults.warning(row.line, f"{shown(odd)} does not look like a {self._description.docid.name}")
 
     def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[dict[str, str]]:
-        """Return the rows of an input or a gold file; no ``needed`` cell is empty, and column ``once`` repeats none."""
+        """Return the rows of an input or a gold file.
+
+        An empty cell in a ``needed`` column is an error, and so is a repeated value in the column ``once``.
+        """
         faults = Strict(path)
         first: dict[str, int] = {}
         rows = []

@@ -1,7 +1,7 @@
 """CheckThat! 2020 task 2: rank the claims that fact-checkers have verified for a tweet (English).
 
-A submission is a TREC run between tabs. The official checker requires rank 1 on every line and scores without an
-exponent. Order and figures follow from the scores, by trec_eval's rules. A tweet without results counts 0.
+A submission is a TREC run with tabs between its columns. The official checker requires rank 1 on every line and scores
+without an exponent. Order and figures follow from the scores, by trec_eval's rules. A tweet without results counts 0.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of a file; ``note`` receives lines that repeat one, as in the official test file."""
+    """Return the judgements of a file; ``note`` receives repeated ones, as the official test file has."""
     return read_qrels(only(paths, "--gold"), note)
 
 

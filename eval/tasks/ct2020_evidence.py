@@ -1,7 +1,6 @@
-"""CheckThat! 2020 task 3: rank the snippets of a claim's topic by their use as evidence (Arabic).
+"""CheckThat! 2020 task 3: rank the snippets of a claim's topic by their usefulness as evidence (Arabic).
 
-Scores follow trec_eval's rules for topic and tweet together; a claim without results counts 0. The qid of a claim in a
-run is ``topic/tweet``.
+The qid of a claim in a run is ``topic/tweet``. Scores follow trec_eval's rules; a claim without results counts 0.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ def read_scores(path: Path) -> RunScores:
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
-    """Write a run whose qids are ``topic/tweet``: the best 100 snippets of each, with ranks from 1."""
+    """Write a run whose qids are ``topic/tweet``: the best 100 snippets of each claim, with ranks from 1."""
     write_text(path, lines(answers_of(records), run_id))
 
 

@@ -1,4 +1,7 @@
-"""CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic). Only a submission with every claim once gets a score."""
+"""CheckThat! 2020 task 4: decide whether a claim is TRUE or FALSE (Arabic).
+
+A submission gets a score only if it holds every claim exactly once.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """CheckThat! 2021 task 1A: rank tweets by check-worthiness (ar, bg, en, es, tr).
 
-The official scorer pools all topics of a file. If the input repeats an id, a submission may repeat it too. The last
-gold label of the id then counts, and so does every row.
+The official scorer pools all topics of a file. If the input repeats an id, a submission may repeat it too. Every row
+then counts, with the last gold label of its id.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """FEVER: verify claims with sentences of Wikipedia, scored as by the organisers' ``fever_score``.
 
 Labels are compared without case. The strict score requires the right label and, if the claim has gold evidence, one
-complete group of it among the first predicted sentences. Evidence figures do not depend on the label; duplicates count.
+complete group of it among the first predicted sentences. The evidence figures do not depend on the label. A repeated
+sentence counts each time.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
 def read_gold(paths: Sequence[Path]) -> list[Truth]:
     """Return labels and evidence of JSON lines ``{"id", "label", "evidence"}``.
 
-    Raises SourceError at the first line without them.
+    Raises SourceError at the first line that lacks one of these.
     """
     path = only(paths, "--gold")
     faults = Strict(path)

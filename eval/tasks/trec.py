@@ -1,10 +1,10 @@
 """Any retrieval task in TREC's files: runs, judgements (also BEIR's) and topics.
 
 trec_eval ignores the ranks and the order of lines, refuses a repeated docid, and divides P@k by k. Judged queries that
-a run lacks count 0, as under its ``-c``.
+a run lacks count 0, as with its option ``-c``.
 
-A check is stricter than a score. A submitted run must express one order and be one run, so ranks with gaps, rising
-scores and a second run id are errors there. A run by others is scored as trec_eval scores it, with notes on its
+A check is stricter than a score. A submitted file must be one run and express one order, so a check reports ranks with
+gaps, rising scores and a second run id as errors. A run by others is scored as trec_eval scores it, with notes on its
 oddities.
 """
 

@@ -1,4 +1,4 @@
-"""Readers of the kinds of source. The file of each reader has the name of its kind.
+"""Readers, one for each kind of source. A reader's file has the name of its kind.
 
 A reader module defines these names::
 
@@ -103,7 +103,7 @@ class ReadOptions:
     line of text. ``max_file_bytes`` limits a file that is read whole (an HTML page, a JSON parse). ``dates`` is the
     order of a date such as 3/5/2020 (``day-first`` or ``month-first``) if its file does not show it. ``columns`` maps
     fields to the names of table columns. ``notes`` lists what the reader guessed. ``skipped`` counts, by reason, what a
-    reader left out on purpose; ``left_out`` names the first ``MOST_NAMED`` of it. ``unread_dates`` counts the dates
+    reader left out on purpose; ``left_out`` names the first ``MOST_NAMED`` of these. ``unread_dates`` counts the dates
     that are kept as written and cannot be used to filter.
     """
 
@@ -123,7 +123,8 @@ class ReadOptions:
     def date(self, place: object, written: str) -> str:
         """Return a date as ISO 8601, or count it as unread and return ``""``.
 
-        If the date is ambiguous, the other dates of its file decide its order if they agree, else ``dates``.
+        If the date is ambiguous, the other dates of its file decide its order, if they agree. Otherwise ``dates``
+        decides.
         """
         order: str = order_of(written)
         file = re.sub(r"[:#]\d+$", "", str(place))
@@ -160,7 +161,7 @@ class ReadOptions:
             self.left_out.append(LeftOut(str(place), reason))
 
     def silent(self) -> ReadOptions:
-        """Return a copy for a first look: the same limits, but it reports nothing and accepts all errors."""
+        """Return a copy for a first pass: it has the same limits, but reports nothing and accepts all errors."""
         lines, dates = BadLines(limit=sys.maxsize), UnreadDates()
         return replace(self, bad_lines=lines, skipped=Counter(), left_out=[], unread_dates=dates, notes=[])
 
@@ -170,7 +171,7 @@ Read = Callable[[Sequence[Path], ReadOptions], Iterator[Record]]
 
 
 def dated(read: Read) -> Read:
-    """Let the first ambiguous date make a reader look through its sources for the order of dates."""
+    """Decorate a reader: at the first ambiguous date, it searches its sources for the order of their dates."""
 
     @wraps(read)
     def reading(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:

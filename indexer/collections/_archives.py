@@ -100,7 +100,7 @@ def _check_end(records: Any, record: Any, place: str) -> None:
 
 
 class _Source:
-    """A stream that raises an error if it ends early; the archive reader would take that for the end of the archive."""
+    """A stream that raises an error if it ends early; the archive reader would take it for the archive's end."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream = cast(BufferedIOBase, stream)

@@ -87,7 +87,9 @@ RATING_NAMES = _COMMON["rating"]
 
 
 def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str, str] | None = None) -> Names:
-    """Return the names of a reader's fields, then common ones. A column in ``options`` is the only name of its field.
+    """Return the names of each field: the reader's own, then common ones.
+
+    If ``options`` gives a column for a field, that column is the field's only name.
 
     ``meanings`` maps a reader's field to the common field that it corresponds to. Raises SourceError if ``options``
     names an unknown field.
@@ -114,8 +116,8 @@ def plain_name(name: str) -> str:
 def check_docid(docid: str) -> str | None:
     """Return why ``docid`` cannot name a document, or ``None`` if it can.
 
-    A docid is not empty, has no white space and no control character (a run separates its columns by white space), and
-    has at most 512 bytes in UTF-8.
+    A docid is not empty, and has at most 512 bytes in UTF-8. It has no control character, and no white space, because
+    white space separates the columns of a run.
     """
     if not docid:
         return "the docid is empty"
@@ -196,7 +198,7 @@ def make_record(
     spans: tuple[Span, ...] | None = None,
     empty: str = "no text",
 ) -> Record | None:
-    """Return the document of fields named as in :class:`Document`; if it is none, report why and return ``None``.
+    """Return the document of fields named as in :class:`Document`; if they make none, report why and return ``None``.
 
     An invalid docid is reported as bad. A document without text and title is left out as ``empty``. The language is
     ``options.language`` if the fields give none, and ``und`` if they give an unknown one. The source is the URL's host

@@ -47,11 +47,11 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
 
     Files come in the order of ``sources``; those of a folder are sorted by path. A file that is reached twice comes
     once. In folders, only names that end with one of ``suffixes`` are used (in any case, also with ``.gz`` after it;
-    ``""`` is every name). Hidden files and folders are ignored, and links to folders are not followed. An entry with
-    such a name that is not a regular file (a pipe, a device, a broken or circular link) is left out by name, because
-    opening it could block forever. Office files, PDFs and archives are left out by name too, because a user may expect
-    that they were read. Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a
-    folder has no such file.
+    ``""`` matches every name). Hidden files and folders are ignored, and links to folders are not followed. Some
+    entries with such a name are not regular files: a pipe, a device, a broken or circular link. They are left out by
+    name, because opening one could block forever. Office files, PDFs and archives are left out by name too, because a
+    user may expect that they were read. Raises SourceError if a source does not exist or cannot be read, if a file is
+    empty, or if a folder has no such file.
     """
     files: dict[Path, Path] = {}
     for source in sources:

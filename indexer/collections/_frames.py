@@ -1,8 +1,9 @@
 """Read the columns of Parquet files, which may expand to any number of rows, and of pickled DataFrames.
 
-A pickle is a program: the names in it are imported and called. This module refuses every name that is not on an exact
-list before it is imported. The names on the list make tables, arrays and dates, and nothing else. A pickle is read in
-its own process (``python -m factseek.indexer.collections._frames``), because a damaged one may crash its reader.
+A pickle is a program: the names in it are imported and called. Before importing a name, this module checks it against a
+list of exact names, and refuses all others. The names on the list make tables, arrays and dates, and nothing else. A
+pickle is read in its own process (``python -m factseek.indexer.collections._frames``), because a damaged one may crash
+its reader.
 """
 
 from __future__ import annotations

@@ -133,8 +133,8 @@ def read_json(path: Path, options: ReadOptions) -> Any:
 def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, Any] | None:
     """Return the JSON object in ``line``, or report a bad line and return ``None``.
 
-    Bad are NaN, infinities, strings with NUL characters or half a surrogate pair, and values nested deeper than
-    ``DEEPEST``: they cannot be stored or written as JSON again.
+    Some values cannot be stored or written as JSON again, and are bad: NaN, infinities, strings with NUL characters or
+    half a surrogate pair, and values nested deeper than ``DEEPEST``.
     """
     try:
         value = _checked(line)

@@ -1,7 +1,8 @@
 """Read the first table of a workbook, and the text of a PDF, with the libraries of ``factseek[office]``.
 
-A small file may need all memory, or hours: a far-away cell, or a page that expands to gigabytes. Files are therefore
-read in their own process (``python -m factseek.indexer.collections._office``), which limits memory and time.
+Reading a small file may take all memory or hours, because of a far-away cell or a page that expands to gigabytes. Files
+are therefore read in their own process (``python -m factseek.indexer.collections._office``), which limits memory and
+time.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class _Answer(msgspec.Struct):
 
 
 def installed(*suffixes: str) -> tuple[str, ...]:
-    """Return those of ``suffixes`` whose files the installed libraries can read."""
+    """Return the ``suffixes`` of files that the installed libraries can read."""
     return tuple(suffix for suffix in suffixes if find_spec(_LIBRARIES["pdf" if suffix == PDF else "sheet"]))
 
 

@@ -52,7 +52,7 @@ _MEANT = {
     **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
     **{"iso-8859-9": "cp1254", "iso-8859-8-i": "iso-8859-8", "windows-874": "cp874"},
 }
-_SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")  # their bytes look like UTF-8 and are not
+_SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")  # their bytes look like UTF-8 but are not
 _CHARSETS = re.compile(r"utf-(?:8|16|32)|cp\d|ptcp|iso8859|iso2022|koi8|mac-|gb|big5|euc|hz|shift_jis|johab|tis|kz")
 _META_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*+=\s*+["']?\s*+([\w:.-]+)""", re.I)
 
@@ -158,7 +158,7 @@ def binary_kind(content: bytes) -> str:
 
 
 def decode(content: bytes, charset: str = "") -> str:
-    """Return a page's text, decoded by its byte-order mark, as UTF-8 if valid, as declared, or by a guess.
+    """Return a page's text, decoded by its byte-order mark, else as UTF-8 if valid, else as declared, else by a guess.
 
     ``charset`` comes from the HTTP header. Text that is UTF-8 except for a few bytes, such as a truncated page, is read
     as UTF-8 with replacement characters.
@@ -467,7 +467,7 @@ def _tidy(text: str) -> str:
 
 
 def _below(title: str, text: str) -> str:
-    """Return the text without a first line that repeats the title, which is stored and indexed separately."""
+    """Return the text without its first line if that repeats the title, which is indexed separately."""
     heading, _, rest = text.partition("\n")
     return rest if rest and heading.casefold() == title.casefold() else text
 

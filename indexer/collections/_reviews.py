@@ -6,9 +6,9 @@ known: ``claimant``, ``claimant_job``, ``claimant_pages`` (addresses about the c
 mixed, false or unproven), ``scale`` ([worst, value, best]), ``explanation``, ``publisher``, ``publisher_url``,
 ``publisher_image`` and ``author``.
 
-Ratings use words or scales of their own. They are mapped to four verdicts if possible. Any rating between true and
-false is ``mixed``, as in ClaimsKG's normalisation. A rating with unknown words and no scale keeps its words and gets no
-verdict: a guess would be worse.
+Fact-checkers rate in their own words or on their own scales. Ratings are mapped to four verdicts if possible. Any
+rating between true and false is ``mixed``, as in ClaimsKG's normalisation. A rating with unknown words and no scale
+keeps its words and gets no verdict: a guess would be worse.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def verdict_of(rating: str, value: float | None = None, worst: float | None = No
 
 
 def with_rating(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the metadata of a table's row with its known verdict as ``rating``, in its own words, and ``verdict``."""
+    """Return the metadata of a table's row; a known rating becomes ``rating``, in its own words, and ``verdict``."""
     for name, words in metadata.items():
         if plain_name(name) in RATING_NAMES and isinstance(words, str) and (verdict := verdict_of(words)):
             return {
@@ -238,6 +238,6 @@ def _claimant(claim: Node) -> Node:
 
 
 def _publisher(node: Node) -> Node:
-    """Return the publisher of a review, or its author if missing, which Google requires to be the organisation."""
+    """Return the publisher of a review, else its author: Google requires the author to be the organisation."""
     publisher = _first_object(node.get("publisher"))
     return publisher if text_in(publisher, "name") else _first_object(node.get("author"))

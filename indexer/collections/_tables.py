@@ -152,8 +152,8 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
     """Guess the encoding of a table that is not UTF-8, and note the guess; return ``""`` if there is no guess.
 
-    A few letters are read as those of Western Europe, unless others of the file are UTF-8. For a workbook, note which
-    sheet is read.
+    If only a few letters are not ASCII, guess an encoding of Western Europe, unless some of these letters are UTF-8.
+    For a workbook, note which sheet is read.
     """
     if path.suffix.lower() in SHEETS and (note := sheet_note(path)):
         options.note(f"{path}: {note}")
@@ -199,7 +199,7 @@ def read_cells(
             if line:
                 yield place, ["" if cell in _MISSING else cell for cell in line.split(delimiter)]
         return
-    # The csv module's limit is global to the process and below the length of a line, so it is only ever raised.
+    # The csv module's limit is global to the process and too low for a long line, so it is raised and never lowered.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes + 1))
     source = _RowLines(lines, options, delimiter)
     rows = csv.reader(source, delimiter=delimiter, strict=True)
@@ -265,9 +265,9 @@ class Columns(NamedTuple):
     """The columns that a reader looks for.
 
     Each entry of ``required`` is a group of fields; a header must have a column for at least one of them. A name in
-    ``names`` that is not among the reader's ``own`` names is a guess, which is noted. ``docid`` names the
-    field of ids: if no column fits it, ids are made from the content of the rows; ``""`` disables this. ``unused``
-    begins the note about the other columns of a table with guesses.
+    ``names`` that is not among the reader's ``own`` names is a guess, which is noted. ``docid`` names the field of ids.
+    If no column fits it, ids are made from the content of the rows; an empty ``docid`` disables this. ``unused`` begins
+    the note about the other columns of a table with guesses.
     """
 
     names: Names

@@ -1,7 +1,8 @@
 """Read claims that fact-checkers have already verified, and that may answer a new claim.
 
-It reads the collection of CheckThat! 2020 task 2 (TSV whose first header cell is empty, ``vclaim``, ``title``), the
-later years' folders with one JSON file per claim, and tables and JSON lines with the same fields.
+It reads three forms. The collection of CheckThat! 2020 task 2 is a TSV file whose header is an empty cell, ``vclaim``
+and ``title``. Later years have folders with one JSON file per claim. Others are tables and JSON lines with the same
+fields.
 """
 
 from __future__ import annotations

@@ -156,8 +156,8 @@ def _record(paper: _Paper, options: ReadOptions) -> Record | None:
 class ParseFolder:
     """The parses next to one metadata file.
 
-    Since May 2020, the metadata name them by path. Before, their names are the ``sha`` or the ``pmcid``, and they are
-    in any folder. A path that leads out of the folder is not followed.
+    Since May 2020, the metadata name them by path. In older releases, a parse is named after its ``sha`` or ``pmcid``,
+    and may be in any folder. A path that leads out of the folder is not followed.
     """
 
     def __init__(self, source: Path) -> None:

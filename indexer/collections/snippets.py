@@ -203,7 +203,7 @@ def _columns_of_any(options: ReadOptions) -> Columns:
 def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
     """Return the fields of the columns if ``cells`` are a header, and ``None`` if they are a snippet.
 
-    A row is a header if it contains a name of the id or of the text, or a column from the options, and if no cell is
+    A row is a header if one of its cells names the id, the text or a column from the options. No cell of a header is
     longer than a name. Raises SourceError if a header lacks a text or names a column twice.
     """
     named = [cell.strip() for cell in cells]

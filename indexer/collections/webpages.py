@@ -1,9 +1,9 @@
 """Read the main content of web pages, without menus and banners: HTML, PDF and text files, WARC and ARC archives.
 
 The docid of a file is its name without the ending; if names repeat, its path below the source folder. The docid of an
-archived page is its URL. Later captures with other content are ``URL@time`` (fourteen digits). A claims file of
-CheckThat! 2019 gives pages their URL, title and topic. It is one of the sources, or lies in a folder ``claims`` in or
-next to a source folder.
+archived page is its URL. A later capture with other content has the docid ``URL@time`` (fourteen digits). A claims file
+of CheckThat! 2019 gives pages their URL, title and topic. The claims file is one of the sources, or lies in a folder
+``claims`` in or next to a source folder.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _digest(text: str) -> bytes:
 
 
 def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
-    """Return the name of each file: the shortest end of its path that no other file shares."""
+    """Return the docid of each file: its name or, if names repeat, more of its path."""
     folders = [source for source in sources if source.is_dir()]
     names: dict[Path, list[str]] = {}
     for path in files:

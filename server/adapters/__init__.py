@@ -143,7 +143,7 @@ def changing(wanted: Iterable[str]) -> list[str]:
 
 
 def configured_index() -> ServedIndex:
-    """Return the index of the request's adapter, the configured one, else the first; raise as :func:`index_named`."""
+    """Return the index configured for the request's adapter, else the first; raise what :func:`index_named` raises."""
     serving = registry()
     wanted = serving.config.server.adapters.get((request.blueprint or "").replace("_", "-"), "")
     return index_named(wanted or next(iter({**serving.config.server.indexes, **serving.indexes}), ""))

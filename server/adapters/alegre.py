@@ -298,7 +298,7 @@ def _store(asked: AlegreStore | AlegreSimilarity) -> None:
 
 
 def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> None:
-    """Make the change that ``change_of`` derives from the current document; retry if it changed meanwhile."""
+    """Make the change that ``change_of`` derives from the current document; retry if the document changed meanwhile."""
     for _ in range(_TRIES):
         served = index_named(name)
         before: Document | None = None
@@ -322,7 +322,7 @@ def _retrievers(index: Index) -> dict[str, str]:
 
 
 def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
-    """Return the models in a request, each once, else the ranking by words; raise BadInput if one is not there."""
+    """Return the models in a request, each once, else the ranking by words; raise BadInput if one does not exist."""
     there, models = _retrievers(index), list[str]()
     names = [("model", asked.model)] if asked.model is not None else []
     names += [(f"models[{number}]", name) for number, name in enumerate(asked.models or [])]

@@ -1,4 +1,4 @@
-"""Many queries in one request: ranked some at a time, answered as results arrive; a bad query fails alone.
+"""Many queries in one request: they are ranked in groups and answered as results arrive; a bad query fails alone.
 
 The memory of each part of the answer is charged as the part is read, and given back as it is sent. If there is no
 memory, the answer waits without a thread. So slow readers of large answers delay each other, but never cause refusals.
@@ -89,7 +89,7 @@ class Batch:
         return self.search.retriever or ""
 
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        """Yield the answers in order, as ``written``, in pieces: an empty one if there is no memory for the next."""
+        """Yield the answers in order, in pieces from ``written``; an empty piece if there is no memory for the next."""
         number = 0
         for some in self._ranked():
             if some is None:
@@ -99,7 +99,7 @@ class Batch:
             number += len(some)
 
     def run(self) -> tuple[str, int]:
-        """Return the results as a TREC run, and the number of failed queries, not in it; raise NoMemoryError."""
+        """Return the results as a TREC run, and the number of failed queries, which it lacks; raise NoMemoryError."""
         lines, faults = [], 0
         for some in self._ranked():
             if some is None:
@@ -164,7 +164,7 @@ class Batch:
             )
 
     def _ranked(self) -> Iterator[list[_Ranked] | None]:
-        """Yield the rankings of a few queries at once, whose documents are read together; None to wait."""
+        """Yield the rankings of a few queries, whose documents are read together; yield None to wait."""
         few = max(1, _READ // self._k)
         seen: set[str] = set()
         began = perf_counter()
@@ -250,7 +250,7 @@ def _failed(query: BatchQuery, field: str, reason: str) -> _Ranked:
 
 
 def _made(make: Callable[[PartMemory], Made], memory: PartMemory) -> Made | None:
-    """Return the result of ``make``, or None, holding no memory, if there is not enough."""
+    """Return the result of ``make``; if there is not enough memory, give back all that is held and return None."""
     try:
         memory.take_again()
         return make(memory)

@@ -165,10 +165,10 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
 
 
 def add(app: Flask, operations: Mapping[str, Operation]) -> None:
-    """Add operations of ``app`` to its own."""
+    """Add operations to those that ``app`` has already."""
     app.extensions.setdefault(_ADDED, {}).update(operations)
 
 
 def operations_of(app: Flask) -> Mapping[str, Operation]:
-    """Return all operations of ``app`` by endpoint, its own first."""
+    """Return all operations of ``app`` by endpoint, the operations of the API first."""
     return {**OPERATIONS, **app.extensions.get(_ADDED, {})}

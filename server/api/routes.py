@@ -51,7 +51,7 @@ _CHANGED = "the index has changed since the previous page: hits may be repeated 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[_Asked]):
-    """A request continued at its cursor, its indexes in order, and those that changed since the previous page."""
+    """A request continued at its cursor, its indexes in order, and the indexes that changed since the previous page."""
 
     served: dict[str, ServedIndex]
     asked: _Asked
@@ -72,7 +72,7 @@ class Page(Generic[_Asked]):
 
 
 def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
-    """Return a request to weighted indexes, continued at its cursor; raise BadInput if that is not of this search.
+    """Return a request to weighted indexes, continued at its cursor; raise BadInput if that is of another search.
 
     The last page ends at the most hits that a client may request, whatever the page size.
     """
@@ -214,7 +214,7 @@ def _format_of(asked: schemas.SearchRequest) -> str:
 
 
 def _listing(result: Answer, name: str, qid: str | None) -> Response:
-    """Return the hits as a file; name rankings that were cut off in a header, because a file cannot."""
+    """Return the hits as a file; a header names rankings that were cut off, because a file cannot."""
     kind = listings.kind(name)
     with query_errors_named("format"):
         content = kind.write(result.hits, qid or "1")
@@ -348,7 +348,8 @@ def live() -> Response:
 def ready() -> Response:
     """Report whether each index has answered a search.
 
-    The status is 200 if every index has, else 503. For shards on a cluster, the answer lists the state of each replica.
+    The status is 200 if every index has answered, else 503. For shards on a cluster, the answer lists the state of each
+    replica.
     """
     states = registry().states()
     shards = {

@@ -1,4 +1,4 @@
-"""The tab Add. A text or a saved page becomes a document, and a table or a PDF several, after a preview."""
+"""The tab Add. After a preview, a text or a saved page becomes a document, and a table or a PDF becomes several."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
     @property
     def marked(self) -> bool:
-        """Whether any of it matches the query."""
+        """Whether any part of the block matches the query."""
         return any(piece.marked for line in self.lines for piece in line)
 
 
@@ -97,7 +97,10 @@ def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LON
 
 
 def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) -> int:
-    """Return the start of the ``longest`` characters with most different matching words, then with most matches."""
+    """Return the start of the window with the most different matching words; of equals, with the most matches.
+
+    A window has ``longest`` characters.
+    """
     if len(text) <= longest:
         return 0
     words = [text[start:end].casefold() for start, end in highlights]
@@ -120,7 +123,7 @@ def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) 
 
 
 def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[Block]:
-    """Return a document's text in blocks that begin where passages do, without overlaps, with marks by ``mark``."""
+    """Return a document's text in blocks that begin where passages do, without overlaps; ``mark`` finds the matches."""
     picked = next((passage for passage in passages if passage.number == chosen), None)
     numbers = {passage.start: passage.number for passage in passages}
     ends = (picked.start, picked.end) if picked else ()

@@ -21,7 +21,7 @@ _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "u
 
 @lru_cache
 def texts(language: str) -> Mapping[str, str]:
-    """Return the texts of a language by the English ones; English has no table."""
+    """Return the translations of a language by their English texts; English has no table."""
     table: dict[str, str] = {}
     if language != "en":
         table = json.loads(Path(__file__).with_name("texts").joinpath(f"{language}.json").read_text("utf-8"))

@@ -115,7 +115,7 @@ def asked_parameters() -> MultiDict[str, str]:
 
 
 def short_of(address: str) -> Response | None:
-    """Return a redirect from a form to an address; None if the address is too long, or the request no form."""
+    """Return a redirect from a form to an address; None if the address is too long or the request is no form."""
     if request.method in READING or len(address) > LONGEST_ADDRESS:
         return None
     return redirect(address, 303)

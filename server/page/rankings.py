@@ -67,8 +67,8 @@ class Reason(NamedTuple):
     """The reasons for a hit's rank: the query's words in its passage, with their weights in BM25.
 
     ``rankings`` have the rank and score that each gave the hit, and its ``vote`` if rankings are fused. ``missed``
-    lists the rankings without the hit, ``depth`` is the number of hits of each ranking that are fused, and ``steps``
-    lists the stages that changed the hit's rank or score.
+    lists the rankings without the hit. ``depth`` is the number of hits that each ranking contributes to the fusion.
+    ``steps`` lists the stages that changed the hit's rank or score.
     """
 
     words: list[tuple[str, float]]
@@ -150,7 +150,10 @@ def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
 
 
 def ranking_of_many(asked: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
-    """Return one ranking over several indexes, each by ``retriever`` or its own; raise BadInput or TimedOutError."""
+    """Return one ranking over several indexes; each ranks by ``retriever`` or by its own.
+
+    Raises BadInput or TimedOutError.
+    """
     if retriever:
         asked = [
             part._replace(
@@ -196,7 +199,7 @@ def _note(asked: IndexSearch) -> str:
 def reasons(
     index: Index, query: str, asked: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
 ) -> list[Reason]:
-    """Return the reasons of each hit, whose ranks count on from the offset; without words if there is no time."""
+    """Return the reasons of each hit. Ranks begin after the offset; words are left out if there is no time for them."""
     resolved = index.resolve(asked)
     none: list[dict[str, float]] = [{} for _ in hits]
     words = none if limit.is_over("reasons") else index.word_weights(query, hits, asked)
@@ -285,8 +288,9 @@ _MOST_PARTS = 50
 def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, list[dict[str, Any]]]:
     """Return the number of documents that match a search, and their facets as the template shows them.
 
-    These are the documents that contain a word of the query, according to the first retriever that can tell; else all.
-    A facet has its most frequent entries, then ``further`` ones that can be opened; ``more`` values are not shown.
+    These are the documents that contain a word of the query, according to the first retriever that can tell. If none
+    can tell, all documents count. A facet has its most frequent entries, then ``further`` ones that can be opened;
+    ``more`` values are not shown.
     """
     indexes, searches = {}, {}
     for asked in each:
@@ -333,13 +337,13 @@ def _year_of(state: PageState) -> str:
 
 
 def quotations_of(state: PageState) -> list[str]:
-    """Return the quotations of a query without other conditions: a claim may contain them by chance."""
+    """Return the quotations of a query that has no other conditions: a claim may contain quotation marks by chance."""
     parts = query_parts(state.query, _MOST_PARTS) if state.syntax == QUERY else ()
     return [part.value for part in parts] if all(part.kind == "phrases" for part in parts) else []
 
 
 def chips_of(state: PageState) -> list[dict[str, Any]]:
-    """Return the active choices; without one that narrows there may be more hits. A very long query has none."""
+    """Return a chip for each active choice; removing one that narrows may add hits. A very long query has no chips."""
     if len(state.query) > LONGEST_ADDRESS:
         return []
     year, several = _year_of(state), len(state.index) > 1

@@ -144,7 +144,7 @@ def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
 
 
 def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[dict[str, Any]]:
-    """Return what the templates show of each ranking: its cards, the weak ones at its end, and ``firm`` before them.
+    """Return what the templates show of each ranking: its cards, split into ``firm`` and the ``weak`` at its end.
 
     A good hit of one ranking may follow weak hits of another. ``places`` are the ranks of a hit in the other columns.
     """

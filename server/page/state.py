@@ -114,7 +114,7 @@ class PageState(RequestFields):
 
 
 class PlainState(PageState):
-    """The state of a query whose marks are text, because the conditions that they make find nothing."""
+    """The state of a query whose marks are read as text, because as conditions they find nothing."""
 
     @property
     def syntax(self) -> str:

@@ -1,4 +1,4 @@
-"""Train the networks of the ranker ``multilingual`` with torch, or a whole sentence encoder with their two heads on it.
+"""Train with torch: the networks of the ranker ``multilingual``, or a whole sentence encoder under their two heads.
 
 There are two losses on the shared layer; the loss of the language counts less. The design is UPV's of CheckThat! 2021
 ("Mitigating Cultural Differences for Identifying Multi-lingual Check-worthy Claims"): the language head adds to the
@@ -64,7 +64,7 @@ def train(examples: Examples, settings: MultilingualSettings, languages: int, se
 
 
 def learn(network: Any, examples: Examples, settings: MultilingualSettings, seed: int) -> None:
-    """Train a network, on an NVIDIA GPU if there is one; the network reads rows that are texts itself."""
+    """Train a network, on an NVIDIA GPU if there is one; if the rows are texts, the network encodes them itself."""
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -36,7 +36,7 @@ _ALL = "all"
 
 
 class BestRanker:
-    """Each language's stack of readers."""
+    """One stack for each language, over the scores of its trained members."""
 
     explains = True
 
@@ -167,7 +167,10 @@ def _population(statements: Sequence[Statement], of_folds: NDArray[np.int64]) ->
 
 
 def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, _Population], dict[str, float]]:
-    """Return the statements of each language, and of all if there are several, with sampling's change of the odds."""
+    """Return the statements of each language, and of all if there are several.
+
+    The second value corrects the log-odds of each language for the sampling of its statements.
+    """
     settings, seed = config.claims, config.claims.seed
     among: dict[str, _Population] = {}
     shifts: dict[str, float] = {}
@@ -202,7 +205,7 @@ def _tried(among: Mapping[str, _Population], config: Config, progress: Progress)
 
 
 def _trial(name: str, among: _Population, config: Config) -> _Trial:
-    """Return the trial of a member with the first of its strengths whose held-out scores rank best.
+    """Return the trial of a member with the strength whose held-out scores rank best; of equals, the first.
 
     Each model learns on one thread. It learns from the other folds or, if the member's knowledge ages, from statements
     earlier than the block. A statement outside all parts gets the log-odds of all statements.

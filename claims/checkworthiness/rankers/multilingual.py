@@ -1,4 +1,4 @@
-"""A network for many languages: a sentence encoder, or one of characters, with a claim head and a language head.
+"""A network for many languages: a claim head and a language head over a sentence encoder or character n-grams.
 
 For each fold of the training statements, a network is trained on the other folds. The ranker averages the scores of all
 networks, so the ensemble is cross-validated by its own training.
@@ -126,7 +126,7 @@ class MultilingualRanker:
         return np.asarray(1 / (1 + np.exp(-(self._slope * scores + self._bias))))
 
     def state(self) -> State:
-        """Return every network, and their input reader."""
+        """Return the networks, and the reader of their input."""
         reading = self._reading.state()
         tensors = {
             f"{place}/{name}": tensor

@@ -35,7 +35,7 @@ _AT_ONCE = 256
 
 
 class NgramRanker:
-    """The kernel against the support vectors, weighted and summed."""
+    """Scores a statement by the weighted sum of its kernel values with the support vectors."""
 
     explains = True
 
@@ -53,7 +53,7 @@ class NgramRanker:
             vectors = self._vocabulary.vectors([statement.text for statement in statements[start : start + _AT_ONCE]])
             norms = np.asarray(vectors.multiply(vectors).sum(axis=1))
             distances = norms + self._norms - 2 * (vectors @ self._supports.T).toarray()
-            # Sums are made row by row, so that a score does not depend on other rows, as it may in a matrix product.
+            # Sum row by row: in a matrix product, a score may depend on the other rows.
             parts.append((np.exp(-_GAMMA * distances) * self._weights).sum(axis=1) + self._bias)
         return np.concatenate(parts)
 

@@ -1,4 +1,4 @@
-"""The organisers' random baseline: the value of a ranking without any knowledge."""
+"""The organisers' random baseline: it shows the figures of a ranking without any knowledge."""
 
 from __future__ import annotations
 
