@@ -1,6 +1,6 @@
 """factseek finds the evidence for a claim: open or build an index, search it, make runs, and score them.
 
-Importing this package imports nothing else: it imports each name below at its first use.
+Importing this package imports no other module. Each name below is imported at its first use.
 """
 
 __version__ = "0.3.0"
@@ -144,7 +144,7 @@ _HOMES = {
     "retrieval.stages.rerank": "RerankSettings",
     "server.settings": "ServerSettings",
 }
-"""The public names that each module provides; ``public=own`` if the module itself uses another name."""
+"""The public names that each module provides; in ``public=own``, the module itself calls the name ``own``."""
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name of this module

@@ -50,17 +50,17 @@ def build(
     shards: int | None = None,
     config: Config | None = None,
 ) -> BuildReport:
-    """Index ``sources`` into ``folder`` and return what was added. If a build was interrupted, call it again to go on.
+    """Index ``sources`` into ``folder`` and return what was added. A second call continues an interrupted build.
 
-    ``kind`` is a kind of ``factseek index`` (``snippets``, ``webpages``, ``beir``, …), or ``irds:NAME``, a dataset of
-    ir_datasets, which needs no ``sources``. ``verb`` says what to do with an existing index: ``append``, ``update`` or
-    ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer. Without ``dense`` the index has no
-    vectors. ``views`` names additional parts of the index, as in its manifest: ``vectors:NAME`` are the vectors of
-    another encoder. ``shards`` is the number of shards of a new index.
+    ``kind`` is a kind of ``factseek index`` (``snippets``, ``webpages``, ``beir``, …). It may also be ``irds:NAME``, a
+    dataset of ir_datasets, which needs no ``sources``. ``verb`` says what to do with an existing index: ``append``,
+    ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer. Without ``dense`` the index
+    has no vectors. ``views`` names additional parts of the index, as in its manifest: ``vectors:NAME`` are the vectors
+    of another encoder. ``shards`` is the number of shards of a new index.
 
-    Raises SourceError if a source cannot be read, IndexStateError if there is an index and ``verb`` is missing or does
-    not fit. Raises MachineError if the disk is full, or Java or the encoder is missing; UsageError if ``shards`` is
-    impossible.
+    Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and ``verb`` is missing
+    or does not fit. Raises MachineError if the disk is full, or Java or the encoder is missing; UsageError if
+    ``shards`` is impossible.
     """
     from .cluster.layout import is_sharded
     from .indexer.build import BuildRequest
@@ -101,9 +101,9 @@ def run(
 ) -> Run:
     """Search for every query; return the hits of each qid, best first, in the order of ``queries``.
 
-    ``search`` says how to search, as in ``index.search``. The keywords are short forms of its most common options, and
-    override it. ``k`` is the maximum number of hits of a query, 1,000 by default. A query without words has no hits.
-    The run does not depend on the batches, the threads or the hash seed.
+    ``search`` says how to search, as in ``index.search``. The keywords are short forms of its most common options; a
+    keyword overrides the option in ``search``. ``k`` is the maximum number of hits of a query, 1,000 by default. A
+    query without words has no hits. The run does not depend on the batches, the threads or the hash seed.
 
     Raises QueryError if a qid comes twice, a query is too long, ``k`` is out of range, or the index lacks something
     that the retriever needs.
@@ -142,7 +142,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
 
 
 def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0) -> Comparison:
-    """Compare runs, given by name: means with intervals, and tests of every pair, corrected for the number of tests.
+    """Compare named runs: their means with intervals, and tests of every pair, corrected for the number of tests.
 
     ``comparison.means`` maps measure to run to interval. ``comparison.pairs`` tests the second run against the first.
     ``comparison.as_json()`` is what ``factseek compare --json`` prints. The same ``seed`` gives the same figures.
@@ -177,7 +177,7 @@ def read_queries(path: str | Path) -> list[Query]:
 def read_run(path: str | Path) -> Run:
     """Return a TREC run. Its hits are in the total order, whatever the order of the lines.
 
-    Raises SourceError, naming the line, at the first line that is not a result or repeats one.
+    Raises SourceError, naming the line, at the first line that is not a result or repeats an earlier result.
     """
     from .retrieval.records import trec
 

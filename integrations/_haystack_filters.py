@@ -43,7 +43,7 @@ def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
 def _comparisons(filters: Mapping[str, Any]) -> Iterator[_Comparison]:
     """Yield the comparisons of a filter, all of which must hold.
 
-    Raises FilterError if it is not a filter, or its conditions are not joined by AND.
+    Raises FilterError if ``filters`` is not a filter, or if its conditions are not joined by AND.
     """
     if not filters:
         return

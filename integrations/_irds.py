@@ -15,7 +15,7 @@ from ..retrieval.files import os_errors_reported
 from ..retrieval.progress import bar
 
 PREFIX = "irds:"
-"""The prefix that marks a name of ir_datasets in the place of a file."""
+"""The prefix of the name of a dataset of ir_datasets, given in place of a file."""
 
 _TEXTS = ("text", "body", "abstract", "contents", "content")
 """The fields that may hold the text of a document whose title is a separate field."""
@@ -123,7 +123,8 @@ def _file_name(name: str) -> str:
 def _dataset(name: str, kind: str, what: str) -> Any:
     """Return a dataset that has entities of a kind.
 
-    Raises NotFoundError if there is no such dataset, SourceError if it has none, MachineError without ir_datasets.
+    Raises NotFoundError if there is no such dataset, SourceError if it has no such entities, MachineError without
+    ir_datasets.
     """
     try:
         import ir_datasets
@@ -149,7 +150,7 @@ def _remedy(name: str, dataset: Any) -> str:
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Raise SourceError for errors while a dataset is read, which may begin with a download."""
+    """Raise SourceError for errors while a dataset is read; reading may begin with a download."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LocalSource:
-    """The index in ``folder``, opened at the first search; it keeps the state that it opened until it is closed."""
+    """The index in ``folder``, opened at the first search; later searches use the same state until it is closed."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

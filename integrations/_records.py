@@ -17,7 +17,7 @@ FilterValues = Mapping[str, str | Sequence[str]]
 class SearchChoices(NamedTuple):
     """The choices of a search; fields that are left out follow the index's configuration.
 
-    ``filter`` admits any of the given values of a field, by the names of ``factseek search --filter``. ``as_of`` and
+    ``filter`` maps a field, named as in ``factseek search --filter``, to its admitted value or values. ``as_of`` and
     ``since`` are days, months or years, both inclusive.
     """
 
@@ -40,9 +40,9 @@ class SearchChoices(NamedTuple):
 
 
 def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
-    """Return the choices in arguments given by name.
+    """Return the choices that are given as keyword arguments.
 
-    Raises QueryError if ``k`` is below 1, a name is unknown, or a choice of several values is one text.
+    Raises QueryError if ``k`` is below 1, a name is unknown, or a choice that needs several values is a single text.
     """
     names = [name for name in SearchChoices._fields if name != "k"]
     unknown = sorted(named.keys() - set(names))
@@ -71,7 +71,7 @@ class RankOfRetriever(msgspec.Struct, frozen=True):
 
 
 class PassageOfHit(msgspec.Struct, frozen=True):
-    """The best passage of a hit; ``start`` and ``end`` count from the document, ``highlights`` from the passage."""
+    """The best passage of a hit; ``start`` and ``end`` are offsets in the document, ``highlights`` in the passage."""
 
     number: int
     start: int

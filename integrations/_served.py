@@ -24,7 +24,7 @@ _HITS_AT_ONCE = 100_000
 
 
 class _Stay(HTTPRedirectHandler):
-    """Follow no redirect: a key belongs to one server."""
+    """Follow no redirect, because an API key is meant for one server only."""
 
     def redirect_request(self, *_: Any) -> None:
         """Refuse the redirect."""
@@ -54,7 +54,7 @@ class ServedSource:
     def __init__(self, address: str, *, api_key: str = "", timeout: float = 30.0) -> None:
         """Take the server's address; ``timeout`` is in seconds, for one answer.
 
-        Raises QueryError if it is not the address of a served index, or the key cannot be sent.
+        Raises QueryError if ``address`` is not that of a served index, or if the key cannot be sent.
         """
         if not (address.isascii() and _ADDRESS.fullmatch(address)):
             raise QueryError("is not the address of a served index", place=address, remedy="http://HOST:PORT/v1/NAME")
@@ -101,7 +101,7 @@ class ServedSource:
     def _results(self, answer: bytes, count: int) -> list[_BatchResult]:
         """Return the answers to ``count`` queries.
 
-        Raises MachineError if the server's answer has another form.
+        Raises MachineError if the server's answer has an unexpected form.
         """
         try:
             results = msgspec.json.decode(answer, type=_BatchResults).results
@@ -114,7 +114,7 @@ class ServedSource:
     def _line(self, line: str) -> tuple[int, str, float]:
         """Return the number of the query, the docid and the score in a line of a run.
 
-        Raises MachineError if the server's answer has another form.
+        Raises MachineError if the server's answer has an unexpected form.
         """
         try:
             number, _, docid, _, score, _ = line.split(" ")
@@ -130,12 +130,12 @@ class ServedSource:
 
         Raises what :meth:`columns` raises.
         """
-        # Replace half a character, as in a text that was cut, just as an index in a folder does.
+        # Replace a lone surrogate (half a character, as in a text that was cut), as an index in a folder does.
         texts = (text.encode("utf-8", "replace").decode("utf-8") for text in queries)
         numbered = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
         content = msgspec.json.encode({"queries": numbered, **_fields(choices)})
-        # Its scheme is http or https: see _ADDRESS.
+        # The scheme of the address is http or https: see _ADDRESS.
         request = Request(f"{self._address}/search/batch", content, headers)  # noqa: S310
         try:
             with self._opener.open(request, timeout=self._timeout) as answer:
@@ -153,7 +153,7 @@ class ServedSource:
 
 
 def _fields(choices: SearchChoices) -> dict[str, Any]:
-    """Return the fields of a request; it leaves out those that the server decides."""
+    """Return the fields of a request, without those that the server decides."""
     fields = {
         **choices._asdict(),
         "filter": choices.pairs(),

@@ -12,7 +12,7 @@ from ..retrieval.errors import UsageError
 from ._irds import PREFIX, language_of, write_documents, write_judgements, write_queries
 
 KIND = "jsonl"
-"""The kind of source for documents of ir_datasets."""
+"""The kind of source that documents of ir_datasets become."""
 
 _WRITERS: dict[str, Callable[[str, Path], Path]] = {
     "queries": write_queries,
@@ -91,6 +91,6 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _replaced(value: Any, write: Callable[[str, Path], Path], folder: Path) -> Any:
-    """Return the value of an argument, after writing each dataset in it to a file."""
+    """Write each dataset in the value of an argument to a file; return the value with the files in their place."""
     paths = [write(dataset_name(path), folder) if _is_foreign(path) else path for path in _listed(value)]
     return paths if isinstance(value, list) else paths[0]

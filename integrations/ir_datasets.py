@@ -1,6 +1,7 @@
 """An index as a dataset of ir_datasets: its documents, in order and by id, with queries and judgements from files.
 
-``register("mine", "indexes/mine")`` gives it this name for every program that uses ir_datasets, such as PyTerrier.
+``register("mine", "indexes/mine")`` gives the index the name ``mine`` in this process, for every library that uses
+ir_datasets, such as PyTerrier.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ class _Qrels(BaseQrels):
 def dataset(
     index: str | Path | Index, *, queries: Iterable[tuple[str, str]] = (), qrels: str | Path | None = None
 ) -> ir_datasets.Dataset:
-    """Return a dataset of the documents of an index, which is given as its folder or opened.
+    """Return a dataset of the documents of an index; ``index`` is its folder or the open index.
 
     ``queries`` are qids and texts, as ``factseek.read_queries`` reads them from a file; ``qrels`` is a file.
     Raises IndexStateError if the folder contains no index.

@@ -37,9 +37,9 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and highlights.
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). Arguments of a call
-    (``invoke(query, k=3, filter={…})``), or bound ones, replace the retriever's own choices. ``ainvoke`` and ``abatch``
-    search in a thread. Raises LangChainException if a search fails, pydantic's ValidationError if an argument is wrong
-    or unknown.
+    (``invoke(query, k=3, filter={…})``) and bound arguments replace the retriever's own choices. ``ainvoke`` and
+    ``abatch`` search in a thread. Raises LangChainException if a search fails, pydantic's ValidationError if an
+    argument is wrong or unknown.
     """
 
     index: str

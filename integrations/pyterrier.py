@@ -1,4 +1,4 @@
-"""A transformer for PyTerrier, from queries to ranked documents, composed and evaluated like any other.
+"""A transformer for PyTerrier that ranks documents for queries; it is composed and evaluated like any other.
 
 It starts no Terrier. For a folder, the search runs in this process's Java, which then has no Terrier on its class path.
 A pipeline that also uses Terrier's own indexes must therefore ask a served index by its address.

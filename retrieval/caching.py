@@ -29,7 +29,7 @@ class OpenedOnce:
         self._open: dict[Hashable, Any] = {}
 
     def get(self, name: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned the first time; if it raises an error, the next caller tries again."""
+        """Return what ``make`` returned the first time; if ``make`` raises an error, the next caller tries again."""
         with suppress(KeyError):
             return cast(T, self._open[name])
         with self._turn(name):
@@ -55,7 +55,7 @@ class OpenedOnce:
 
 
 def remembered(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:
-    """Return a bound method that caches its ``most`` latest results; its object must hold the returned method.
+    """Return a bound method that caches its ``most`` latest results; the method's object must hold the returned method.
 
     The cache has a weak reference to the object: a cycle would keep a closed index in memory until garbage collection.
     """

@@ -1,7 +1,7 @@
 """The settings of retrieval, and how a configuration file is read, checked and explained.
 
-Each other package keeps its settings in a class of its own that extends :class:`Config`; the front door combines all.
-``config.yaml`` at the top of the project documents each setting and its unit; a test keeps both equal.
+Each other package keeps its settings in a class of its own that extends :class:`Config`; ``factseek.settings.Config``
+combines all. ``config.yaml`` at the top of the project documents each setting and its unit; a test compares both.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ DenseType = Literal["auto", "flat"]
 
 
 AUTO = "auto"
-"""The index chooses: its preferred retriever, or the encoder for its language."""
+"""The index chooses: among retrievers its preferred one, among encoders the one for its language."""
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
 
 _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
-"""The group of settings in which earlier versions gave the ranking ``NAME`` a weight by ``NAME_weight``."""
+"""A group of settings, and the end of its former setting ``NAME_weight``, which was the weight of a ranking."""
 
 _AUTO_NEEDS_NONE = "leave it out: dense.type auto needs none like it"
 
@@ -203,11 +203,11 @@ class Config(Settings, frozen=True, kw_only=True):
     """The settings of retrievers and stages; each plug-in declares its own in its file (:func:`plugin_settings`)."""
 
     def of(self, kind: type[Group]) -> Group:
-        """Return the settings of a retriever or a stage; the defaults if there are none here."""
+        """Return the settings of a retriever or a stage; if these are not configured, return the defaults."""
         return next((group for group in self.plugins if isinstance(group, kind)), None) or kind()
 
     def anchored(self, folder: Path) -> Self:
-        """Resolve relative paths from ``folder``, those of plug-ins too."""
+        """Resolve relative paths from ``folder``, including the paths in plug-ins' settings."""
         own = super().anchored(folder)
         return msgspec.structs.replace(own, plugins=tuple(group.anchored(folder) for group in self.plugins))
 
@@ -216,7 +216,7 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def plugin_settings(only: Collection[str] | None = None) -> dict[str, type[Settings]]:
-    """Return the class of the settings of each retriever and stage that has some, by the name of its module.
+    """Return the settings class of each retriever and stage that has settings, by the name of its module.
 
     A module declares its class as ``SETTINGS``. With ``only``, only the modules of these names are loaded.
     """
@@ -256,7 +256,7 @@ def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def _is_foreign(path: Path, kind: type[Config]) -> bool:
-    """Return whether a file has content, but none of our groups at its top level; it need not be YAML.
+    """Return whether a file has content, but none of our groups at its top level; the content need not be YAML.
 
     Raises ConfigError if it cannot be read.
     """
@@ -310,7 +310,7 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) -> type[AnyConfig]:
-    """Return ``kind`` with groups of plug-ins among its own."""
+    """Return ``kind`` with the groups of plug-ins added to its own groups."""
     fields = [(name, group, group()) for name, group in groups.items()]
     made = msgspec.defstruct(
         kind.__name__, fields, bases=(kind,), module=__name__, frozen=True, kw_only=True, forbid_unknown_fields=True
@@ -319,7 +319,7 @@ def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) ->
 
 
 def view(config: Config, kind: type[AnyConfig]) -> AnyConfig:
-    """Return the groups of ``config``, the complete settings, that a package owns; ``kind`` is the package's class."""
+    """Return the groups that a package owns, from the complete settings ``config``; ``kind`` is the package's class."""
     return msgspec.convert(config, kind, from_attributes=True)
 
 
@@ -349,7 +349,7 @@ def _explained(wrong: Mismatch, kind: type[Settings]) -> str:
 
 
 def formerly_weighed(setting: str) -> str:
-    """Return the ranking whose weight a fusion setting was in earlier versions; ``""`` if it was none."""
+    """Return the ranking whose weight this fusion setting contained in earlier versions, else ``""``."""
     return setting.removesuffix(_FORMER_WEIGHT) if setting.endswith(_FORMER_WEIGHT) else ""
 
 
@@ -368,7 +368,7 @@ def _settings(kind: type[Settings]) -> dict[str, Any]:
 
 
 def _unknown_names(group: Settings, prefix: str = "") -> Iterator[str]:
-    """Yield the faults in the plug-in names of a group of settings, each with its dotted key."""
+    """Yield a message for each unknown plug-in name in a group of settings, with its dotted key."""
     for key, kind in get_type_hints(type(group), include_extras=True).items():
         setting = getattr(group, key)
         if isinstance(setting, Settings):
@@ -382,7 +382,7 @@ def _unknown_names(group: Settings, prefix: str = "") -> Iterator[str]:
 
 
 def _without_empty(raw: Any) -> Any:
-    """Drop the groups of a file that are empty."""
+    """Return the content of a file without its empty groups."""
     if isinstance(raw, dict):
         return {key: value for key, value in raw.items() if value is not None}
     return raw

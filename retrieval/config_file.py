@@ -1,4 +1,4 @@
-"""The YAML of a configuration file: read as data, each key once."""
+"""Read the YAML of a configuration file: only data, and a repeated key is an error."""
 
 from __future__ import annotations
 

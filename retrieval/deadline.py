@@ -13,7 +13,7 @@ from .errors import FactseekError
 HIGHLIGHTS, PASSAGES = "highlights", "passages"
 """The names of highlights and of further passages in the list of missing parts."""
 WRITTEN = 3
-"""The copies of a text in memory while an answer is written: the text, and JSON in a growing buffer."""
+"""The number of copies of a text in memory while an answer is written: the text, and JSON in a growing buffer."""
 T = TypeVar("T")
 
 
@@ -52,7 +52,7 @@ class Deadline:
         self.missing: list[str] = []
         self.beside = beside
         self.memory: Memory = memory or Unbounded()
-        """Reading for the answer charges this memory."""
+        """The memory that is charged for everything that is read for the answer."""
         self._seconds = seconds
         self.began = monotonic()
         self._deadline = self.began + seconds
@@ -85,7 +85,7 @@ class Deadline:
         return CutOffError(f"{retriever} took longer than the time limit of the search")
 
     def shorter(self, seconds: float) -> Deadline:
-        """Return this limit or, if ``seconds`` above 0 end before it, a shorter one with the same ``missing`` list."""
+        """Return a limit of ``seconds`` (0: none) with the same ``missing`` list, or this limit if it ends first."""
         left = self._deadline - monotonic()
         if not 0 < seconds < left:
             return self

@@ -1,4 +1,4 @@
-"""The types that the product indexes, searches for and answers with.
+"""The types of what factseek indexes, of what it searches for, and of what it answers.
 
 Records that stream are immutable and compare by value. Identifiers are always strings: ``"007"`` is not ``7``.
 """
@@ -116,7 +116,7 @@ class DocumentQuery(str):
 
 
 class VectorQuery(str):
-    """A text with its vector, of any length but 0.
+    """A text with its vector, whose length may be anything but 0.
 
     A vector retriever uses the vector. A word retriever uses the text.
     """
@@ -137,7 +137,7 @@ class VectorQuery(str):
 
 
 class WeightedQuery(str):
-    """A text with the index's terms to search for in place of its own words, each with its weight above 0.
+    """A text with weighted terms of the index, which replace its own words in a search; each weight is above 0.
 
     A word retriever uses the terms. A vector retriever uses the text.
     """
@@ -158,7 +158,7 @@ class WeightedQuery(str):
 
 
 class Part(NamedTuple):
-    """A hit's rank (from 1) and score in a retriever or a stage, and the vote that it added to a fused score."""
+    """A hit's rank (from 1) and score in a retriever or before a stage, and the vote that it added to a fused score."""
 
     retriever: str
     rank: int
@@ -169,7 +169,7 @@ class Part(NamedTuple):
 class Hit(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A ranked passage of a document; ``score`` is a float32 value, ``passage`` is the passage's number.
 
-    It is a Struct because a search creates millions of hits: a NamedTuple takes three times as long.
+    It is a Struct because a search creates millions of hits: creating NamedTuples takes three times as long.
     """
 
     docid: str
@@ -179,7 +179,7 @@ class Hit(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class ScoredDocids(NamedTuple):
-    """The documents of one query, each once, in the total order, with the score of the best passage of each.
+    """The documents of one query in the total order, each once, with the score of its best passage.
 
     A run needs only these. Creating millions of hits would be slow.
     """
@@ -232,7 +232,7 @@ class Filter(NamedTuple):
         return self._replace(phrases=(), without=(), title=())
 
     def values(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield each filtered field with its admitted values, in the form that documents have them."""
+        """Yield each filtered field with its admitted values, in the form in which documents store them."""
         languages = tuple(language_code(value) or value for value in self.language)
         built_in = (("topic", self.topic), ("source", self.source), ("language", languages), ("kind", self.kind))
         yield from ((name, tuple(map(folded_value, each))) for name, each in (*built_in, *self.metadata) if each)
@@ -241,7 +241,7 @@ class Filter(NamedTuple):
 class Total(NamedTuple):
     """The total number of hits of a search: documents, or passages if passages are ranked.
 
-    If ``matching`` is true, each of them contains a word of the query. Otherwise they are all that can be ranked: a
+    If ``matching`` is true, each hit contains a word of the query. Otherwise the hits are all that can be ranked: a
     vector retriever ranks everything.
     """
 

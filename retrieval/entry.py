@@ -27,7 +27,7 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
     """Import a program with ``load``, run it, and return its exit code: 130 if it is interrupted."""
     heard = (
         _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
-    )  # else a shell started us so that we ignore Ctrl-C
+    )  # otherwise a shell started this program with Ctrl-C ignored
     message = BEFORE_ANYTHING
     try:
         if heard:
@@ -48,7 +48,7 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
 class _Interruption:
     """The handler of Ctrl-C: it raises KeyboardInterrupt, but not in the middle of an import.
 
-    There it would leave half a module, and the importing code may replace the error, or print it and continue.
+    An error there would leave half a module. The importing code might also replace it, or print it and continue.
     """
 
     def __init__(self, main_thread: int) -> None:

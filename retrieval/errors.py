@@ -26,7 +26,8 @@ from collections.abc import Callable
 class FactseekError(Exception):
     """The base class: catch it to catch every error that factseek raises on purpose.
 
-    ``what`` is wrong, at ``place`` (a file, a line, an index); ``remedy`` says how to fix it; both may be ``""``.
+    ``what`` says what is wrong, ``place`` says where (a file, a line, an index), and ``remedy`` says how to fix it.
+    ``place`` and ``remedy`` may be ``""``.
     """
 
     def __init__(self, what: str, *, place: object = "", remedy: str = "") -> None:

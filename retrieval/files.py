@@ -17,7 +17,7 @@ from typing import BinaryIO
 from .errors import FactseekError, MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
-"""A sample of a file is the last ``BLOCK`` bytes of ``SAMPLED`` of its stretches, including the first and the last."""
+"""A sample has the last ``BLOCK`` bytes of at most ``SAMPLED`` stretches of a file, the first and last included."""
 MOST_READ = 1 << 30
 """The most bytes to read into memory: files of models, indexes and settings are much smaller."""
 _PIECE = 1 << 20
@@ -25,7 +25,7 @@ _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_REA
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash at any instant, sees the old content or the new.
+    """Write a file so that readers see either the old or the new content, even after a crash at any instant.
 
     Raises MachineError if there is no space or no permission to write.
     """
@@ -171,7 +171,7 @@ def sync_tree(folder: Path) -> None:
 def os_errors_reported(path: Path) -> Iterator[None]:
     """Raise MachineError for OS errors while writing ``path``.
 
-    They are a full disk, a read-only file system, a missing permission, or a file in place of a folder.
+    These errors are a full disk, a read-only file system, a missing permission, or a file in place of a folder.
     """
     try:
         yield
@@ -278,5 +278,5 @@ def user_cache(name: str) -> Path:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether a file or folder is this user's and nobody else can write it, because its content may run."""
+    """Return whether this user owns a file or folder and nobody else can write it: its content may be executed."""
     return status.st_uid == os.getuid() and not status.st_mode & 0o022

@@ -48,7 +48,7 @@ def field_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def metadata_values(value: object) -> list[str]:
-    """Return the filter values of a metadata field: text, whole numbers, true, false, or those in a list."""
+    """Return the filter values of a metadata field: a text, a whole number, true or false, or a list of these."""
     return list(dict.fromkeys(filter(None, map(_text_of, value if isinstance(value, list) else [value]))))
 
 
@@ -59,7 +59,7 @@ def _text_of(value: object) -> str:
 
 
 def refuse_texts(where: Filter) -> None:
-    """Raise TypeError if a field of a filter, which needs several values, is a single string."""
+    """Raise TypeError if a field of a filter is a single string instead of several values."""
     for name in (*FIELDS, "phrases", "without", "title", "excluded"):
         refuse_text(name, getattr(where, name))
     for name, values in where.metadata:
@@ -140,7 +140,7 @@ def last_day(value: str) -> str:
 
 
 def first_day(value: str, name: str) -> str:
-    """Return the first day of ``value``; an error calls it ``name``.
+    """Return the first day of ``value``; an error calls the value ``name``.
 
     Raises QueryError if it is not a date.
     """
@@ -255,7 +255,7 @@ def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:
-    """Return whether a document passes the filter without its conditions on words; every index must agree with this."""
+    """Return whether a document passes the filter, ignoring conditions on words; every index must agree with this."""
     if document.docid in where.excluded:
         return False
     have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}

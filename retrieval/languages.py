@@ -91,7 +91,7 @@ def _latin_language(text: str, known: tuple[str, ...]) -> str:
 def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabilities: bool = False) -> Any:
     """Return py3langid's identifier, whose ``classify`` returns a language's code and a score.
 
-    ``among`` restricts its codes; empty means all; ``iso_639_1`` restricts them to those of two letters. With
+    ``among`` restricts its codes; empty means all. ``iso_639_1`` restricts them to codes of two letters. With
     ``probabilities`` the score is between 0 and 1. All identifiers share one model of 70 MB, which takes half a second
     to unpack.
     """
@@ -168,8 +168,8 @@ za zha|zh zho chi cmn chinese mandarin 中文 汉语 漢語|zu zul zulu
 def language_code(written: str) -> str:
     """Return the ISO 639 code of a language, of two letters if it has one; ``""`` if ``written`` names no language.
 
-    It reads ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français``, ``العربية``; of several, the first. A code of
-    three letters without a shorter form stays unchanged.
+    It reads ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français``, ``العربية``; of several languages, the first. A
+    code of three letters without a shorter form stays unchanged.
     """
     known = _codes()
     first = _letters(re.split(r"[,;(/|]", written, maxsplit=1)[0])

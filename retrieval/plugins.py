@@ -18,7 +18,7 @@ class NameOf(NamedTuple):
     """An annotation of a setting: its values name plug-ins of ``package``, such as ``retrieval.stages``.
 
     ``also`` are further names, or all names if ``package`` is empty. A name may start with ``begins``. The plug-in
-    interprets the part after ``ends``. A name has ``joint`` where the module's has an underscore.
+    interprets the part after ``ends``. A name has ``joint`` where the module's name has an underscore.
     """
 
     package: str

@@ -25,11 +25,11 @@ class Bar(Protocol):
 
 
 Progress = Callable[[str, str, int | None], Bar]
-"""Start progress: what is being done, to which unit (in the singular), and the total, None if unknown."""
+"""Start progress, given what is being done, the unit in the singular, and the total number, None if unknown."""
 
 
 def bar(doing: str, unit: str, total: int | None = None) -> Bar:
-    """Start progress that shows after two seconds on a terminal, and after ten elsewhere."""
+    """Start progress that becomes visible after two seconds on a terminal, and after ten elsewhere."""
     if not sys.stderr.isatty():
         return Lines(doing, unit, total)
     from tqdm import tqdm
@@ -59,7 +59,7 @@ class Lines:
         self._began = self._last = clock()
 
     def update(self, n: int = 1) -> None:
-        """Add ``n`` to the finished items, and write a line if the last is ten seconds old."""
+        """Add ``n`` to the finished items, and write a line if the last line is ten seconds old."""
         self._done += n
         now = self._clock()
         if now - self._last >= SECONDS_BETWEEN_LINES:

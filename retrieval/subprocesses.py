@@ -1,7 +1,7 @@
 """How this program finds its modules: the first step of ``python -m factseek``, and the start of child processes.
 
 ``python -m`` searches the current folder first for every import, so that a ``json.py`` there would replace Python's. A
-child process imports the same factseek as its parent and nothing from its current folder: ``-P`` keeps that off
+child process imports the same factseek as its parent and nothing from its current folder, which ``-P`` keeps off
 ``sys.path``. The folder that contains this package comes last, so that an uninstalled checkout is found too. This
 module imports only what every Python has already loaded at its start.
 """

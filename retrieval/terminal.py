@@ -31,7 +31,7 @@ Around = Callable[[argparse.Namespace], AbstractContextManager[object]]
 
 
 class _Once(argparse._StoreAction):
-    """Store the value of an option; if it is given twice, argparse would silently keep the last."""
+    """Store the value of an option; a second value is an error, where argparse would silently keep the last."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -72,7 +72,7 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Check that a value is one of the choices.
 
-        Raises ArgumentError, or UsageError with the nearest command for an unknown one.
+        Raises ArgumentError; for an unknown command, raises UsageError with the nearest command.
         """
         choices: Iterable[Any] = action.choices or ()
         if not isinstance(action, argparse._SubParsersAction) or value in choices:
@@ -142,7 +142,7 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None,
             code = command(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of the output has ended (``| head``), so nobody reads it.
+        # The program that read the output has ended (``| head``), so discard the rest.
         _drop_output()
         return DONE
     except (FactseekError, KeyboardInterrupt, ModuleNotFoundError, OSError) as error:
@@ -195,7 +195,7 @@ def _open_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Discard the rest of the output, so that the interpreter does not fail on it at its end."""
+    """Discard the rest of the output, so that the interpreter does not fail on that output when it exits."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -255,8 +255,8 @@ def config_of(args: argparse.Namespace, kind: type[AnyConfig]) -> AnyConfig:
 def full_config_of(args: argparse.Namespace) -> Config:
     """Return all settings from the configuration of ``--config``, with ``--verify`` if the command has it.
 
-    The front door sets their class in ``config_type``, so one file works for every command. Raises ConfigError, naming
-    file and dotted key, if the file cannot be read or a setting is invalid.
+    The program sets the class of all settings in ``config_type``, so one file works for every command. Raises
+    ConfigError, naming file and dotted key, if the file cannot be read or a setting is invalid.
     """
     kind: type[Config] = args.config_type
     config = load(args.config, kind)

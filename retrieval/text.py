@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 
 def refuse_text(name: str, values: object) -> None:
-    """Raise TypeError if ``values``, which should be several, is a single string."""
+    """Raise TypeError if ``values`` is a single string instead of several."""
     if isinstance(values, str | bytes):
         raise TypeError(f"{name} is one text; give a list, even of one: [{values[:40]!r}]")
 
@@ -23,7 +23,7 @@ _OUT_OF_RANGE = re.compile(r"&#[0-9]{8,}+;?")
 
 
 def unescaped(text: str) -> str:
-    """Return ``text`` with its character references resolved; one out of range becomes U+FFFD, as in HTML."""
+    """Return ``text`` with its character references resolved; a reference out of range becomes U+FFFD, as in HTML."""
     if "&" not in text:
         return text
     return html.unescape(_OUT_OF_RANGE.sub("\ufffd", _LEADING_ZEROS.sub("&#", text)))
@@ -74,7 +74,7 @@ _LINK = re.compile(
     rf"(?:(?:(?i:https?://)|(?<![{_LATIN}.@/-]))(?i:t\.co/)[A-Za-z0-9]*(?:[?/#]{_IN_URL})?"
     r"|(?i:pic\.twitter\.com/)[A-Za-z0-9]*"
     rf"|(?:(?i:https?://)|(?<![{_LATIN}])(?i:www\.)){_IN_URL})"
-    r"(?:[!-/:-@\[-`{-~\u2019\u201d\u2026]+(?!\S))?"  # what ends a sentence or a quotation goes with it
+    r"(?:[!-/:-@\[-`{-~\u2019\u201d\u2026]+(?!\S))?"  # with the punctuation that ends a sentence or a quotation
 )
 _NAME = rf"[@＠][A-Za-z0-9_]{{1,15}}(?![{_LATIN}])"
 _MENTION = re.compile(rf"(?<![{_LATIN}@＠!#$%&*]){_NAME}")

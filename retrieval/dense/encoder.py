@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Origin(NamedTuple):
-    """The settings that located an encoder, enough to locate it again."""
+    """The settings that located an encoder and can locate it again."""
 
     model: str = ""
     max_tokens: int = 0
@@ -38,11 +38,11 @@ class Encoder(Protocol):
         ...
 
     def encode_documents_stream(self, texts: Iterable[str], size: int) -> Iterator[NDArray[np.float32]]:
-        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer in the end."""
+        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer at the end."""
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> int:
-        """Return the total number of tokens of the texts that the model reads, without prompts."""
+        """Return how many tokens of the texts the model reads in total, without prompts."""
         ...
 
     def close(self) -> None:

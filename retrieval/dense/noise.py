@@ -29,7 +29,7 @@ WORDS = 4
 SHARE = 0.9
 """The share of random queries that come no nearer to any passage than the floor."""
 _ENCODED: WeakKeyDictionary[Encoder, Vectors] = WeakKeyDictionary()
-"""The vectors of the random queries, by open encoder: a writer needs them for each segment."""
+"""The vectors of the random queries, cached by open encoder because a writer needs them for each segment."""
 _ONSETS = "bdfgklmnprstvz"
 _VOWELS = "aeiou"
 
@@ -56,7 +56,7 @@ def noise_similarities(queries: Vectors, vectors: VectorIndex, keep: Mask | None
 class Chance(NamedTuple):
     """The vectors of the random queries, and the cosine of a segment's nearest passage to each.
 
-    It includes the vectors so that segments can be merged without the encoder.
+    The vectors are included so that segments can be merged without the encoder.
     """
 
     queries: Vectors

@@ -30,19 +30,19 @@ Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 MARGIN = 16
-"""The number of candidates beyond ``k`` of the first fetch."""
+"""The number of candidates beyond ``k`` that the first fetch reads."""
 DEPTH = 4
 """The multiple of ``k`` to fetch from an approximate index, whose own order is not exact."""
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
-"""Below this number of queries FAISS scans row by row, and a selector makes that more than twice as fast."""
+"""For fewer queries FAISS scans row by row; a selector, even of all rows, makes the scan more than twice as fast."""
 UNIT_TOLERANCE = 1e-3
 """How far rounding may move a length from 1."""
 SCATTERED = 4_096
 """The most rows to read one by one from the file; more rows are read through the memory map."""
 SAMPLED = 2_048
-"""The number of vectors of a segment whose length is checked on opening: evenly spaced, or all if there are no more."""
+"""The number of a segment's vectors, evenly spaced, whose length is checked on opening; all of a smaller segment."""
 POINTS_PER_LIST = 39
 """FAISS's own minimum of training vectors per list."""
 FEWEST_SCANNED = 16
@@ -77,9 +77,9 @@ def mean_direction(vectors: Vectors) -> Vectors:
 
 
 def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
-    """Return the vector of a query that carries its own, at unit length.
+    """Return the vector that a query carries, at unit length.
 
-    Raises QueryError if the dimension differs, or if the vector has no direction.
+    Raises QueryError if the vector is not of length ``dimension``, or if it has no direction.
     """
     if len(numbers) != dimension:
         raise QueryError(f"the vector has {len(numbers)} numbers, but the vectors of this index have {dimension}")
@@ -107,10 +107,10 @@ def whole_rows(path: Path, dimension: int) -> int:
 
 
 def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, after: int = 0) -> int:
-    """Write vectors as they arrive, each of shape (n, ``dimension``) and unit length; return their number.
+    """Write unit vectors as they arrive, in chunks of shape (n, ``dimension``); return their number.
 
-    The first ``after`` vectors in the file stay before them. Raises ValueError if a vector is not of unit length,
-    MachineError if the file cannot be written.
+    They follow the first ``after`` vectors of the file, which stay. Raises ValueError if a vector is not of unit
+    length, MachineError if the file cannot be written.
     """
     count = 0
     with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
@@ -152,9 +152,9 @@ def sample_vectors(vectors: Vectors, size: int) -> Vectors:
 def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: str = ANN) -> bool:
     """Write the approximate index of a segment if the settings and its size require one; return whether they do.
 
-    The segment itself trains it: up to ``lists`` clusters, and codes of 4 bits for two dimensions each, or for more if
-    the dimension is odd. One thread builds it, so the same vectors give the same file. Raises MachineError if the index
-    cannot be written.
+    The index is trained on the segment's own vectors. It has up to ``lists`` clusters. Each code of 4 bits covers two
+    dimensions, or more if the dimension is odd. One thread builds it, so the same vectors give the same file. Raises
+    MachineError if the index cannot be written.
     """
     if not is_approximate(settings, len(vectors)):
         return False
@@ -220,7 +220,7 @@ class VectorIndex:
     ) -> None:
         """Open segments, each a folder and its number of rows; ``files`` names the files of one encoder.
 
-        Raises IndexStateError, naming the file, if one is missing, damaged or of another size or dimension.
+        Raises IndexStateError, naming the file, if a file is missing, damaged or of another size or dimension.
         """
         self.dimension = dimension
         self._segments = [_Segment(folder, rows, dimension, settings, files) for folder, rows in segments]
@@ -308,7 +308,7 @@ class _Segment:
         return np.array(self._vectors[start:end])
 
     def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
-        """Return the best of the kept rows, from a scan of all of them.
+        """Scan all kept rows, and return the best.
 
         FAISS's float32 sums depend on the kind of call, but stay well within ``slack`` of the exact value. If the last
         fetched row lies farther than that below the k-th, every other row scores less than the k-th.
@@ -345,7 +345,7 @@ class _Segment:
         return scores, rows
 
     def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest | None]:
-        """Return the rows that the approximate index finds; None if they are too few, or if a tie reaches the last."""
+        """Return the rows that the approximate index finds; None for a query with too few, or with a tie at the end."""
         if self._ann is None:
             return [None] * len(queries)
         n = max(DEPTH * k, DEPTH_LEAST)
@@ -377,7 +377,7 @@ class _Segment:
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of rows; with an approximate index from the file, because mapped pages stay in memory."""
+        """Return the vectors of rows; with an approximate index, read the file, because mapped pages stay in memory."""
         if self._scattered is not None and len(rows) <= SCATTERED:
             return self._scattered(rows)
         return self._vectors[rows]
@@ -386,8 +386,8 @@ class _Segment:
 class _ScatteredRows:
     """Reads scattered rows of a file of vectors without mapping it. It is safe for threads.
 
-    One byte of a mapped file brings in the pages around it, sixteen of them on Linux. A few hundred rows per query
-    would soon load the whole file into the memory of the process.
+    Reading one byte of a mapped file loads the pages around it, sixteen on Linux. A few hundred rows per query would
+    soon load the whole file into the memory of the process.
     """
 
     def __init__(self, path: Path, dimension: int) -> None:

@@ -31,7 +31,7 @@ WEIGHTS = "weights.bin"
 STRENGTH = 0.6
 """The share of a channel's size that moves from the values into the weights; 1 would be all of it."""
 OUTLIERS, MOST_OUTLIERS = 48, 16
-"""One channel in ``OUTLIERS`` is computed separately, at most ``MOST_OUTLIERS``."""
+"""One channel in ``OUTLIERS`` is computed separately, but at most ``MOST_OUTLIERS`` channels."""
 _TINY = 1e-6
 _INLINE = 1_024
 """Tensors of at most this many bytes are stored in the graph itself."""
@@ -311,7 +311,7 @@ class _Graph:
         return product if bias is None else str(self.node("Add", product, self.tensor(bias)))
 
     def dense(self, values: str, weights: Floats, bias: Floats) -> str:
-        """Multiply by weights and add the bias, in int8 if the graph is."""
+        """Multiply by weights and add the bias, in int8 if the graph is in int8."""
         if self.largest is None:
             return self.product(values, weights, bias)
         scales = np.maximum(np.abs(weights).max(axis=1) / 127, np.finfo(np.float32).tiny).astype(np.float32)

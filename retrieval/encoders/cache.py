@@ -37,7 +37,7 @@ ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
 VECTOR, LAYERED, SCORES = "sentence_embedding", "layered_embedding", "scores"
 """The outputs of a graph.
 
-``LAYERED`` is the vector of the mean token states of the last third of the layers, including their input. The last
+``LAYERED`` is the vector of the token states averaged over the last third of the layers and their input. The last
 layer is trained for similar meaning; the layers before it say more about wording.
 """
 
@@ -86,8 +86,8 @@ class Export(NamedTuple):
 def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind = ENCODER) -> Export:
     """Return the export of the configured model; export it if the cache has no intact one.
 
-    Several processes may do this at once: each writes its own folder, and the first to rename it wins. Raises
-    MachineError if the model is not installed here, if it cannot be exported, or if the cache cannot be written.
+    Several processes may do this at once: each writes a folder of its own, and the first to rename its folder wins.
+    Raises MachineError if the model is not installed here, if it cannot be exported, or if the cache cannot be written.
     """
     model = find_model(settings.model, kind.noun)
     cache = cache_folder(settings)
@@ -97,7 +97,7 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
     folder = cache / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', model.name)}-{key[:16]}"
     description = _whole(folder, cache)
     if description is None and not settings.cache and not _is_writable(cache):
-        # With a read-only home, only the time of the export is lost.
+        # If the home is read-only, the export goes to a temporary cache: only the time to repeat it is lost.
         kept = temporary_cache()
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
         return exported(msgspec.structs.replace(settings, cache=str(kept)), kind)
@@ -228,7 +228,7 @@ def _whole(folder: Path, cache: Path) -> Description | None:
 def _run_exporter(
     model: ModelSource, revision: str, settings: EncoderSettings | CrossEncoderSettings, made: Path, kind: ExportKind
 ) -> None:
-    """Export in a separate process, which frees all of its memory; log every ten seconds that it runs."""
+    """Export in a separate process, so that all its memory is freed; log every ten seconds that it still runs."""
     command = child_command("retrieval.encoders.export", str(model.path), str(made))
     command += ["--kind", kind.noun, "--name", model.name, "--revision", revision]
     command += ["--precision", settings.precision, "--max-tokens", str(settings.max_tokens)]

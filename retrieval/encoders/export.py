@@ -46,7 +46,7 @@ SAMPLES = (
 """Texts that show which channels of a model are outliers."""
 LEAST_COSINE = {"fp32": 0.9999, "int8": 0.95}
 MOST_LOSS = {"fp32": 1e-3, "int8": 0.25}
-"""The largest change of a score, as a share of the range of the pairs' scores."""
+"""The largest permitted change of a score, as a share of the range of the pairs' scores."""
 
 
 def export(
@@ -55,8 +55,8 @@ def export(
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
     ``source`` is the folder of a sentence-transformers model, or a packed model file. ``max_tokens`` counts both texts
-    of a pair; 0 means the model's own limit. Raises MachineError if the model is not of ``kind``, needs more than
-    tokens, reads fewer tokens, or loses too much.
+    of a pair; 0 means the model's own limit. Raises MachineError if the model is not of ``kind``, needs inputs other
+    than tokens, reads fewer than ``max_tokens``, or loses too much precision.
     """
     folder = source
     if not source.is_dir():
@@ -137,7 +137,7 @@ def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
 
 
 def _tokenizer(model: Bert) -> tuple[Any, int]:
-    """Return the tokenizer of a BERT model as sentence-transformers loads it, and its number of tokens."""
+    """Return the tokenizer of a BERT model as sentence-transformers loads it, and its largest number of tokens."""
     from tokenizers import Tokenizer, normalizers
 
     tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))

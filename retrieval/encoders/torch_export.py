@@ -25,7 +25,7 @@ class TorchModel:
     def __init__(self, folder: Path, kind: ExportKind) -> None:
         """Load the model.
 
-        Raises MachineError if its tokenizer cannot run without it.
+        Raises MachineError if the tokenizer cannot run without the model.
         """
         try:
             from sentence_transformers import CrossEncoder, SentenceTransformer
@@ -68,7 +68,7 @@ class TorchModel:
                 config.output_hidden_states = True
 
         class Pipeline(torch.nn.Module):
-            """Takes tensors by position, which an exporter can follow, and returns the outputs of a graph."""
+            """Takes tensors by position, so that an exporter can trace them, and returns the outputs of a graph."""
 
             def __init__(self) -> None:
                 super().__init__()

@@ -56,7 +56,7 @@ def language_code(written: str) -> str:
 
 
 def analyzer_name(language: str, analyzer: str = "") -> str:
-    """Return the analyzer's name: ``analyzer``'s (a name or a code), else the language's, else ``standard``.
+    """Return the name of the analyzer that ``analyzer`` (name or code) selects, else the language's, else ``standard``.
 
     Raises ConfigError if ``analyzer`` is unknown.
     """
@@ -111,7 +111,7 @@ def words_of(text: str) -> list[str]:
 
 
 def parts_of(text: str) -> str:
-    """Return the words inside what Lucene takes for one word of a folded text, separated by spaces.
+    """Return the parts of what Lucene takes for single words of a folded text, separated by spaces.
 
     Examples are ``Measles`` in ``BREAKING:Measles``, and ``polio`` and ``vaccine`` in ``polio_vaccine``. For a number
     such as ``657,461`` it is the number without its thousands separators.
@@ -173,7 +173,7 @@ class TermCache:
     """A cache of the terms of words, and of the words that have certain terms. It is safe for threads.
 
     Analysing a word takes a thousand times as long as looking it up. Finding the words of a text takes several times as
-    long as splitting it at spaces. So the cache has words with their terms, and chunks: the text between two spaces.
+    long as splitting it at spaces. So the cache has words with their terms, and chunks, the texts between two spaces.
     """
 
     def __init__(self, analyze: Analyze, most: int = MOST_REMEMBERED) -> None:

@@ -50,7 +50,7 @@ EQUAL_WEIGHTS = Weights()
 
 
 def flat_text(title: str, text: str) -> str:
-    """Return the one flat field: title, newline and text."""
+    """Return the content of an index with a single text field: title, newline and text."""
     return f"{title}\n{text}" if title else text
 
 
@@ -96,7 +96,7 @@ class PassageWriter:
             self._hand_over()
 
     def end(self) -> None:
-        """Start to merge the passages into one leaf, to make it durable and to close, in the background.
+        """Start, in the background, to merge the passages into one leaf, make it durable and close the index.
 
         Raises MachineError if the disk is full.
         """
@@ -284,7 +284,7 @@ class PassageSearcher:
         return of_rows
 
     def field_statistics(self) -> list[FieldStatistics]:
-        """Return the statistics of the searched text fields; a field that no passage has is all zeros.
+        """Return the statistics of the searched text fields; for a field that no passage has, they are 0.
 
         Raises IndexStateError if the index is damaged.
         """

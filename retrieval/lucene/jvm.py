@@ -1,6 +1,6 @@
 """The Java virtual machine: its location, its single start per process, its class archive, and its exceptions.
 
-Our Java code is in ``java/`` and is compiled to ``factseek.jar``. It has only static methods, and numbers stand for
+Our Java code is in ``java/`` and is compiled to ``factseek.jar``. It offers only static methods, and numbers identify
 objects. So pyjnius holds no Java object, and any thread may call any method at any time without a lock. A virtual
 machine does not survive ``fork``: a server starts it after its workers have forked.
 """
@@ -185,7 +185,7 @@ def guarded(
     except JavaException as error:
         kind = str(error.classname or "Java").rsplit(".", 1)[-1]
         first = str(error.innermessage or ("" if error.classname else error)).split("\n", 1)[0]
-        reason = re.sub(r" \(resource=.*|( in| from)? \w+Directory@.*", "", first).strip()  # without Lucene's places
+        reason = re.sub(r" \(resource=.*|( in| from)? \w+Directory@.*", "", first).strip()  # without Lucene's paths
         if "No space left" in reason or "Disk quota exceeded" in reason:
             raise disk_full(place) from error
         if kind == "OutOfMemoryError":
@@ -197,7 +197,7 @@ def guarded(
 
 
 def java_text(text: str) -> str:
-    """Return ``text`` as a plain ``str``, NUL and lone surrogates replaced, because pyjnius and Java refuse them."""
+    """Return ``text`` as a plain ``str`` with NUL and lone surrogates replaced: pyjnius and Java refuse them."""
     if "\0" in text:
         text = text.replace("\0", " ")
     return str(text) if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
@@ -230,9 +230,9 @@ def unpack(packed: str) -> list[str]:
 
 @contextmanager
 def one_off() -> Iterator[None]:
-    """Start a short-lived virtual machine, if one starts in this context: it compiles quickly, not thoroughly.
+    """Make a virtual machine that starts in this context a short-lived one: it compiles quickly, not thoroughly.
 
-    If it starts without a class archive, write one at the end for the next start.
+    If the machine starts without a class archive, write one at the end for the next start.
     """
     import jnius_config
 

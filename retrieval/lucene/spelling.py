@@ -1,8 +1,8 @@
 """The words of a collection in their written form, and those similar to a misspelt word.
 
-An analyzer's terms are stems, which nobody types, and a misspelt word has another stem than the correct one. So this
-module keeps the words of the documents, in lower case, with their frequencies. Only scripts with spaces between words
-have words here; Chinese, Japanese, Thai, Lao, Burmese and Khmer have none.
+An analyzer's terms are stems, which nobody types, and a misspelt word has a different stem from the correct word. So
+this module keeps the words of the documents, in lower case, with their frequencies. Only scripts with spaces between
+words have words here; Chinese, Japanese, Thai, Lao, Burmese and Khmer have none.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ..text import marks
 SHORTEST, LONGEST = 3, 40
 """The fewest and the most letters of a word to keep."""
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
-"""The fewest letters of a word to correct: a swapped or doubled letter; another single edit; two edits."""
+"""The fewest letters of a word that is corrected by a swapped or doubled letter, another single edit, or two edits."""
 COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
-"""The least frequency of a correction: one edit, outside the vocabulary; two edits; an unusual change of a letter."""
+"""The least frequency of a correction outside the vocabulary by one edit, by two edits, or by an unusual change."""
 MOST_WORDS = 300_000
 """The number of words to keep of a segment: the most frequent."""
 DENIALS = frozenset(
@@ -37,7 +37,7 @@ DENIALS = frozenset(
     "jamais aucun aucune personne rien sans değil asla hiç hiçbir yok никога никой нищо нито няма без "
     "ليس ليست ليسوا لست أبدا بدون غير دون".split()
 )
-"""Words that reverse a claim: a correction never replaces one of them, and never is one of them."""
+"""Words that reverse a claim: a correction neither replaces nor inserts such a word."""
 _MOST_CHUNKS = 500_000
 _MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
@@ -152,8 +152,8 @@ def words_in(text: str) -> list[str]:
 def suspects(text: str, language: str) -> dict[str, bool]:
     """Return the lower-case words that are misspelt if no document has them, and whether each may be a name.
 
-    It leaves out short and very long words, denials, the general vocabulary, and names: capitals within a sentence. A
-    capital at its beginning may be a name, unless the text is a title or the language capitalises all nouns.
+    It leaves out short and very long words, denials, the general vocabulary, and names: capitalised words within a
+    sentence. A capitalised first word may be a name, unless the text is a title or the language capitalises all nouns.
     """
     found = list((_ASCII_WORD if text.isascii() else _word()).finditer(text))
     capitals = [
@@ -197,7 +197,7 @@ def _is_known(word: str) -> bool:
 
 
 def masks(words: Sequence[str]) -> NDArray[np.uint64]:
-    """Return 64 bits per word, one per letter that it has: words one edit apart differ in at most two bits."""
+    """Return 64 bits per word, with one set for each letter in it: words one edit apart differ in at most two bits."""
     lengths = np.fromiter(map(len, words), np.intp, len(words))
     codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     letters = np.uint64(1) << (codes & np.uint32(63)).astype(np.uint64)
@@ -238,7 +238,7 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
 def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
     """Return the best correction of a word: the fewest edits, then the highest frequency; ``""`` if there is none.
 
-    It starts with the same letter and is common. The frequencies of equal candidates add up.
+    The correction starts with the same letter and is common. The frequencies of equal candidates add up.
     """
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}

@@ -126,7 +126,7 @@ def _text(known: Mapping[str, Any], name: str) -> str:
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 _NEAR = 0.5
-"""The share of common words, among all words of two claims, that makes them near-duplicates."""
+"""Two claims are near-duplicates if they have at least this share of all their words in common."""
 
 
 def groups(claims: Sequence[Claim]) -> list[int]:

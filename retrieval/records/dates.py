@@ -78,7 +78,7 @@ def _plain(name: str) -> str:
 
 
 def _date_in_words(text: str) -> str:
-    """Return a date whose month is a word of a language other than English, ``""`` if it is none."""
+    """Return the date in a text that names the month in a language other than English, else ``""``."""
     for match in filter(None, (pattern.fullmatch(text) for pattern in _IN_WORDS)):
         if number := _month_number(_plain(match["month"])):
             return _from_parts({"day": None, **match.groupdict(), "month": None, "number": str(number)})
@@ -86,7 +86,7 @@ def _date_in_words(text: str) -> str:
 
 
 def _month_number(word: str) -> int:
-    """Return the number of a month by its name, or by a beginning of three letters that only names of it have; or 0."""
+    """Return the number of the month that ``word`` names or, in three letters or more, unambiguously begins; or 0."""
     names = _month_names()
     if word in names:
         return names[word]
@@ -98,8 +98,8 @@ def clean_date(value: object, order: str = "") -> str:
     """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a date.
 
     It reads ISO 8601 (partial, basic or with a time), RFC 2822 and Twitter dates; times count in UTC. It also reads
-    PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), the names of months in English and fourteen other
-    languages, digits of any script, and ``5.3.2020``, whose day is first.
+    PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), and ``5.3.2020``, whose day is first. Months may be
+    named in English and fourteen other languages, and digits may be of any script.
     In ``3/5/2020`` and ``3-5-2020``, ``order`` decides unless one number is above 12 or both are equal. ``20-03-05``
     always needs ``order``, because its first number may be the year. A two-digit year is in 1969 to 2068, as in POSIX.
     A day that is not in the calendar is not a date.
@@ -129,7 +129,7 @@ def clean_date(value: object, order: str = "") -> str:
 
 
 def order_of(text: str) -> Order:
-    """Return which number of ``3/25/2020`` is the day, ``either`` if both may be, ``""`` if it does not matter."""
+    """Return which number of a date such as ``3/25/2020`` is the day: ``either`` if unclear, ``""`` if irrelevant."""
     text = _with_ascii_digits(text)
     match = _PARTED.fullmatch(_CLOCK.sub("", " ".join(text.split())))
     if match is None:

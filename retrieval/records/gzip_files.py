@@ -17,7 +17,7 @@ from ..files import open_regular
 MAGIC = b"\x1f\x8b"
 SUFFIX = ".gz"
 UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
-"""A file may always unpack to this many bytes, and beyond that to this many times its size; text has a ratio of ten."""
+"""Any file may unpack to this many bytes, and beyond that to this many times its own size; text has a ratio of ten."""
 _LEVEL = 6
 
 

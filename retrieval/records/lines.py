@@ -131,7 +131,7 @@ def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
 
 
 def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
-    """Yield a file in blocks of complete lines; only the beginning of a line that is too long."""
+    """Yield a file in blocks of complete lines; of a line that is too long, yield only the beginning."""
     rest = b""
     while block := file.read(_BLOCK):
         end = block.rfind(b"\n") + 1

@@ -86,7 +86,7 @@ class QrelsReader:
         self._judged[docid] = grade
 
     def _is_comment(self, fields: list[bytes]) -> bool:
-        """Return whether a line that starts with ``#`` is a comment, and no judgement of a query with such an id."""
+        """Return whether a line that starts with ``#`` is a comment, not a judgement of a query whose id starts so."""
         return len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
 
     def finish(self) -> Qrels:
@@ -99,7 +99,7 @@ class QrelsReader:
         return self.qrels
 
     def _again(self, number: int, ids: tuple[bytes, bytes], qid: str, docid: str, grade: int) -> None:
-        """Count a line that repeats a judgement; report an error if it contradicts it."""
+        """Count a line that repeats a judgement; report an error if the line contradicts the earlier one."""
         if self._judged[docid] != grade:
             where = self._first_judged(number, ids)
             self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was already judged {where}")
@@ -220,7 +220,7 @@ class JudgedQueries:
     def features(self, terms: frozenset[str], docids: Sequence[str], without: int | None = None) -> NDArray[np.float64]:
         """Return the features of documents for a query with these terms, shape (docids, NAMES).
 
-        ``without`` is the number of the query itself if it is one of those remembered; it is ignored.
+        If the query itself is remembered, ``without`` is its number, and that remembered query is ignored.
         """
         alike = self._alike(terms, without)
         asked = math.fsum(self._weight(term) for term in sorted(terms)) or 1.0

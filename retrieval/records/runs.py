@@ -38,7 +38,7 @@ _RANKS = [b"%d" % rank for rank in range(1_001)]
 
 @dataclass(slots=True)
 class _Last:
-    """The previous line of a query; ``shift`` is its rank minus its number of lines."""
+    """The previous line of a query; ``shift`` is that line's rank minus the number of the query's lines so far."""
 
     score: float = math.inf
     name: bytes = b""
@@ -216,7 +216,7 @@ def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
 
 
 def runs_lines(answers: Sequence[tuple[str, ScoredDocids]], tag: str) -> list[str]:
-    """Return the lines of several queries as :func:`run_lines` does, in half the time of single calls."""
+    """Return the lines of several queries as :func:`run_lines` does, in half the time of one call per query."""
     docids = list(chain.from_iterable(ranking.docids for _, ranking in answers))
     columns([tag, *(qid for qid, _ in answers)])
     columns(docids)
@@ -240,7 +240,7 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
     hits = list(hits)
     scores = float32(_finite(hits))
     documents = ScoredDocids([hit.docid for hit in hits], scores)
-    # Hits of a retriever are already in order; only rankings of others need sorting.
+    # Hits of a retriever are already in order; only rankings from elsewhere need sorting.
     return documents if _ordered(documents) else _sorted(hits, scores)
 
 

@@ -78,7 +78,7 @@ def known_binary(start: bytes) -> str:
 
 
 def _office_kind(start: bytes) -> str:
-    """Return the kind of an office file; an archive that only contains some in a folder is none."""
+    """Return the kind of an office file; an archive with office files in a folder is not itself one."""
     if start.startswith(_CONTAINER) or (start.startswith(_ZIP) and _OFFICE_ENTRY.match(start, _ENTRY_NAME)):
         return next((kind for sign, kind in _INSIDE.items() if sign in start), "")
     return ""
@@ -99,8 +99,8 @@ def _is_utf32(start: bytes) -> bool:
 def _is_old_pickle(start: bytes) -> bool:
     """Return whether a file is a pickle of protocol 0 or 1, which have no magic number.
 
-    Such a pickle stores its first object under a number, and these protocols define all steps before that. Nothing of
-    it is executed.
+    Such a pickle stores its first object under a number, and these protocols define all steps before that. Nothing in
+    the file is executed.
     """
     if not start or start[0] not in _PICKLED:
         return False
@@ -127,7 +127,7 @@ def list_advice(value: object) -> str:
 
 
 def wrapper_advice(row: Mapping[str, object]) -> str:
-    """Return advice for an object with one value that is a list of objects, ``""`` if none or several are."""
+    """Return advice for an object in which exactly one value is a list of objects, else ``""``."""
     names = [name for name, value in row.items() if _is_records(value)]
     if len(names) != 1 or len(names[0]) > _SHOWN or not names[0].isprintable():
         return ""
@@ -314,7 +314,7 @@ def column_name(cell: str) -> str:
 
 
 def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """Return the position in a header of the first of the ``wanted`` names that it has; None if it has none."""
+    """Return the position in a header of the first of the ``wanted`` names that the header has; None if it has none."""
     return next((names.index(name) for name in wanted if name in names), None)
 
 
@@ -323,7 +323,8 @@ def _encoding(start: bytes) -> str:
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "")
     if marked:
         return marked
-    # UTF-16 text of any script contains ASCII, at least line ends and digits: half of their bytes are NUL, on one side.
+    # UTF-16 text of any script contains ASCII, at least line ends and digits. Each ASCII character has one NUL byte,
+    # always on the same side.
     pairs = start[: min(len(start), _PAIRED) // 2 * 2]
     for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
         if high.count(0) > len(high) // 5 and 0 not in low:

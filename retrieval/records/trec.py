@@ -32,7 +32,7 @@ def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> Score
 def read_run(path: Path) -> Run:
     """Read a TREC run; hits are in the total order, whatever the order of the lines.
 
-    Raises SourceError at the first line that is not a result, or repeats one.
+    Raises SourceError at the first line that is not a result, or repeats an earlier result.
     """
     table = read_scores(path, Strict(path))
     return {qid: ranked(docs) for qid, docs in table.items()}
@@ -47,7 +47,7 @@ def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
     """Read judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns, also with commas and with a header.
 
     A repeated judgement counts once, and ``note`` receives a message. Raises SourceError at the first line that is not
-    a judgement, or contradicts one.
+    a judgement, or contradicts an earlier one.
     """
     reader = QrelsReader(path)
     take = reader.take

@@ -55,7 +55,7 @@ class RetrieverKind(Protocol):
     BLOCKING: bool
     """Whether it cannot be interrupted; with a time limit it runs in its own thread."""
     BATCHES: bool
-    """Whether a batch of queries takes less time per query."""
+    """Whether a batch of queries takes less time per query than single queries."""
 
     def names(self, manifest: Manifest) -> Sequence[str]:
         """Return its name, and the names of its variants, for an index of this manifest."""
@@ -91,10 +91,10 @@ class FusingKind(RetrieverKind, Protocol):
 
 
 class ExpandingKind(RetrieverKind, Protocol):
-    """The interface of a module that searches with another retriever, after it changed the query by what that found."""
+    """The interface of a module that changes a query by the hits of another retriever, then searches with that one."""
 
     def over(self, state: IndexState, config: Config, *, group: bool) -> ExpandingRetriever:
-        """Return the retriever over the state of an index: a folder's, or the joint one of all shards."""
+        """Return the retriever over the state of an index: of one folder, or of all shards together."""
         ...
 
 
@@ -102,7 +102,7 @@ class ExpandingRetriever(Retriever, Protocol):
     """A retriever that changes a query by what it finds first."""
 
     def expanded(self, query: str, where: Filter | None) -> str:
-        """Return the query with the terms that it searches for under a filter; an expanded query returns unchanged."""
+        """Return the query expanded under a filter; a query that is already expanded is returned unchanged."""
         ...
 
 
@@ -146,7 +146,7 @@ def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of an index's available retrievers: the one of ``auto`` first, then in alphabetical order.
+    """Return the names of an index's available retrievers: that of ``auto`` first, the others in alphabetical order.
 
     Retrievers that expand queries are not listed.
     """

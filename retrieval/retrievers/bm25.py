@@ -43,7 +43,7 @@ def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
 
 
 def rankings(name: str, config: Config) -> tuple[str, ...]:
-    """Return the name of the one ranking."""
+    """Return the name of its only ranking."""
     return (name,)
 
 
@@ -55,7 +55,7 @@ def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> BM25R
 
 
 class BM25Retriever:
-    """Ranks by BM25; with ``group``, a document by its best passage. It is safe for threads."""
+    """Ranks by BM25; with ``group``, it ranks each document by its best passage. It is safe for threads."""
 
     def __init__(self, searcher: PassageSearcher, rows: Rows, weights: Weights, *, group: bool = True) -> None:
         self._searcher = searcher

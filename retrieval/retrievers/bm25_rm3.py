@@ -1,4 +1,4 @@
-"""BM25 with the query expanded by the terms of its first hits: RM3, as Anserini's defaults.
+"""BM25 with the query expanded by the terms of its first hits: RM3 with Anserini's defaults.
 
 Source: Abdul-Jaleel et al., UMass at TREC 2004 (RM3, from Lavrenko and Croft's relevance models). Terms of equal weight
 are taken in the order of their rarity, then in alphabetical order.
@@ -71,7 +71,7 @@ def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
 
 
 def rankings(name: str, config: Config) -> tuple[str, ...]:
-    """Return the name of the one ranking."""
+    """Return the name of its only ranking."""
     return (name,)
 
 
@@ -110,7 +110,7 @@ class RM3Retriever(Retriever):
         return self._bm25.matching(self.expanded(query, None))
 
     def expanded(self, query: str, where: Filter | None) -> str:
-        """Return the query with its weighted terms, under a filter; an expanded query returns unchanged."""
+        """Return the query expanded under a filter; a query that is already expanded is returned unchanged."""
         return self._expanded([query], where, None)[0]
 
     def _expanded(self, queries: Sequence[str], where: Filter | None, limit: Deadline | None) -> list[str]:
@@ -133,7 +133,7 @@ class RM3Retriever(Retriever):
         return WeightedQuery(query, tuple(sorted((term, value) for term, value in terms.items() if value > 0)))
 
     def _rarity(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return the number of passages with each term that may expand a query."""
+        """Return, for each term that may expand a query, the number of passages that contain it."""
         fields = self._state.field_statistics()
         counts = self._state.term_counts([(field.field, term) for term in terms for field in fields])
         of_fields = iter(counts)
@@ -151,7 +151,7 @@ def _relevance_model(
 ) -> dict[str, float]:
     """Return the ``size`` heaviest terms of passages, with weights that sum to 1.
 
-    A passage adds the shares of its own heaviest terms, times its score.
+    Each passage adds the shares of its own heaviest terms, multiplied by the passage's score.
     """
 
     def heaviest(weights: Mapping[str, float]) -> dict[str, float]:

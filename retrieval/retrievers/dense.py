@@ -48,7 +48,7 @@ def names(manifest: Manifest) -> tuple[str, ...]:
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    """Return the missing vectors, if the index has none for this retriever."""
+    """Return the vectors as missing if the index has none for this retriever."""
     if VECTORS not in manifest.views:
         return MissingComponent("was built without vectors", "rebuild it without --no-dense")
     if _view(name) not in manifest.views:
@@ -62,7 +62,7 @@ def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
 
 
 def rankings(name: str, config: Config) -> tuple[str, ...]:
-    """Return the name of the one ranking."""
+    """Return the name of its only ranking."""
     return (name,)
 
 
@@ -80,7 +80,7 @@ def _view(name: str) -> str:
 
 
 class DenseRetriever(Retriever):
-    """Ranks by the cosine of query and passage; with ``group``, a document by its best. It is safe for threads."""
+    """Ranks by the cosine of query and passage; with ``group``, documents by their best. It is safe for threads."""
 
     def __init__(
         self,

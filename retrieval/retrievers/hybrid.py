@@ -90,7 +90,7 @@ def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettin
     """Return the fusion settings for a query in an index in ``language``.
 
     ``auto`` means ``minmax`` if the query is in that language. For another language it means ``zscore``, which shows
-    better how far a ranking's first hits stand out; words then count less than vectors.
+    better how much a ranking's first hits exceed its other hits; words then count less than vectors.
     """
     if fusion.kind != AUTO:
         return fusion
@@ -104,7 +104,7 @@ def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettin
 
 
 class HybridRetriever(Retriever):
-    """Fuses the first ``depth`` hits of several rankings; a longer list continues with their other hits."""
+    """Fuses the first ``depth`` hits of several rankings; a longer list continues with the rankings' other hits."""
 
     def __init__(self, ranked: Rankings, fusion: FusionSettings, language: str, *, group: bool = True) -> None:
         self._rankings = ranked
@@ -115,9 +115,9 @@ class HybridRetriever(Retriever):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits per query in the total order; each has the rank and score of every ranking.
+        """Return at most ``k`` hits per query in the total order, each with its rank and score in the fused rankings.
 
-        It fuses the rankings that are ready within the limit. Raises CutOffError if none is.
+        It fuses the rankings that are ready within the limit. Raises CutOffError if no ranking is ready.
         """
         ranked = self._rankings.search(queries, max(k, self._fusion.depth), where, limit)
         return [self._fused(ranked, at, query, k) for at, query in enumerate(queries)]

@@ -40,7 +40,7 @@ class Question(msgspec.Struct, frozen=True):
 
     ``syntax`` says how to read ``query``. ``like``, a docid of the index, replaces the query. ``undated`` keeps undated
     documents if the query itself has a date bound. ``passages`` asks for all passages that contain a word of the query.
-    ``facets`` maps each field to count to the number of values to return.
+    ``facets`` names the fields to count, each with the number of values to return.
     """
 
     query: str = ""
@@ -109,7 +109,7 @@ class Answer(msgspec.Struct, kw_only=True):
 
     @property
     def depth(self) -> int:
-        """The number of hits of each ranking that were fused; 0 if the hits come from one ranking."""
+        """The number of hits fused from each ranking; 0 if the hits come from one ranking."""
         return self.resolved.settings.search.fusion.depth if self.resolved.fuses else 0
 
     @property
@@ -119,7 +119,7 @@ class Answer(msgspec.Struct, kw_only=True):
 
     @property
     def coverage(self) -> Coverage:
-        """What was ready in time and what was not; empty if everything was."""
+        """Which parts were ready in time and which were not; empty if all were."""
         return coverage(self.resolved.rankings, self.missing)
 
 

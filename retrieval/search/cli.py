@@ -272,7 +272,7 @@ def _write_counts(
 
 
 def _format(args: argparse.Namespace) -> str:
-    """Return the output format of the hits, ``""`` for the one for people.
+    """Return the output format of the hits; ``""`` is the format for people.
 
     Raises UsageError if the options name two formats, or if the format cannot contain counts.
     """

@@ -1,4 +1,4 @@
-"""Statistics of a collection larger than what one searcher reads: BM25 needs them for all passages.
+"""Statistics of a collection of which one searcher reads only a part: BM25 needs statistics of all passages.
 
 A shard contains some of the passages. If each query carries the statistics of the whole collection, the shard ranks its
 passages as one index of all passages would.
@@ -20,7 +20,7 @@ Term = tuple[str, str]
 
 
 class FieldStatistics(NamedTuple):
-    """The size of a field: all passages, the passages that have the field, its tokens, and its (passage, term) pairs.
+    """The size of a field: all passages, the passages with the field, its tokens, and its pairs of passage and term.
 
     Deleted passages count until a merge removes them, as in Lucene.
     """
@@ -54,7 +54,7 @@ class CollectionQuery(str):
     """A query with its collection's statistics: the counts of its terms, and its vectors by view.
 
     A search treats it as any other text. A word retriever uses these statistics instead of its index's. A vector
-    retriever does not encode it. Its ``terms`` are those of a :class:`WeightedQuery`.
+    retriever uses the given vectors and encodes nothing. ``terms`` are those of a :class:`WeightedQuery`.
     """
 
     __slots__ = ("statistics", "terms", "vectors")
@@ -64,7 +64,7 @@ class CollectionQuery(str):
     terms: tuple[tuple[str, float], ...]
 
     def __new__(cls, text: str, statistics: CollectionStatistics | None, vectors: Mapping[str, Vectors]) -> Self:
-        """Return the query for a text after its profile; vectors and statistics that no ranking reads may be absent."""
+        """Return the query for a text after its profile; statistics and vectors that no ranking reads may be absent."""
         query = super().__new__(cls, text)
         query.statistics = statistics
         query.vectors = vectors
@@ -78,7 +78,7 @@ class CollectionQuery(str):
 
 
 def weighted_terms(query: str) -> tuple[tuple[str, float], ...]:
-    """Return the weighted terms that a query carries; none means that its own words count."""
+    """Return the weighted terms that a query carries; if there are none, the query's own words count."""
     return query.terms if isinstance(query, WeightedQuery | CollectionQuery) else ()
 
 

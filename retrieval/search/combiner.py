@@ -77,7 +77,7 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WeightedSum:
-    """A weight for each feature; it first subtracts ``centre`` from the features and divides by ``scale``."""
+    """A weighted sum of the features, after ``centre`` is subtracted from them and they are divided by ``scale``."""
 
     KIND: ClassVar[str] = "linear"
 
@@ -172,7 +172,7 @@ def save(path: Path, combiner: Combiner) -> None:
 def load(path: Path) -> Combiner:
     """Read a saved combination.
 
-    Raises SourceError if the file is not one, or if another version of factseek wrote it.
+    Raises SourceError if the file is not a combination, or if another version of factseek wrote it.
     """
     manifest, state = model_file.load(path, CombinerManifest)
     if manifest.task != TASK:
@@ -232,7 +232,8 @@ def matrix(
 ) -> NDArray[np.float64]:
     """Return the features of the hits of one query, best first, shape (hits, names).
 
-    ``vectors`` maps a view to the vectors of the passages; without its view, the likeness features of a ranking are 0.
+    ``vectors`` maps a view to the vectors of the passages. If the view of a ranking is missing, its likeness features
+    are 0.
     Scores are normalised over these hits alone, so the same hits always give the same features.
     """
     if not hits:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 USUAL_VALUES, MOST_VALUES = 10, 1_000
-"""The default and the largest number of values of a field."""
+"""The default and the largest number of values to return for a field."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
 
@@ -108,14 +108,14 @@ def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
 
 
 REMEMBERED = 16
-"""The number of queries and filters whose documents stay in memory, a byte each: paging and filtering repeat them."""
+"""The number of queries and filters whose matches stay in memory, a byte per document: later pages repeat them."""
 
 
 _Key = tuple[str, tuple[str, ...], str, tuple[tuple[str, float], ...], Filter]
 
 
 class _Matches(NamedTuple):
-    """The passages of a query, and their documents, before the filter's conditions on documents.
+    """The passages that match a query, and their documents, before the filter's conditions on documents apply.
 
     None means all of them. ``by_words`` says that each contains a word of the query.
     """

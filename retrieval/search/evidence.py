@@ -68,9 +68,10 @@ class Copies(Answer, kw_only=True):
 class Evidence(Answer, kw_only=True):
     """One hit with its document.
 
-    ``passages``, if requested, contain a word of the query. ``stages`` gives its rank and score before each stage.
-    ``copies`` are the near-duplicates grouped under it. ``index`` names its index if the search covers several.
-    ``weak`` is true if only vectors found it, and it is no nearer to the query than to random words.
+    ``passages``, if requested, are its best passage and all others that contain a word of the query. ``stages`` gives
+    its rank and score before each stage. ``copies`` are the near-duplicates grouped under it. ``index`` names its index
+    if the search covers several. ``weak`` is true if only vectors found it, and it is no nearer to the query than to
+    random words.
     """
 
     rank: int

@@ -17,7 +17,7 @@ from .evidence import Copies, Evidence, PassageAnswer, RetrieverPart, page_at, p
 from .index_state import IndexState
 
 _CHARGED_AT_ONCE = 64 << 10
-"""Bytes to read before charging them: most documents are smaller, and each charge takes a lock."""
+"""The bytes that are read before they are charged: most documents are smaller, and each charge takes a lock."""
 CopiesOf = Callable[[Sequence[Hit]], Sequence[Copies] | None]
 """Return the near-duplicates grouped under each hit; None if the search groups none."""
 
@@ -38,9 +38,9 @@ class EvidenceReader:
         limit: Deadline | None = None,
         after: int = 0,
     ) -> Iterator[list[Evidence]]:
-        """Yield the evidence of each text and its hits; it reads all stored documents at once.
+        """Yield the evidence for the hits of each text; all stored documents are read at once.
 
-        ``retriever`` ranked the hits without parts. ``copies`` returns the near-duplicates grouped under each hit.
+        Hits without parts were ranked by ``retriever``. ``copies`` returns the near-duplicates grouped under each hit.
         ``after`` is the number of hits before these. Hits reached after the limit have no highlights, and the limit
         records that. Raises NotFoundError if a passage does not exist. Raises the limit's error if memory runs out.
         """
@@ -107,7 +107,7 @@ class EvidenceReader:
 
 
 class _Charge:
-    """Charges the memory of each document and of its passage, which the answer repeats. Small charges are added up."""
+    """Charges the memory of each document, and of its passage, which the answer repeats. It collects small charges."""
 
     def __init__(self, spend: Callable[[int], None]) -> None:
         self._spend = spend

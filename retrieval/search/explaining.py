@@ -35,7 +35,7 @@ class FusionAnswer(Answer):
 
 
 class ExplainedPart(Answer):
-    """A retriever's rank (from 1) and score of a hit; the votes of a hit add up to its score."""
+    """The rank (from 1) and score that a retriever gave a hit; the votes of a hit add up to its score."""
 
     rank: int
     score: float
@@ -128,7 +128,7 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
 
 
 def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
-    """Yield what it means that a fused hit lacks a ranking."""
+    """Yield a clause for each ranking that lacks a fused hit, or one clause if no ranking has it in its first hits."""
     depth, having = resolved.settings.search.fusion.depth, {part.retriever for part in ranked}
     if all(part.rank > depth for part in ranked):
         yield f"no ranking has it among its first {depth}, so its score is below 0"

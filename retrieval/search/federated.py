@@ -1,8 +1,9 @@
 """One search over several indexes of any languages and encoders: fusion by rank merges their rankings.
 
-Scores of different indexes are not comparable, but ranks are. A hit is worth the weight of its index, divided by the
-sum of a constant and its rank (reciprocal rank fusion). An index counts half if its first hit seems unrelated to the
-query; its best hit then follows the first page of the others. Documents of two indexes are always distinct.
+Scores of different indexes are not comparable, but ranks are. A hit's score is the weight of its index, divided by the
+sum of a constant and the hit's rank (reciprocal rank fusion). The weight of an index is halved if its first hit seems
+unrelated to the query; its best hit then follows the first page of the others. Documents of two indexes are always
+distinct.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class CountsOfMany(NamedTuple):
 
     @property
     def total(self) -> Total:
-        """The total number of hits; ``matching`` if the total of every index is."""
+        """The total number of hits; it is ``matching`` if the total of every index is ``matching``."""
         counted = self.totals.values()
         return Total(sum(total.hits for total in counted), all(total.matching for total in counted))
 
@@ -77,7 +78,7 @@ class IndexAnswer(NamedTuple):
 
     @property
     def coverage(self) -> Coverage:
-        """What the index had ready in time and what not; empty if everything was."""
+        """Which parts of the index were ready in time and which were not; empty if all were."""
         return coverage(self.resolved.rankings, self.missing)
 
 
@@ -110,7 +111,7 @@ def search_many(
 
     ``asked`` is one search for all indexes, or a search for each name. Each index uses its own default retriever unless
     the search names one. A missing weight is 1. The first index's search sets the number of hits, ``offset`` and
-    ``sort``. A shorter list is the beginning of a longer one. Raises QueryError, naming the index, if one cannot
+    ``sort``. A shorter list is the beginning of a longer one. Raises QueryError, naming the index, if an index cannot
     answer.
     """
     questions = {
@@ -130,7 +131,7 @@ def answer(
 
     The questions differ only in the search of each index. The first question sets the number of hits, their offset,
     their order, and what the answer contains. If ``rrf_k`` is 0, the configuration sets it. Raises QueryError, naming
-    the index, if one cannot answer. Raises CutOffError if none was ready in time.
+    the index, if an index cannot answer. Raises CutOffError if no index was ready in time.
     """
     since, chosen = monotonic(), chosen_weights(indexes, weights)
     asked = {name: questions[name].to(index) for name, index in indexes.items()}
@@ -211,7 +212,7 @@ class MergedPage(NamedTuple):
         return max(self.offset + self.k + 1, self.window if self.sort else 0)
 
     def asked(self, search: Search, most: int) -> Search:
-        """Return the search for an index that returns at most ``most`` hits: its first hits, by rank."""
+        """Return the search for the first hits of one index, by rank; the index returns at most ``most``."""
         return search._replace(k=min(self.deepest, most), offset=0, sort="")
 
     def of(self, ranked: Sequence[IndexedHit], indexes: Mapping[str, Index]) -> tuple[list[IndexedHit], bool]:
@@ -250,8 +251,8 @@ def counts_of_many(
 def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | None) -> dict[str, float]:
     """Return the weight of each index.
 
-    Raises QueryError if there is no index, if a weight names an unknown index, if it is negative or not a number, or if
-    all are 0.
+    Raises QueryError if there is no index or all weights are 0, or if a weight names an unknown index, is negative or
+    is not a number.
     """
     chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
     if not names:

@@ -3,8 +3,8 @@
 :mod:`factseek.retrieval.search.score_normalizers` defines the value of a hit; each ranking has one weight. Fused scores
 are rounded to float32 before they are sorted.
 
-Fusion uses the first ``depth`` hits of each ranking, for any number of hits. A longer list continues with the other
-hits, rank by rank. So a short list is the beginning of a longer one.
+Fusion uses the first ``depth`` hits of each ranking, however many hits are requested. A longer list continues with the
+other hits, rank by rank. So a short list is the beginning of a longer one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Ranking(NamedTuple):
 _Key = str | tuple[str, int]
 """The unit of fusion: a document, or one of its passages."""
 _Vote = tuple[float, int, Ranking]
-"""A vote for a hit, and the hit's position, from 0, in the ranking that gave it."""
+"""A vote for a hit, the hit's position (from 0) in the ranking that gave the vote, and that ranking."""
 
 
 def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: bool = True) -> list[Hit]:
@@ -42,8 +42,8 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
     it highest (of equal ranks, the earlier ranking). Its ``parts`` keep each retriever's rank, score and vote. A
     document that a ranking lacks gets no vote from it. Without ``group``, passages are fused instead of documents.
 
-    If these are fewer than ``k``, hits without votes follow with the scores -1, -2, -3 and so on. They are sorted by
-    rank; of equal ranks, the earlier ranking's hit comes first.
+    If fewer than ``k`` hits are fused, hits without votes follow with the scores -1, -2, -3 and so on. They are sorted
+    by rank; of equal ranks, the earlier ranking's hit comes first.
     """
     key_of: Callable[[Hit], _Key] = attrgetter("docid") if group else attrgetter("docid", "passage")
     scorer = scorer_of(fusion.kind, fusion.rrf_k)

@@ -40,11 +40,11 @@ _WORD = re.compile(r"\w")
 _SMALL = 2
 """A word of at most this many characters says little about a text."""
 _ENOUGH = 8
-"""A hit needs more than half of a text's words; a longer text counts as this many words."""
+"""A hit that contains more than half of a text's words seems related; a longer text counts as this many words."""
 _CLEARLY = 3
-"""A clearly near passage is this many standard deviations of random queries' cosines above the floor."""
+"""The cosine of a clearly near passage is this many standard deviations of the random cosines above the floor."""
 _NEARER = 0.2
-"""The least such distance, as a part of the way from the floor to 1: a few short texts are all far from noise."""
+"""The least such distance, as a share of the way from the floor to 1: a few short texts are all far from noise."""
 
 
 def open_index(
@@ -215,7 +215,7 @@ class Index:
         return answer(self, question)
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
-        """Mark the hits that vectors alone found, if every cosine is below the floor of its view."""
+        """Mark a hit as weak if only vectors found it and each of its cosines is below the floor of the view."""
         for hit in hits:
             if all(map(self._vectors_alone, hit.retrievers)) and all(
                 part.score < self._floor(self._vectors_alone(name))[0] for name, part in hit.retrievers.items()
@@ -243,7 +243,8 @@ class Index:
     def _floor(self, view: str) -> tuple[float, float]:
         """Return two cosines of a view of vectors.
 
-        Below the first, a passage is no nearer than to random words. From the second on, it is clearly nearer.
+        Below the first, a passage is no nearer to a query than to random words. From the second on, it is clearly
+        nearer.
         """
         if view not in self._floors:
             by_chance = self._state.noise_similarities(view)

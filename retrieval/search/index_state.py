@@ -43,7 +43,7 @@ class CountQuery(NamedTuple):
 class IndexState(Protocol):
     """One published state of an index, held open. It is safe for threads; do not use it after a fork.
 
-    Every method that reads it raises IndexStateError if the index is damaged.
+    Every method that reads the index raises IndexStateError if the index is damaged.
     """
 
     @property
@@ -94,7 +94,7 @@ class IndexState(Protocol):
         ...
 
     def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
-        """Return passages by document and number, read together; ``note`` receives each of them.
+        """Return passages by docid and passage number, all read together; ``note`` receives each of them.
 
         Raises NotFoundError if a passage does not exist.
         """
@@ -138,7 +138,7 @@ class IndexState(Protocol):
         ...
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
-        """Return those of the words, in lower case, that the index contains in no form."""
+        """Return those of ``words``, in lower case, of which the index contains no form."""
         ...
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:

@@ -28,7 +28,7 @@ def views_of(rankings: Sequence[str]) -> dict[str, str]:
 
 
 def features(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the features of hits, best first, shape (hits, NAMES): mean cosines and the highest to other hits.
+    """Return the features of hits, best first, shape (hits, NAMES): mean cosines, and the highest with another hit.
 
     ``vectors`` have unit length, shape (hits, dimension). A hit without another hit to compare gets 0.
     """

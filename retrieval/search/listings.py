@@ -112,7 +112,7 @@ def _line(text: str) -> str:
 
 
 def _cells(hit: Evidence) -> list[str]:
-    """Return the cells of a hit in the order of ``HEADER``; texts are defused, numbers stay unchanged."""
+    """Return the cells of a hit in the order of ``HEADER``; no text is a formula, and numbers stay unchanged."""
     texts = (hit.title, hit.passage.text, hit.url, hit.date, hit.source, hit.topic, hit.language, hit.kind)
     copies = str(hit.copies.count) if hit.copies else ""
     return [
@@ -203,7 +203,7 @@ def _bibtex(hits: Sequence[Evidence], _: str) -> str:
 def _jsonld(hits: Sequence[Evidence], _: str) -> str:
     """Return one ``ItemList`` of schema.org with one item per hit; it is safe inside a page's script.
 
-    A hit that reviews a claim becomes a ``ClaimReview``. Other items fit under ``citation`` or ``appearance`` of one.
+    A hit that reviews a claim becomes a ``ClaimReview``. Other items fit under its ``citation`` or ``appearance``.
     """
     items = [{"@type": "ListItem", "position": hit.rank, "item": _item(_as_cited(hit))} for hit in hits]
     listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}

@@ -21,7 +21,7 @@ from .snapshot import IndexEncoders, Snapshot
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]
 """Open the state of an index from its folder, the settings, and a function that opens its encoders."""
 FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
-"""Files that describe another form of index, each with the module whose functions of the same names read it."""
+"""Files that describe other forms of an index, each with its module, whose functions have the names of those here."""
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
@@ -54,7 +54,7 @@ def published_file(folder: Path) -> Path:
 
 @contextmanager
 def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
-    """Hold the published segments of the index in ``folder``: yield its folder and manifest, or those of its parts.
+    """Hold the published segments of the index in ``folder``; yield folder and manifest of the index, or of each part.
 
     Raises IndexStateError as :func:`published` does, or if a part is missing.
     """

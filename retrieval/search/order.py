@@ -62,8 +62,8 @@ def scores_below(floor: float, count: int) -> list[float]:
 def top_k(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     """Return the first ``k`` hits of the total order; ``fetch`` may return equal scores in any order.
 
-    It fetches a few more than ``k``, and twice as many while the last score could tie with the k-th. With ``group``,
-    the best passage of a document represents it.
+    It fetches a few more than ``k``. As long as the last score could tie with the k-th, it doubles the number. With
+    ``group``, the best passage of a document represents it.
     """
     grouped = group and rows.split
     n = first_fetch(k, rows, group=group)

@@ -27,7 +27,7 @@ from .options import Footprint, IndexInfo, ResolvedSearch
 QUERY_WORDS = 25
 """The number of words of a document query; Lucene uses the same number."""
 READ_CHARS = 100_000
-"""The number of characters of a document that its query words come from."""
+"""The number of characters at the beginning of a document from which its query words are taken."""
 READ_TERMS = 5_000
 """The number of terms in these characters to examine; Lucene uses the same number."""
 
@@ -66,7 +66,7 @@ def interesting_terms(state: IndexState, text: str) -> list[str]:
 
 
 def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
-    """Return, for each term, a word of the text that has only this term, or the term itself if it is its own term.
+    """Return, for each term, a word of the text that has only this term, or the term if it is itself such a word.
 
     In a script without spaces, a word of the text may be a whole sentence with many terms. There, a term is its own
     word.
@@ -84,7 +84,7 @@ def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
 def note(
     query: str, resolved: ResolvedSearch, info: IndexInfo, terms: TermCache, views: Callable[[str], Sequence[str]]
 ) -> str:
-    """Return the note on a query, else ``""``; ``views`` returns the views that a retriever reads.
+    """Return the note on a query, ``""`` if there is none; ``views`` returns the views that a retriever reads.
 
     A note appears if the query has stop words only, or if the encoder does not know its language.
     """
@@ -128,7 +128,7 @@ _MOST = 8
 
 
 def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str, str]:
-    """Return the misspelt words of a text, each with its correction, if a passage under the filter contains that.
+    """Return the misspelt words of a text, each with its correction, which some passage under the filter contains.
 
     So the corrected text matches more passages. An index without the view ``words`` corrects nothing.
     """

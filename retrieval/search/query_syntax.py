@@ -2,8 +2,8 @@
 
 ``"exact words"``, ``-word``, ``-"words"``, ``title:word``, ``source:name``, ``topic:name``, ``before:date`` and
 ``after:date``; a backslash makes a quote, a minus or a colon plain text. What cannot be a condition is text: a field
-without a value, a negative number, ``before:`` with a word. Only a request with ``syntax: query`` uses it: in a plain
-query, a tweet's for example, quotes and colons are text.
+without a value, a negative number, ``before:`` with a word. Only a request with ``syntax: query`` uses this language.
+In a plain query, for example a tweet, quotes and colons are text.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _PART = re.compile(
     rf'(?:"([^"]*)"|([^\s"(\[{{¿¡（［｛{_APART}][^\s"{_APART}]*)(?=[\s{_APART}]|\Z))',
     re.IGNORECASE,
 )
-"""A part of a query: a minus or a longer dash, a field, and quoted words or one word.
+"""A part of a query: a minus or a longer dash if any, a field if any, and quoted words or one word.
 
-A closing quote always ends it. It may follow an opening bracket; a quoted part may also follow a comma or a slash.
+A closing quote always ends the part. The part may follow an opening bracket; if quoted, also a comma or a slash.
 """
 
 
@@ -68,7 +68,7 @@ class ParsedQuery(NamedTuple):
 
 
 def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = False) -> ParsedQuery:
-    """Parse a query in the query language; search for ``parsed.text`` with ``parsed.search``.
+    """Parse a query in the query language; the caller searches for the result's ``text`` with its ``search``.
 
     If ``undated`` or the filter of ``search`` says so, ``before:`` and ``after:`` keep undated documents.
 

@@ -26,7 +26,7 @@ from .retriever import ReRanker, Retriever
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """The options of a :class:`Search` with the same name in ``config.search``."""
 _CHOICES = (*_SHARED, "collapse", "sort", "bm25")
-"""The options of a :class:`Search` that decide how it is resolved; its filter and its limit do not."""
+"""The options of a :class:`Search` that decide how it is resolved; its filter and limit have no effect on that."""
 
 REMEMBERED = 64
 """The number of resolved searches in memory: nearly all searches of an index differ in query and filter alone."""
@@ -38,8 +38,8 @@ class Resolver:
     def __init__(self, state: IndexState, config: Config) -> None:
         self._state = state
         self._config = config
-        # It refers to the state, not to this object: a cycle would keep a closed index in memory until garbage
-        # collection.
+        # The cache refers to the state, not to this object: a cycle would keep a closed index in memory until
+        # garbage collection.
         self._resolved = lru_cache(maxsize=REMEMBERED)(partial(_resolved, state.manifest, state.folder, config))
         self._retrievers: dict[int, tuple[ResolvedSearch, Retriever]] = {}
         self._context = StageContext(config, state.manifest, lambda: state.terms)

@@ -33,7 +33,7 @@ class Retriever(Protocol):
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
     def matching(self, query: str) -> Mask | None:
-        """Return a mask of all rows: the passages that a query can find without a filter; None means all.
+        """Return a mask over all rows, of the passages that a query can find without a filter; None means all.
 
         Override it if the retriever does not rank every passage.
         """

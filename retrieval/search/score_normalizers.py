@@ -1,4 +1,4 @@
-"""The kinds of fusion: the value of a hit, by its rank or by its score.
+"""The kinds of fusion: each gives a hit a value by its rank or by its score in a ranking.
 
 Reciprocal rank fusion is Cormack, Clarke and Büttcher's (SIGIR 2009). The normalised sums follow Fox and Shaw's CombSUM
 (TREC-2).
@@ -22,7 +22,7 @@ class FusionRule(NamedTuple):
 
 
 def scorer_of(kind: str, rrf_k: int) -> Scorer:
-    """Return the function from a ranking's scores, best first, to the values of its hits."""
+    """Return the fusion function of ``kind``: it takes a ranking's scores, best first, and returns each hit's value."""
     return RULES[kind].scorer(rrf_k)
 
 
@@ -41,7 +41,7 @@ def _minmax(scores: Sequence[float]) -> list[float]:
 def _zscore(scores: Sequence[float]) -> list[float]:
     """Return each score in standard deviations above the ranking's mean, shifted so that the lowest is 0.
 
-    Without the shift, a document below the mean of a ranking would be worth less than a document that the ranking
+    Without the shift, a document below the mean of a ranking would get a lower value than a document that the ranking
     lacks.
     """
     if not scores:

@@ -43,7 +43,7 @@ IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
 MASKS = 8
 """The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
 REMEMBERED = 20_000
-"""The number of query words for which memory holds whether the index contains them."""
+"""The number of query words for which it stays in memory whether the index contains them."""
 REMEMBERED_NEAR = 1_000
 """The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
 
@@ -72,8 +72,8 @@ class Snapshot:
         """Open the index in ``folder``; ``encoders`` opens the encoders that its manifest names.
 
         With a ``manifest``, it opens the state that the manifest describes instead of the last published one. Raises
-        IndexStateError if it is missing, incomplete, damaged, or of another layout; with ``index.verify``, also if a
-        file does not match its checksum.
+        IndexStateError if the index is missing, incomplete, damaged, or of another layout; with ``index.verify``, also
+        if a file does not match its checksum.
         """
         self.folder = folder
         self.config = config
@@ -88,7 +88,7 @@ class Snapshot:
         self._undated = remembered(MASKS, self._undated_documents)
         self._opened = OpenedOnce()
         self._counter = HitCounter(self)
-        # A name in the news that is not in the index appears in many queries.
+        # A name in the news that the index lacks appears in many queries, so cache the answer.
         self._unwritten = lru_cache(maxsize=REMEMBERED)(self._is_unwritten)
         self._is_held = lru_cache(maxsize=REMEMBERED)(self._holds)
         self._near = lru_cache(maxsize=REMEMBERED_NEAR)(self._words_near)
@@ -131,7 +131,7 @@ class Snapshot:
     def rows_of(self, docid: str) -> range:
         """Return the rows of a document's passages, which are adjacent; an empty range if it does not exist."""
         last, docids = self._opened.get("last rows", self._last_rows).get(docid, -1), self.rows.docids
-        # The segment before may end with an older version of this document.
+        # The previous segment may end with an older version of this document.
         base = max((segment.base for segment in self.segments if segment.base <= last), default=0)
         first = last
         while first >= base and docids[first] == docid:
@@ -176,7 +176,7 @@ class Snapshot:
     def stored(
         self, places: Iterable[Place], note: Callable[[Document, Span], object] = _ignore
     ) -> dict[Place, Stored]:
-        """Return passages by document and number, those of a segment read together; ``note`` receives each of them.
+        """Return passages by docid and passage number; all of a segment are read together, and ``note`` receives each.
 
         Raises NotFoundError if a passage does not exist, IndexStateError if it has a row but is missing.
         """
@@ -215,7 +215,7 @@ class Snapshot:
                 yield from segment.documents.passing(where, row)
 
     def _behind(self, docid: str) -> tuple[int, int]:
-        """Return where the documents after one begin: the number of its segment, and the row after its own."""
+        """Return where the documents after this one begin: the number of its segment, and the row after its own."""
         for number, segment in enumerate(self.segments):
             row = segment.documents.row(docid)
             if row is not None:
@@ -255,7 +255,7 @@ class Snapshot:
         return self._lucene.term_weights(text, self._rows_at(places), weights)
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
-        """Return those of the words that the index contains in no form."""
+        """Return the given words of which the index contains no form."""
         return list(filter(self._unwritten, words))
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:

@@ -13,8 +13,8 @@ from ..records.model_file import State, array
 class Trees(NamedTuple):
     """Many trees, with all their nodes in one list.
 
-    Each node has a feature, or -1 for a leaf. A row goes to the first of its ``children`` up to the threshold, and to
-    the second above it. ``values`` are those of leaves. ``roots`` are the first nodes of the trees.
+    Each node has a feature, or -1 for a leaf. A row goes to the first of the node's ``children`` if its feature is at
+    most the threshold, else to the second. ``values`` are those of leaves. ``roots`` are the first nodes of the trees.
     """
 
     features: NDArray[np.int16]

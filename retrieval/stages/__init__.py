@@ -31,7 +31,7 @@ Kept = TypeVar("Kept")
 
 
 class StageContext:
-    """What a stage may use of its index: settings, manifest, the analyzer's terms, and objects that it keeps.
+    """What a stage may use of its index: settings, manifest, the analyzer's terms, and objects that stay open.
 
     A kept object (a model, for example) is opened once for all searches of the index and closed with it.
     """
@@ -58,7 +58,7 @@ class Stage(Protocol):
     def window(self) -> int | None:
         """The number of hits that a reordering stage reads, for any ``k``; later hits stay behind them.
 
-        None means that the stage only thins: its decision on a hit depends on the hits before it alone.
+        None means that the stage only thins: its decision on a hit depends only on the hits before that hit.
         """
         ...
 
@@ -115,7 +115,7 @@ class StageKind(Protocol):
 
 
 class Named(NamedTuple):
-    """A stage and its name, which its parts of hits carry."""
+    """A stage and its name; the parts that the stage adds to hits have this name."""
 
     name: str
     stage: Stage

@@ -24,9 +24,9 @@ HELP = "groups near-duplicates under their best hit: collapse=near"
 VIEWS = {SIGNATURES: "it has no signatures; add them with factseek compact --add signatures"}
 """The views that the stage reads, each with a message for an index without it."""
 NEAR = 0.58
-"""The share of common words from which two passages are near-duplicates.
+"""Two passages are near-duplicates if their share of common words is at least this.
 
-After random changes to half of the words the share is .33, after changes to a quarter .6.
+If half of the words are changed at random, the share is .33; if a quarter is changed, it is .6.
 """
 MOST_NAMED = 100
 """The number of near-duplicates' docids to list; the count covers all of them."""
@@ -43,7 +43,7 @@ def open(value: str, context: StageContext) -> Collapse:
 
 
 class Collapse:
-    """Groups nothing, because it has no index yet."""
+    """The collapse stage before it has an index: it groups nothing."""
 
     window = None
 

@@ -52,7 +52,7 @@ def open(value: str, context: StageContext) -> Combine:
 
 
 class Combine:
-    """Reorders nothing, because it has no index yet."""
+    """The combination stage before it has an index: it leaves the order unchanged."""
 
     def __init__(self, context: StageContext) -> None:
         self._context = context

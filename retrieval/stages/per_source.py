@@ -37,7 +37,7 @@ class PerSource:
         self._most = most
 
     def depth(self, k: int) -> int:
-        """Return ``2 * k``, which usually leaves ``k``; otherwise the search asks again, deeper."""
+        """Return ``2 * k``: usually ``k`` of these hits remain; otherwise the search asks again for more."""
         return 2 * k
 
     def apply(

@@ -30,7 +30,7 @@ _MOST = 1_000
 class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
     """The CrossEncoder of the stage ``rerank``, and how it runs.
 
-    ``weight`` is its share of the new score; the rest is the hit's score before the stage.
+    ``weight`` is the model's share of the new score; the rest comes from the hit's score before the stage.
     """
 
     depth: Annotated[int, msgspec.Meta(ge=1, le=_MOST)] = 50
@@ -59,7 +59,7 @@ def _configured(context: StageContext) -> RerankSettings:
 
 
 def open(value: str, context: StageContext) -> Rerank:
-    """Return the stage that re-ranks by the configured model, for ``value`` hits, or as many as the settings say.
+    """Return the stage that re-ranks ``value`` hits, or the configured number of hits, by the configured model.
 
     Raises QueryError if the value is not a number from 1 to 1,000, or if no model is configured.
     """
@@ -73,8 +73,8 @@ class Rerank:
     """Scores the first hits one after another; later hits keep their order after them.
 
     With a time limit, it sorts the hits that it scored in time. The others keep their order after them, and the limit
-    records that. If the model has only a share of the new score, the hit's old score is the rest. Both are scaled to
-    0..1 over the scored hits.
+    records that. If ``weight`` is below 1, the new score is the weighted sum of the model's score and the hit's old
+    score. Both are scaled to 0..1 over the scored hits.
     """
 
     def __init__(self, model: Callable[[], ReRanker], settings: RerankSettings, depth: int) -> None:
@@ -107,7 +107,7 @@ class Rerank:
         return ranked_anew
 
     def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Deadline | None) -> list[float]:
-        """Return the scores of the first passages, of all of them if time allows."""
+        """Return the scores of the passages, in order, until all are scored or the time is over."""
         own = limit.shorter(self._settings.seconds) if limit else None
         scores: list[float] = []
         for passage in passages:

@@ -18,7 +18,7 @@ _NAME = "sort"
 
 
 def open(value: str, context: StageContext) -> Sort:
-    """Return the stage that sorts as many hits as hybrid fuses of each ranking.
+    """Return the stage; it reads the number of hits that hybrid fuses from each ranking.
 
     Raises QueryError if the value is not ``date``.
     """
@@ -30,9 +30,9 @@ def open(value: str, context: StageContext) -> Sort:
 class Sort:
     """Sorts the hits with at least half of the best score by date; the others keep their order after them.
 
-    A sort of all hits would show the newest documents, relevant or not; for ``dense``, any document. Scores below 0, as
-    z-scores, count from the lowest. A partial date counts as its last day. Hits of one day keep their order. Among the
-    sorted hits, those without a date come last.
+    A sort of all hits would show the newest documents, relevant or not; ``dense`` even ranks every document. If there
+    are scores below 0, scores count from the lowest. A partial date counts as its last day. Hits of one day keep their
+    order. Among the sorted hits, those without a date come last.
     """
 
     def __init__(self, window: int) -> None:
@@ -45,7 +45,7 @@ class Sort:
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits, newest first; the score is the place counted from the last."""
+        """Return each query's hits, newest first; the score of a hit is its place counted from the end."""
         days = iter(last_day(stored.document.date) for stored in texts([hit for ranked in hits for hit in ranked]))
         return [_newest_first(ranked, [next(days) for _ in ranked]) for ranked in hits]
 

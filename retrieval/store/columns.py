@@ -1,7 +1,7 @@
 """Columns: the values of each document in a few fields, as numbers, over all live segments.
 
-The first count derives them from the documents; the snapshot keeps them. A count then reads one number per document,
-for any number of values.
+The first count derives the columns from the documents, and the snapshot keeps them. A later count reads one number per
+document, for any number of values.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class _Codes:
         return ValueColumn(tuple(values), final[np.array(self.codes, dtype=np.int32)])
 
     def of_several(self, size: int) -> ValueColumn:
-        """Return the column of a field of which each of ``size`` documents may have any number of values."""
+        """Return the column of a field that may have any number of values in each of ``size`` documents."""
         column, documents = self.column(), np.array(self.documents, dtype=np.int32)
         having = np.unique(documents)
         if len(having) < len(documents):

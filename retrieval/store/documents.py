@@ -141,7 +141,7 @@ class SegmentDocuments:
     """Reads the documents of one published segment. It is safe for threads."""
 
     def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
-        """Open the documents in ``path`` without those of the rows ``deleted``.
+        """Open the documents in ``path``, without the documents in the rows ``deleted``.
 
         Raises IndexStateError if the file is missing, damaged or foreign, or if its numbers of documents and passages
         are not ``expected``.
@@ -345,14 +345,14 @@ class SegmentDocuments:
     def _counted(self) -> tuple[int, int]:
         """Return the numbers of documents and passages from their highest rows; :meth:`each` finds missing rows.
 
-        Counting takes longer, and never ends in a damaged file whose pages refer to each other in a cycle.
+        Counting all rows would take longer, and would never end in a damaged file whose pages form a cycle.
         """
         query = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
         ((documents, passages),) = self._file.select(query, (int, int))
         return documents + 1, passages + 1
 
     def _only_row(self, query: str, types: Types, row: int) -> Any:
-        """Return the columns of the one row that a query must find.
+        """Return the columns of the single row that a query must find.
 
         Raises IndexStateError if it finds none or several.
         """

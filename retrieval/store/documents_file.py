@@ -1,4 +1,4 @@
-"""The SQLite file of a segment's documents, read with distrust: anybody may have written it, or a disk damaged it.
+"""The SQLite file of a segment's documents. It is not trusted: anybody may have written it, or a disk may be damaged.
 
 Its schema must be exactly the one that factseek writes, without views, triggers or other code that SQLite would run.
 Each value must have the type that factseek writes, because SQLite does not check it.

@@ -64,8 +64,8 @@ class IndexFolder:
     def leased(self, manifest: Manifest | None = None) -> tuple[Manifest, Lease]:
         """Return the manifest and a lease of its segments, as :func:`open_leased` does.
 
-        A given ``manifest``, of a shard in a generation, is returned unchanged. If one of its segments is missing, its
-        reader raises the error.
+        A given ``manifest`` (of a shard in a generation) is returned unchanged. If one of its segments is missing,
+        reading that segment raises the error.
         """
         if manifest is None:
             return open_leased(self.path)
@@ -83,7 +83,7 @@ class IndexFolder:
         return self.documents_as_found(segment)
 
     def documents_as_found(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open whatever documents are in the place of a segment's, to verify or to repair them.
+        """Open the documents in a segment's folder, even if they belong to another segment, to verify or repair them.
 
         Raises IndexStateError if the file is missing or damaged, or if the counts differ from the manifest.
         """

@@ -26,7 +26,7 @@ class Fault(NamedTuple):
 
 
 def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in the files of a segment of the index in ``folder``: missing, cut off, changed, or not its own.
+    """Yield the faults in the files of a segment of the index in ``folder``: missing, cut off, changed, or unlisted.
 
     With ``only``, check only files of these names.
     """
@@ -70,8 +70,8 @@ def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
     """Raise IndexStateError if a file to open is not the one that the manifest names.
 
-    ``place`` is the segment's folder. ``opened`` returns, for a path in it, whether the file will be opened. It reads
-    only a few bytes of each file. If a file is missing, opening it raises the error.
+    ``place`` is the segment's folder. ``opened`` returns, for a path in it, whether the file will be opened. The check
+    reads only a few bytes of each file. If a file is missing, opening that file raises the error.
     """
     for name, info in segment.files.items():
         if opened(name) and (what := _other(place / name, info)):
@@ -79,7 +79,7 @@ def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) 
 
 
 def _other(path: Path, info: FileInfo) -> str:
-    """Return why a file is not the one of the manifest, or ``""``."""
+    """Return why a file is not the one that the manifest lists, or ``""``."""
     try:
         there = path.stat()
         if not stat.S_ISREG(there.st_mode):

@@ -1,7 +1,7 @@
 """Leases: a reader's hold on the segments that it has opened, so that no writer removes them.
 
-A lease is a shared lock on a segment's folder. It needs no write permission, nobody waits for it, and the system frees
-it when its holder dies.
+A lease is a shared lock on a segment's folder. Taking it needs no write permission and never waits. The system frees it
+when the process that holds it ends.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Lease:
 def open_leased(folder: Path) -> tuple[Manifest, Lease]:
     """Read the manifest of the index in ``folder`` and hold the segments that it names.
 
-    If a segment is missing although no newer manifest was published, its reader raises the error. Raises
+    If a segment is missing although no newer manifest was published, reading that segment raises the error. Raises
     IndexStateError as :func:`factseek.retrieval.store.manifest.read` does.
     """
     manifest = manifests.read(folder)

@@ -86,10 +86,10 @@ class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
-    It never changes: ``deleted`` are the rows of its deleted documents.
+    Its files never change; ``deleted`` lists the rows of its deleted documents.
 
-    The seconds are the time of the process that finished the segment, for reading and indexing its text, and for its
-    vectors. They do not include an interrupted process before it.
+    The seconds are the time that the process that finished the segment took to read and index its text, and to make its
+    vectors. They do not include earlier, interrupted processes.
     """
 
     name: str
@@ -121,7 +121,7 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
 
 
 class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
-    """The encoder of the vectors; ``model`` and the fields after it are the settings that locate it again."""
+    """The encoder of the vectors; ``model`` and the fields after it are the settings that locate the encoder again."""
 
     name: str
     revision: str
@@ -201,7 +201,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
     shared: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a name is not one that factseek gives, or if two are the same."""
+        """Raise ValueError if a name is not one that factseek gives, or if two names are the same."""
         for name in self.views:
             if not _VIEW.fullmatch(name):
                 raise ValueError(f"a view is named {name[:60]!r}")
@@ -243,7 +243,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
     def has_parts(self) -> bool:
         """Whether the index also has words inside longer words; by default in all languages but English.
 
-        English runs are compared byte by byte with Pyserini's.
+        English is the exception because its runs are compared byte by byte with Pyserini's.
         """
         parts = self.views.get(LUCENE, {}).get("parts")
         return parts if isinstance(parts, bool) else self.language != "en"

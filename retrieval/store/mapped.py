@@ -1,7 +1,7 @@
 """Memory-mapped files of segments.
 
 A published file never changes, and a server holds several states of an index that share most segments. So a process
-maps each file once, as long as anybody uses it.
+maps each file once, and keeps it mapped as long as anybody uses it.
 """
 
 from __future__ import annotations

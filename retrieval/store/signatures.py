@@ -65,9 +65,9 @@ def features(text: str) -> set[bytes]:
 
 
 def most_disagreements(similarity: float) -> int:
-    """Return the most orders in which two texts differ whose share of common words is at least ``similarity``.
+    """Return the most orders in which two texts may differ if their share of common words is at least ``similarity``.
 
-    Orders with different first words agree by chance in one of sixteen.
+    If the first words in an order differ, their four bits still agree in one case of sixteen.
     """
     return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))
 

@@ -30,7 +30,7 @@ from ..store.index_folder import IndexFolder
 from ..store.manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
 
 Encoders = Callable[[str, EncoderInfo | None], Encoder]
-"""Return the encoder of a view, opened on first use: the one that made its vectors, or else the configured one."""
+"""Return the encoder of a view, opened on first use: the encoder that made its vectors, else the configured one."""
 
 
 class Tools(NamedTuple):
@@ -104,7 +104,7 @@ class View(Protocol):
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """The files of a segment that :meth:`copy` reads; if one is damaged, a repair calls :meth:`complete`."""
+        """The files of a segment that :meth:`copy` reads; a repair calls :meth:`complete` instead if one is damaged."""
         return ()
 
     def owns(self, file: str) -> bool:

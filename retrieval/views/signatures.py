@@ -109,7 +109,7 @@ class _SignatureSink(PassageSink):
 
 
 def signed_text(title: str, text: str) -> str:
-    """Return the text to sign of a passage: without the title, because pages that copy a text have other titles."""
+    """Return the text of a passage to sign, without the title, because pages that copy a text have other titles."""
     return text if text.strip() else title
 
 

@@ -57,7 +57,7 @@ class WordsView(View):
         return _WordSink(segment.folder)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that the words are those of the documents."""
+        """Check that the words match the documents."""
         return (Check(TEXT, lambda: _wrong(segment)),)
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> WordIndex:
@@ -114,7 +114,7 @@ class WordIndex:
         self._parts = parts
 
     def close(self) -> None:
-        """Release the files, which stay mapped while anybody uses them; afterwards no word is known."""
+        """Release the files, which stay mapped while anybody uses them; afterwards this index contains no words."""
         self._parts = ()
 
     def holds(self, word: str) -> bool:
@@ -179,7 +179,7 @@ def _read(folder: Path) -> SegmentWords:
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
-    """Yield a fault if the words are not those of the documents."""
+    """Yield a fault if the words do not match the documents."""
     _read(segment.folder)
     counter = WordCounter()
     with closing(segment.documents()) as documents:

@@ -7,18 +7,18 @@ import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.analysis.TokenStream;
 import org.apache.lucene.analysis.tokenattributes.CharTermAttribute;
 
-/** Analyzers of Lucene and Anserini. The compiler does not read classes as new as the latter's, so they go by name. */
+/** Analyzers of Lucene and Anserini, by class name: the compiler cannot read Anserini's classes, which are newer. */
 public final class Analysis {
     private Analysis() {}
 
-    /** Open the analyzer of a class: Anserini's own instance where it has one, else a new one. */
+    /** Open the analyzer of a class: the default instance of an Anserini class, a new instance of any other. */
     public static long open(String name) throws ReflectiveOperationException {
         Class<?> kind = Class.forName(name);
         if (name.startsWith("io.anserini.")) return Handles.keep(kind.getMethod("newDefaultInstance").invoke(null));
         return Handles.keep(kind.getConstructor().newInstance());
     }
 
-    /** Return for each text its terms, between them the character 0, which no text has. */
+    /** Return the terms of each text, separated by the character 0, which no text contains. */
     public static String terms(long analyzer, byte[] packed) throws IOException {
         Analyzer opened = Handles.get(analyzer, Analyzer.class);
         Packed texts = new Packed(packed);
@@ -27,7 +27,7 @@ public final class Analysis {
         return Packed.of(terms);
     }
 
-    /** Return the terms of a text as they stand in it, as Anserini's AnalyzerUtils does. */
+    /** Return the terms of a text in their order, as Anserini's AnalyzerUtils does. */
     static List<String> terms(Analyzer analyzer, String text) throws IOException {
         List<String> terms = new ArrayList<>();
         try (TokenStream stream = analyzer.tokenStream(null, text)) {

@@ -13,8 +13,9 @@ import org.apache.lucene.analysis.tokenattributes.OffsetAttribute;
 import org.apache.lucene.analysis.tokenattributes.PositionIncrementAttribute;
 
 /**
- * An analyzer of scripts of South-East Asia, which put no blanks between words: pairs of neighbouring clusters of letters,
- * as Lucene does with Chinese. It needs no dictionary, which Java has of Thai in some installations alone.
+ * An analyzer for the scripts of South-East Asia, which have no spaces between words. Its terms are pairs of
+  * neighbouring clusters of letters, as Lucene pairs Chinese characters. It needs no dictionary: Java has one for Thai,
+  * but not in every installation.
  */
 public final class ClusterAnalyzer extends Analyzer {
     @Override

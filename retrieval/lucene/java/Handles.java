@@ -10,8 +10,8 @@ import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.store.AlreadyClosedException;
 
 /**
- * The objects that Python uses, by number. Pyjnius keeps the receiver of a method call where all threads share it; it
- * holds no object of ours, so that any thread may call any static method at any time.
+ * The objects that Python uses, by number. Pyjnius stores the receiver of a method call in a place that all threads
+  * share. So it holds none of these objects, and any thread may call any static method at any time.
  */
 public final class Handles {
     private static final Map<Long, Object> OBJECTS = new ConcurrentHashMap<>();
@@ -19,7 +19,7 @@ public final class Handles {
 
     private Handles() {}
 
-    /** Silence what Lucene logs, and let a query have as many terms as a long text. */
+    /** Turn off Lucene's logging, and allow a query as many terms as a long text has. */
     public static void prepare() {
         LogManager.getLogManager().reset();
         IndexSearcher.setMaxClauseCount(65_536);
@@ -37,7 +37,7 @@ public final class Handles {
         return kind.cast(object);
     }
 
-    /** Close what a handle stands for; closing it again does nothing. */
+    /** Close the object of a handle; a second call does nothing. */
     public static void close(long handle) throws IOException {
         Object object = OBJECTS.remove(handle);
         if (object instanceof Closeable) ((Closeable) object).close();

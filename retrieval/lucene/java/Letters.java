@@ -7,7 +7,7 @@ import java.util.regex.Pattern;
 
 /**
  * The letters that may be words of their own: characters of Chinese, Japanese and Korean, and clusters of the scripts of
- * South-East Asia, which are a consonant with its vowels and signs. They are indexed beside the words that hold them.
+  * South-East Asia (a consonant with its vowels and signs). They are indexed beside the words that contain them.
  */
 final class Letters {
     private static final String ASIAN =
@@ -19,7 +19,7 @@ final class Letters {
 
     private Letters() {}
 
-    /** Return the letters of a longer term, but for those in its first characters, which are known. */
+    /** Return the letters within a longer term, without those that begin in its first known characters. */
     static List<String> of(String term, int known) {
         List<String> letters = new ArrayList<>();
         Matcher each = LETTER.matcher(term);
@@ -29,7 +29,7 @@ final class Letters {
         return letters;
     }
 
-    /** Return where the clusters of a text of South-East Asia begin, and at last where it ends; nothing of another. */
+    /** Return the start of each cluster of a South-East Asian text, then the text's end; nothing for other texts. */
     static List<Integer> clusters(CharSequence text) {
         List<Integer> bounds = new ArrayList<>();
         Matcher each = CLUSTER.matcher(text);

@@ -6,9 +6,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * Many strings in one crossing between Python and Java: their number, the length of each in bytes (int32,
- * little-endian), and their UTF-8. Towards Java they are a byte[]; towards Python a string whose characters are the
- * bytes, because pyjnius copies a string at once and a byte[] element by element.
+ * Many strings in one transfer between Python and Java: their number, the length of each in bytes (int32,
+  * little-endian), and their UTF-8. Java receives a byte[]. Python receives a string with one character for each byte,
+  * because pyjnius copies a string at once, but a byte[] element by element.
  */
 final class Packed {
     final byte[] bytes;

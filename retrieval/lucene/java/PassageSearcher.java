@@ -51,11 +51,11 @@ import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.FixedBitSet;
 import org.apache.lucene.util.QueryBuilder;
 
-/** Searches the indexes of several segments as one; each search is one static call, by any thread. */
+/** Searches the indexes of several segments as one; each search is one static call, which any thread may make. */
 public final class PassageSearcher implements Closeable {
     private static final String FILTERS = "filters", PARTS = "parts";
     private static final Pattern WEIGHT = Pattern.compile("weight\\([^:()]+:(.+) in \\d+\\)", Pattern.DOTALL);
-    /** What a word counts that stands inside a longer one: less than any word that stands by itself. */
+    /** The weight of a word inside a longer word: less than that of any word by itself. */
     private static final float OF_A_PART = 1e-12f;
 
     private final IndexReader reader;
@@ -76,17 +76,17 @@ public final class PassageSearcher implements Closeable {
         reader.close();
     }
 
-    /** Open the index in a folder, to be read by itself or as a part of a searcher. */
+    /** Open the index in a folder for reading, alone or as a part of a searcher. */
     public static long openReader(String folder) throws IOException {
         return Handles.keep(DirectoryReader.open(FSDirectory.open(Paths.get(folder))));
     }
 
-    /** Return the number of passages, deleted ones included. */
+    /** Return the number of passages, including deleted ones. */
     public static int rows(long reader) {
         return Handles.get(reader, IndexReader.class).maxDoc();
     }
 
-    /** Join readers to one searcher over text fields: title and text, or one. It finds nothing with a deleted token. */
+    /** Join readers to one searcher of text fields (title and text, or one); it omits passages with a deleted token. */
     public static long open(long[] readers, long analyzer, byte[] fields, byte[] deleted) throws IOException {
         IndexReader[] parts = new IndexReader[readers.length];
         for (int at = 0; at < parts.length; at++) parts[at] = Handles.get(readers[at], IndexReader.class);
@@ -95,16 +95,17 @@ public final class PassageSearcher implements Closeable {
         return Handles.keep(new PassageSearcher(joined, opened, new Packed(fields), new Packed(deleted)));
     }
 
-    /** Rank passages of equal scores by their docids and, if there are any, the numbers (int32) of the passages. */
+    /** Order passages of equal scores by docid and, if numbers (int32) are given, by the passage's number. */
     public static void rank(long searcher, byte[] docids, byte[] numbers) {
         Handles.get(searcher, PassageSearcher.class).ranks = new Ranks(new Packed(docids), numbers);
     }
 
     /**
-     * Return the n best passages as TopPassages writes them, or null if it took longer than so many milliseconds (-1:
-     * no limit). With ranked, equal scores are in the order of the ranks. Clauses and statistics may be empty. Where
-     * fewer hold a word, those follow that hold one inside a longer word, or a part of a longer word of the text.
-     * Weighted terms, each a term and its weight, take the place of the text's own if there are any.
+     * Return the n best passages as TopPassages writes them, or null if the search took longer than the given
+      * milliseconds (-1: no limit). With ranked, equal scores are in the order of the ranks. Clauses and statistics may
+       * be empty. Weighted terms, each a term and its weight, replace the text's own terms if there are any. If there
+        * are none, and fewer than n passages contain a word by itself, others follow. These contain a word inside a
+        * longer word, or a part of a longer word of the text.
      */
     public static String search(
         long searcher, String text, String parts, byte[] weighted, int n, float k1, float b, float titleWeight,
@@ -128,7 +129,7 @@ public final class PassageSearcher implements Closeable {
         return lucene.timedOut() ? null : found.written();
     }
 
-    /** Return a bit for each passage that passes clauses, deleted ones included. */
+    /** Return one bit per passage: whether it passes the clauses. Deleted passages are included. */
     public static String passing(long searcher, byte[] clauses) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
         FixedBitSet bits = new FixedBitSet(Math.max(1, own.reader.maxDoc()));
@@ -137,7 +138,7 @@ public final class PassageSearcher implements Closeable {
         return written(bits);
     }
 
-    /** Return a bit for each passage that holds a term of a text or of parts of its words, deleted ones included. */
+    /** Return one bit per passage, deleted or not: whether it contains a term of a text or of parts of its words. */
     public static String holding(long searcher, String text, String parts, byte[] weighted) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
         FixedBitSet bits = new FixedBitSet(Math.max(1, own.reader.maxDoc()));
@@ -157,7 +158,7 @@ public final class PassageSearcher implements Closeable {
         return written(bits);
     }
 
-    /** Return of each row (int32) the terms of a query that it holds: the row, a term and what it adds to the score. */
+    /** Return, for each row (int32) and each query term in it: the row's position, the term, its part of the score. */
     public static String weights(
         long searcher, String text, String parts, float k1, float b, float titleWeight, float textWeight,
         byte[] statistics, byte[] rows
@@ -170,7 +171,7 @@ public final class PassageSearcher implements Closeable {
         Set<String> inside = own.terms(text, parts);
         Set<String> whole = new LinkedHashSet<>(Analysis.terms(own.analyzer, text));
         for (Iterator<String> each = inside.iterator(); each.hasNext();) {
-            String term = each.next(); // most words stand in no longer one
+            String term = each.next(); // most words are in no longer word
             if (whole.contains(term) && own.reader.docFreq(new Term(PARTS, term)) == 0) each.remove();
         }
         for (int at = 0; wanted.hasRemaining(); at++) {
@@ -193,7 +194,7 @@ public final class PassageSearcher implements Closeable {
         for (Explanation detail : explanation.getDetails()) addWeights(place, detail, found);
     }
 
-    /** Return of each text field the passages that have it, its tokens, and its pairs of passage and term (int64). */
+    /** Return, for each text field, the numbers (int64) of passages with it, of tokens, and of passage-term pairs. */
     public static String fieldStatistics(long searcher) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
         ByteBuffer numbers = Packed.buffer(24 * own.fields.size());
@@ -206,7 +207,7 @@ public final class PassageSearcher implements Closeable {
         return Packed.text(numbers);
     }
 
-    /** Return of each pair of a field and a term how many passages have it, and how often (int64). */
+    /** Return, for each field and term, the numbers (int64) of passages with the term and of its occurrences. */
     public static String termCounts(long searcher, byte[] pairs) throws IOException {
         IndexReader reader = Handles.get(searcher, PassageSearcher.class).reader;
         Packed terms = new Packed(pairs);
@@ -218,7 +219,7 @@ public final class PassageSearcher implements Closeable {
         return Packed.text(counts);
     }
 
-    /** Return at most so many filter tokens of an index in order, from one on, each with every row that has it. */
+    /** Return at most the given number of filter tokens in order, starting at from, each with every row that has it. */
     public static String filterTokens(long reader, String from, int most) throws IOException {
         List<String> found = new ArrayList<>();
         Terms terms = MultiTerms.getTerms(Handles.get(reader, IndexReader.class), FILTERS);
@@ -262,7 +263,7 @@ public final class PassageSearcher implements Closeable {
         return searcher;
     }
 
-    /** Return the weight of each term: the given one, else how often the term stands in the text. */
+    /** Return the weight of each term: the given weight, else the number of its occurrences in the text. */
     private Map<String, Float> counts(String text, byte[] weighted) throws IOException {
         Map<String, Float> counts = new HashMap<>();
         Packed terms = new Packed(weighted);
@@ -289,7 +290,7 @@ public final class PassageSearcher implements Closeable {
         return terms;
     }
 
-    /** Return the query for what holds a term by itself or inside a longer word. */
+    /** Return the query for passages that contain a term by itself or inside a longer word. */
     private Query holding(String term) {
         BooleanQuery.Builder anywhere = new BooleanQuery.Builder();
         for (String field : fields) anywhere.add(new TermQuery(new Term(field, term)), Occur.SHOULD);
@@ -344,7 +345,7 @@ public final class PassageSearcher implements Closeable {
             .add(range, Occur.SHOULD).add(new TermQuery(new Term(FILTERS, or)), Occur.SHOULD).build();
     }
 
-    /** Return the query for words that stand side by side in one of the fields, or for one inside a longer word. */
+    /** Return the query for adjacent words in one of the fields; a single word may also be inside a longer word. */
     private Query anywhere(String words) throws IOException {
         BooleanQuery.Builder either = new BooleanQuery.Builder();
         List<String> terms = Analysis.terms(analyzer, words);
@@ -354,7 +355,7 @@ public final class PassageSearcher implements Closeable {
         return either.build();
     }
 
-    /** Collects a bit for each passage that matches. */
+    /** Sets a bit for each passage that matches. */
     private static final class MatchingPassages implements Collector {
         private final FixedBitSet bits;
 
@@ -382,7 +383,7 @@ public final class PassageSearcher implements Closeable {
         }
     }
 
-    /** A searcher that scores with the statistics of a larger collection: fields, then the terms of the query. */
+    /** A searcher that scores with statistics of a larger collection: those of fields, then those of query terms. */
     private static final class CollectionSearcher extends IndexSearcher {
         private final Map<String, CollectionStatistics> ofFields = new HashMap<>();
         private final Map<Term, TermStatistics> ofTerms = new HashMap<>();

@@ -27,8 +27,8 @@ import org.apache.lucene.util.ArrayUtil;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * Writes the index of one segment. Document numbers are the order of adding, so one thread adds; several analyse what
- * it is about to add, which is most of the work. Whoever calls waits only for the batch before.
+ * Writes the index of one segment. A document's number is its position in the order of addition, so one thread adds.
+  * Several threads first analyse the passages, which is most of the work. A caller waits only for the previous batch.
  */
 public final class PassageWriter {
     private static final int SPAN = 32;
@@ -59,21 +59,22 @@ public final class PassageWriter {
     }
 
     /**
-     * Open an index to be written: text fields, one of the parts of their words, whose number and places nobody asks
-     * for, and a last one of filter tokens. With phrases, places are indexed.
+     * Open an index for writing: text fields, then a field of the parts of their words, and last a field of filter
+      * tokens. With phrases, the text fields have word positions. The last two fields have neither frequencies nor
+      * positions.
      */
     public static long open(String folder, long analyzer, byte[] fields, int bufferMb, boolean phrases)
             throws IOException {
         IndexWriterConfig config = new IndexWriterConfig();
         config.setRAMBufferSizeMB(bufferMb);
-        config.setMergePolicy(new LogDocMergePolicy()); // neighbours with neighbours
+        config.setMergePolicy(new LogDocMergePolicy()); // merges adjacent segments only
         config.setMergeScheduler(new SerialMergeScheduler());
         Analyzer opened = Handles.get(analyzer, Analyzer.class);
         IndexWriter writer = new IndexWriter(FSDirectory.open(Paths.get(folder)), config);
         return Handles.keep(new PassageWriter(writer, opened, new Packed(fields), phrases));
     }
 
-    /** Begin to add passages, each the values of all fields; throw what went wrong with those before. */
+    /** Begin to add passages, each given as the values of all fields; throw the error of the previous batch, if any. */
     public static void add(long handle, byte[] passages) throws Exception {
         PassageWriter own = Handles.get(handle, PassageWriter.class);
         Deque<Future<Tokens[][]>> analysed = own.analysed(new Packed(passages));
@@ -81,7 +82,7 @@ public final class PassageWriter {
         own.last = own.adder.submit(() -> own.addAll(analysed));
     }
 
-    /** Begin to merge to one leaf, to make it durable and to close. */
+    /** Begin to merge into one leaf, make it durable and close the index. */
     public static void end(long handle) throws Exception {
         PassageWriter own = Handles.get(handle, PassageWriter.class);
         own.await();
@@ -93,7 +94,7 @@ public final class PassageWriter {
         });
     }
 
-    /** Return the number of passages when all that was begun is done. */
+    /** Wait until all work is done, and return the number of passages. */
     public static int finish(long handle) throws Exception {
         PassageWriter own = Handles.get(handle, PassageWriter.class);
         int passages = own.await();
@@ -101,13 +102,13 @@ public final class PassageWriter {
         return passages;
     }
 
-    /** Keep nothing of what was not finished. */
+    /** Close without keeping unfinished work. */
     public static void abandon(long handle) throws Exception {
         PassageWriter own = Handles.get(handle, PassageWriter.class);
         try {
             own.await();
         } catch (Exception | Error failed) {
-            // whoever gives up has been told, or does not ask
+            // a caller that abandons the index already knows the error, or does not need it
         } finally {
             own.letGo(handle);
             own.writer.rollback();
@@ -176,7 +177,7 @@ public final class PassageWriter {
         });
     }
 
-    /** The tokens of a text, as one thread makes them. */
+    /** The tokens of a text, made by one thread. */
     private static final class Tokens {
         private byte[] bytes;
         private int[] starts;
@@ -204,7 +205,7 @@ public final class PassageWriter {
                     BytesRef ref = term.getBytesRef();
                     tokens.add(ref, position.getPositionIncrement());
                     if (ascii) continue;
-                    // A letter that two tokens share, as pairs of letters do, is one.
+                    // Add a letter that two tokens share, as pairs of letters do, only once.
                     int known = Math.max(0, read - offset.startOffset());
                     for (String letter : Letters.of(ref.utf8ToString(), known)) tokens.add(new BytesRef(letter), 0);
                     read = Math.max(read, offset.endOffset());
@@ -221,7 +222,7 @@ public final class PassageWriter {
             add(start, start + term.length, increment);
         }
 
-        /** Return what stands between blanks. */
+        /** Return the tokens between spaces. */
         static Tokens of(byte[] bytes, int start, int end) {
             Tokens tokens = new Tokens(bytes, 16);
             for (int at = start; at <= end; at++) {
@@ -244,7 +245,7 @@ public final class PassageWriter {
         }
     }
 
-    /** Gives Lucene the tokens of one text after the other. */
+    /** Gives Lucene the tokens of one text after another. */
     private static final class Replay extends TokenStream {
         private final BytesTermAttribute term = addAttribute(BytesTermAttribute.class);
         private final PositionIncrementAttribute position = addAttribute(PositionIncrementAttribute.class);

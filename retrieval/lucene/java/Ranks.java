@@ -10,7 +10,7 @@ final class Ranks {
     final int[] ofRow;
     final int[] rows;
 
-    /** Rank rows by their docids; without numbers no document has more than one passage. */
+    /** Rank rows by docid, then by passage number; no numbers are given if each document has one passage. */
     Ranks(Packed docids, byte[] numbers) {
         rows = new int[docids.size];
         Arrays.setAll(rows, row -> row);
