@@ -97,7 +97,7 @@ def _timed(folder: Path, method: Method, queries: Sequence[str]) -> Timings:
     asked = tuple(SearchQuery(str(number), query, None) for number, query in enumerate(queries))
     request = Load(
         index=str(folder),
-        config=config.view(_config(method.type), config.Config),
+        config=config.to_mapping(config.view(_config(method.type), config.Config)),
         retriever=method.retriever,
         profile=None,
         asked=asked,

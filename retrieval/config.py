@@ -318,6 +318,14 @@ def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) ->
     return cast(type[AnyConfig], made)
 
 
+def to_mapping(config: Config) -> dict[str, Any]:
+    """Return settings in the form of a configuration file, for another process or a new file (:func:`convert`)."""
+    mapping: dict[str, Any] = msgspec.to_builtins(config)
+    del mapping["plugins"]
+    groups = {type(group).__module__.rpartition(".")[2]: group for group in config.plugins}
+    return mapping | {name: msgspec.to_builtins(group) for name, group in groups.items()}
+
+
 def view(config: Config, kind: type[AnyConfig]) -> AnyConfig:
     """Return the groups that a package owns, from the complete settings ``config``; ``kind`` is the package's class."""
     return msgspec.convert(config, kind, from_attributes=True)

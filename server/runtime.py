@@ -26,6 +26,7 @@ import msgspec
 from flask import current_app, request
 
 from ..indexer import queue
+from ..retrieval.config import to_mapping
 from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import ConfigError, FactseekError, IndexStateError
 from ..retrieval.languages import written_in
@@ -317,7 +318,7 @@ class Writers:
         """Take the reading end of a pipe. The server keeps the other end open while it runs."""
         # The writer answers no clients, so it gets no keys.
         server = msgspec.structs.replace(config.server, keys={})
-        self._config = msgspec.json.encode(msgspec.structs.replace(config, server=server))
+        self._config = msgspec.json.encode(to_mapping(msgspec.structs.replace(config, server=server)))
         self._lifeline = lifeline
         self._started: dict[Path, tuple[subprocess.Popen[bytes], float]] = {}
 

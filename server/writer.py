@@ -17,6 +17,7 @@ import msgspec
 
 from ..indexer.queue import JOBS, LOCK
 from ..indexer.writer import Writer, WriterLimits
+from ..retrieval.config import convert
 from .logs import log_to_stderr
 from .settings import Config, ServerSettings
 
@@ -26,7 +27,7 @@ NICE = 5
 
 def main(folder: str, lock: str, lifeline: str) -> int:
     """Write an index until the server closes ``lifeline``, holding ``lock``; the configuration is on standard input."""
-    config = msgspec.json.decode(sys.stdin.buffer.read(), type=Config)
+    config = convert(msgspec.json.decode(sys.stdin.buffer.read()), "the server's settings", Config)
     log_to_stderr()
     with suppress(OSError):
         os.nice(NICE)

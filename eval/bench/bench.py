@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from ...retrieval import retrievers
-from ...retrieval.config import Config, view
+from ...retrieval.config import Config, to_mapping, view
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
 from ...retrieval.records.runs import ScoreTable
@@ -30,7 +30,7 @@ from ..scoring.machine import Machine, this_machine
 from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
 from ..scoring.tables import figure, html_image, html_table, markdown_table, page
-from .load import AND, Load, Timings, measure, search_of
+from .load import Load, Timings, measure, retriever_of, search_of
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -121,7 +121,7 @@ def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progres
     with closing(progress("timing", "retriever", len(request.retrievers))) as bar:
         for name in request.retrievers:
             timings = measure(_load(index, judged, name, request))
-            needed = index.footprint(name.partition(AND)[0])
+            needed = index.footprint(retriever_of(name))
             measured.append(Measured(name, timings, needed.bytes / 1e6, needed.seconds))
             bar.update()
     encoder = index.info.encoder
@@ -184,7 +184,7 @@ def _load(index: Index, judged: Judged, retriever: str, request: BenchRequest) -
         raise QueryError("no judged query contains words to search for")
     return Load(
         index=str(index.info.place),
-        config=view(index.settings, Config),
+        config=to_mapping(view(index.settings, Config)),
         retriever=retriever,
         profile=search.profile,
         asked=asked,

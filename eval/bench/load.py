@@ -13,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count, cycle, islice
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...retrieval.config import Config
+from ...retrieval import retrievers
+from ...retrieval.config import Config, convert
 from ...retrieval.errors import FactseekError, MachineError
 from ...retrieval.lucene.jvm import java_thread
 from ...retrieval.search.index import open_index
@@ -41,7 +42,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     index: str
-    config: Config
+    config: dict[str, Any]
     retriever: str
     profile: ProfileName | None
     asked: tuple[SearchQuery, ...]
@@ -75,8 +76,16 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
 
 def search_of(name: str) -> Search:
     """Return the search for a retriever with the stages in its name; a retriever alone has the configured stages."""
-    retriever, *stages = name.split(AND)
+    retriever = retriever_of(name)
+    stages = name[len(retriever) + 1 :].split(AND) if name != retriever else []
     return Search(retriever=retriever, stages=tuple(stages) or None)
+
+
+def retriever_of(name: str) -> str:
+    """Return the retriever in the name of a retriever with its stages; a retriever's own name may have a plus."""
+    parts = name.split(AND)
+    names = [AND.join(parts[:number]) for number in range(len(parts), 0, -1)]
+    return next((each for each in names if each.partition(":")[0] in retrievers.names()), parts[0])
 
 
 def measure(load: Load) -> Timings:
@@ -99,7 +108,7 @@ def put_load(load: Load) -> Timings:
     """Run the load in this process and return its timings."""
     search = search_of(load.retriever)._replace(k=load.k, profile=load.profile)
     began = perf_counter()
-    with open_index(Path(load.index), load.config) as index:
+    with open_index(Path(load.index), convert(load.config, load.index, Config)) as index:
         _search(index, load.asked[0], search)
         first_answer = perf_counter() - began
         some = list(islice(cycle(load.asked), load.timed))

@@ -20,7 +20,7 @@ import yaml
 from ...retrieval import retrievers
 from ...retrieval import stages as stage_kinds
 from ...retrieval.caching import remembered
-from ...retrieval.config import BM25Settings, Config
+from ...retrieval.config import BM25Settings, Config, to_mapping
 from ...retrieval.domain import Hit, Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar, Progress, silent
@@ -298,7 +298,7 @@ def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
     comments = [line if line.startswith("#") else f"# {line}".rstrip() for line in evidence]
     while comments[-1] == "#":
         comments.pop()
-    changed = _changed(msgspec.to_builtins(config), msgspec.to_builtins(type(config)()))
+    changed = _changed(to_mapping(config), to_mapping(type(config)()))
     indexes = changed.get("server", {}).get("indexes", {})
     for name, path in indexes.items():
         indexes[name] = os.path.relpath(path, folder)

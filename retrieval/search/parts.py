@@ -111,7 +111,8 @@ def _advice(view: str, info: IndexInfo, views: Callable[[str], Sequence[str]]) -
     """Return advice for a query in a language that the encoder of a view does not know."""
     doubtful = sorted(name for name in info.retrievers if view in views(name))
     others = sorted(set(info.retrievers).difference(doubtful))
-    trusted = f"{listed(others)} is more reliable here than {listed(doubtful, 'or')}; " if others else ""
+    are = "is" if len(others) == 1 else "are"
+    trusted = f"{listed(others)} {are} more reliable here than {listed(doubtful, 'or')}; " if others else ""
     return f"{trusted}a multilingual encoder would know the language"
 
 

@@ -54,7 +54,7 @@ def test_scores_are_those_of_sentence_transformers(model: Path, config: Config) 
 
     theirs = CrossEncoder(str(model), device="cpu", local_files_only=True)
     expected = theirs.predict([pair[:2] for pair in PAIRS], activation_fn=torch.nn.Identity())
-    ours = open_cross_encoder(config.rerank)
+    ours = open_cross_encoder(config.of(RerankSettings))
     scores = [ours.score(query, passage) for query, passage, _ in PAIRS]
     assert scores == pytest.approx(expected.tolist(), abs=0.25 * float(expected.max() - expected.min()))
     relevant, other = scores[::2], scores[1::2]
@@ -73,7 +73,7 @@ def test_hits_are_ordered_by_the_model(index: Path, config: Config) -> None:
         (longer,) = opened.search([QUERY], asked._replace(k=20))
         (first, *_), (second, *_) = opened.search([QUERY, QUERY], asked._replace(stages=("rerank=3",)))
         evidence = opened.evidence(QUERY, ranked, asked)
-    model = open_cross_encoder(config.rerank)
+    model = open_cross_encoder(config.of(RerankSettings))
     scores = {hit.docid: hit.parts[-1].vote for hit in longer[:10]}
     assert set(scores) == {hit.docid for hit in plain[:10]}
     assert longer[:5] == ranked
@@ -105,7 +105,7 @@ def test_what_no_time_was_left_for_keeps_its_order(index: Path, config: Config, 
 @pytest.mark.real
 def test_a_weight_leaves_a_share_to_the_search(index: Path, config: Config) -> None:
     asked = Search(k=10, retriever="bm25", stages=("rerank",))
-    shared = msgspec.structs.replace(config, rerank=msgspec.structs.replace(config.rerank, weight=0.4))
+    shared = Config(plugins=(msgspec.structs.replace(config.of(RerankSettings), weight=0.4),))
     with Index(index, config) as opened:
         (plain,) = opened.search([QUERY], asked._replace(stages=()))
         (alone,) = opened.search([QUERY], asked)
@@ -143,7 +143,8 @@ def test_the_command_line_refuses(index: Path, tmp_path: Path, command: Callable
 def test_the_command_line_re_ranks(
     index: Path, config: Config, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:
-    settings = json.dumps({"model": config.rerank.model, "cache": config.rerank.cache})
+    given = config.of(RerankSettings)
+    settings = json.dumps({"model": given.model, "cache": given.cache})
     (tmp_path / "config.yaml").write_text(f"rerank: {settings}\nsearch: {{stages: [rerank]}}\n", "utf-8")
     code, printed, _ = command(
         "search", QUERY, "--index", index, "--retriever", "bm25", "--json", "--config", tmp_path / "config.yaml"
