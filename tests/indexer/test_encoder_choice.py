@@ -106,9 +106,7 @@ def test_an_index_of_two_encoders_fuses_three_rankings(both: Path) -> None:
         one, other = (index.search(["vaccines and autism"], Search(retriever=name))[0] for name in ("dense", VARIANT))
         assert one != other
         assert "the vectors of this index are for en (all-MiniLM-L6-v2)" in index.note("هل اللقاح آمن للأطفال؟")
-        assert f"bm25 and {VARIANT} are more reliable here than dense or hybrid" in index.note(
-            "هل اللقاح آمن للأطفال؟"
-        )
+        assert f"bm25 and {VARIANT} are more reliable here than dense or hybrid" in index.note("هل اللقاح آمن للأطفال؟")
         assert index.note("هل اللقاح آمن للأطفال؟", Search(retriever=VARIANT)) == ""
     two = convert({"search": {"fusion": {"weights": {"bm25": 1, "dense": 1}}}}, "test")
     with open_index(both, two) as index:
