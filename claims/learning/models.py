@@ -214,7 +214,7 @@ def _restored_scales(state: State, width: int | None) -> dict[str, Floats]:
     centre = array(state, "centre", np.float64, width)
     scale = array(state, "scale", np.float64, len(centre))
     if (scale <= 0).any():
-        raise ValueError("features cannot be divided by what is not positive")
+        raise ValueError("a scale is not positive")
     return {"centre": centre, "scale": scale}
 
 

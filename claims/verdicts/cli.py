@@ -42,7 +42,7 @@ def register(commands: Subparsers, formats: ClaimFormats) -> None:
     """Add ``verdict``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "verdict",
-        help="judge claims by their evidence: a label with its sentences, or none",
+        help="judge claims by their evidence: give each a label with the sentences behind it, or no verdict",
         description="Train or load a verdict model, find evidence for each claim, and judge the claim by it.",
         epilog=_EPILOG + "\n".join(f"  {name:10}  {kind(name).SUMMARY}" for name in names()),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -47,8 +47,8 @@ def register(commands: Subparsers) -> None:
         "--ir-metadata",
         type=Path,
         metavar="FILE",
-        help="write how the run was made, in the format of ir-metadata.org (for TIRA: ir-metadata.yml); - writes it"
-        " into the run",
+        help="describe in FILE how the run was made, in the format of ir-metadata.org (TIRA expects the name "
+        "ir-metadata.yml); with -, the description goes into the run itself",
     )
     parser.add_argument(
         "--about",

@@ -93,7 +93,7 @@ def compared_task(name: str) -> RankingTask:
     Raises QueryError if there is no such task, or if its submissions do not hold documents.
     """
     if task(name).SUBMITS != "documents":
-        raise QueryError("is not a ranking task: its submissions are not compared", place=name)
+        raise QueryError("is not a ranking task: compare cannot compare its submissions", place=name)
     return RANKING.load(name)
 
 

@@ -82,6 +82,6 @@ class EntailmentModel(Protocol):
 
 
 def label_of(name: str) -> str:
-    """Return the label that a model calls ``name``; ``""`` if it is none of the three."""
+    """Return the label of :data:`LABELS` that a model's own ``name`` stands for, ``""`` if it stands for none."""
     plain = "".join(letter for letter in name.lower() if letter.isalnum())
     return next((label for label, names in _NAMES.items() if plain in names), "")

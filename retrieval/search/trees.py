@@ -56,6 +56,6 @@ def restore(state: State, width: int) -> Trees:
     if (children[inner] <= inner[:, None]).any() or (children[inner] >= nodes).any():
         raise ValueError("a node does not precede its children")
     if roots.min() < 0 or roots.max() >= nodes:
-        raise ValueError("a tree starts at no node")
+        raise ValueError("the root of a tree is not one of the nodes")
     thresholds, values = array(state, "thresholds", np.float64, nodes), array(state, "values", np.float64, nodes)
     return Trees(features, thresholds, children, values, roots)

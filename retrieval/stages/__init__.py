@@ -87,7 +87,7 @@ class OverIndex(Protocol):
 
 @runtime_checkable
 class TellsCopies(Protocol):
-    """A stage that groups hits under others."""
+    """A stage that groups near-duplicate hits under the hit that it keeps."""
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
         """Return, for each remaining hit, the near-duplicates grouped under it."""
