@@ -189,7 +189,7 @@ class Replicas:
         Raises ShardLostError if no replica answers in time, and what the shard raised.
         """
         until = monotonic() + (self._seconds if seconds is None else seconds)
-        reason, tried = "no replica is there", list[_Replica]()
+        reason, tried = "no replica is running", list[_Replica]()
         for attempt in range(2 * len(self.replicas)):
             with self._choosing:
                 now = monotonic()
@@ -233,7 +233,7 @@ class Replicas:
         opening = replica.opening
         ready, _ = ray().wait([opening], timeout=max(0.0, until - monotonic()) if patient else 0.0)
         if not ready:
-            raise StateNotOpenError("it is starting again")
+            raise StateNotOpenError("the replica is starting again")
         replica.opening = None
         replica.node = ray().get(opening)
         reference = replica.actor.ask.remote(self._manifest.id, method, arguments)
@@ -386,7 +386,7 @@ def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[S
         raise MachineError(
             f"the cluster has {len(nodes)} node{'s' * (len(nodes) != 1)}, too few for {cluster.replicas} replicas",
             place="cluster.replicas",
-            remedy=f"{_ADD_NODES}, or ask for fewer replicas",
+            remedy=f"{_ADD_NODES}, or lower cluster.replicas",
         )
     wanted = {
         actor_name(folder, shard.path, replica): (shard, nodes[(number + replica) % len(nodes)])
@@ -397,7 +397,7 @@ def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[S
     for name in there - wanted.keys():
         library.kill(library.get_actor(name, NAMESPACE), no_restart=True)
     missing = len(wanted.keys() - there)
-    _check_room(missing, f"replica{'s' * (missing != 1)} of shards that reserve", cluster.cpus)
+    _check_room(missing, "replica", cluster.cpus)
     actors: dict[str, list[Any]] = {}
     for name, (shard, node) in wanted.items():
         near = library.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=True)
@@ -430,7 +430,7 @@ def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
         ready, waiting = ray().wait(waiting, timeout=max(0.0, until - monotonic()))
         if not ready:
             raise MachineError(
-                f"no node of the cluster has opened it within {START_SECONDS:g} s",
+                f"no node of the cluster has opened this shard within {START_SECONDS:g} s",
                 place=opening[waiting[0]][0].name,
                 remedy="run ray status: a node needs as many free processors as cluster.cpus says",
             )
@@ -460,7 +460,7 @@ def _not_started(place: object, done: str, reason: str) -> MachineError:
     return MachineError(
         f"cannot be {done} on the cluster ({(lines or ['no reason given'])[-1][:200]})",
         place=place,
-        remedy="look into the logs of Ray on its node",
+        remedy="read the logs of Ray on the nodes",
     )
 
 
@@ -473,17 +473,17 @@ def _check_room(started: int, what: str, cpus: float) -> None:
     while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cpus - 1e-6:
         if monotonic() > until:
             raise MachineError(
-                f"{free:g} processors of the cluster are free, too few for {started} {what} {cpus:g} each",
+                f"each {what} of a shard reserves {cpus:g} processors, but only {free:g} are free for {started} more",
                 place="cluster.cpus",
-                remedy=f"{_ADD_NODES}, or reserve fewer",
+                remedy=f"{_ADD_NODES}, or lower cluster.cpus",
             )
         sleep(0.2)
     largest = max((node["Resources"].get("CPU", 0.0) for node in ray().nodes() if node["Alive"]), default=0.0)
     if started and largest < cpus:
         raise MachineError(
-            f"no node has room for any of {started} {what} {cpus:g} processors each; the largest has {largest:g}",
+            f"each {what} of a shard reserves {cpus:g} processors, but the largest node has only {largest:g}",
             place="cluster.cpus",
-            remedy="add a larger node with ray start --address, or reserve fewer",
+            remedy="add a larger node with ray start --address, or lower cluster.cpus",
         )
 
 
@@ -558,7 +558,7 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
 
     def run(requests: Sequence[BuildRequest], config: indexer_settings.Config) -> list[BuildReport]:
         """Raises MachineError if there are too few processors or a build cannot run, and what a build raises."""
-        _check_room(len(requests), f"builder{'s' * (len(requests) != 1)} of shards that reserve", cluster.cpus)
+        _check_room(len(requests), "builder", cluster.cpus)
         threads = config.encoder.threads or max(1, int(cluster.cpus))
         config = msgspec.structs.replace(config, encoder=msgspec.structs.replace(config.encoder, threads=threads))
         there = library.remote(_build_shard).options(num_cpus=cluster.cpus, max_retries=3, scheduling_strategy="SPREAD")

@@ -182,8 +182,8 @@ def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Re
     """
     check_number("--into", shards)
     if layout.is_sharded(folder):
-        there = f"has {len(layout.read(folder).shards)} shards already"
-        raise IndexStateError(there, place=folder, remedy="factseek reshard makes another number of them")
+        there = f"already has {len(layout.read(folder).shards)} shards"
+        raise IndexStateError(there, place=folder, remedy="change their number with factseek reshard")
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
         manifest, lease = open_leased(folder)
@@ -228,7 +228,7 @@ def unshard(folder: Path, config: Config, *, wait: float = 0.0) -> Resharded:
 def _check_sharded(folder: Path) -> None:
     if not layout.is_sharded(folder):
         manifests.read(folder)
-        raise IndexStateError("has no shards", place=folder, remedy="factseek shard makes some of it")
+        raise IndexStateError("has no shards", place=folder, remedy="divide it into shards with factseek shard")
 
 
 def _check_request(request: BuildRequest, shards: int) -> None:
@@ -245,8 +245,8 @@ def _check_request(request: BuildRequest, shards: int) -> None:
     old = _readable(folder)
     if whole or (old and shards and shards != len(old.shards)):
         there = f"has {len(old.shards)} shards" if old else "has no shards"
-        verb = f"factseek {'reshard' if old else 'shard'} makes {shards} of it"
-        raise IndexStateError(there, place=folder, remedy=f"leave out --shards {shards}; {verb}")
+        verb = f"divide the index first with factseek {'reshard' if old else 'shard'}"
+        raise IndexStateError(there, place=folder, remedy=f"leave out --shards {shards}, or {verb}")
 
 
 def _readable(folder: Path) -> Shards | None:
@@ -321,8 +321,8 @@ def _go_back(folder: Path, shards: Shards) -> None:
         for segment in shard.manifest.segments:
             if there.get(segment.name, segment.files.get(DOCUMENTS)) != segment.files.get(DOCUMENTS):
                 path, name = folder / SHARDS, segment.name
-                what = f"is another index, or another shard, than {path} says: its segment {name} is not the same"
-                raise IndexStateError(what, place=part, remedy=f"put the path of the shard right in {path}")
+                what = f"is not the shard that {path} describes: its segment {name} is different"
+                raise IndexStateError(what, place=part, remedy=f"correct the path of the shard in {path}")
         if own != manifests.encode(shard.manifest):
             manifests.publish(part, shard.manifest)
 
@@ -428,7 +428,7 @@ def _verified(folder: Path, shards: Shards, config: Config) -> Verified:
             if its != number:
                 path = shards.shards[its].path
                 twice = docid in parts[its].docids
-                other = f"in shard {path} too, which owns it" if twice else f"owned by shard {path}, where it is not"
+                other = f"{'also' if twice else 'missing'} in shard {path}, where it belongs"
                 routed.append(Fault(here.folder(folder), f"document {docid!r} is {other}", ""))
     if routed:
         more = [Fault(folder, f"and {len(routed) - verification.MOST} more", "")]

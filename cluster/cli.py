@@ -50,7 +50,7 @@ _DIVIDING = (
     (
         "unshard",
         "",
-        "make a sharded index one without shards",
+        "turn a sharded index into one without shards",
         "a sharded index into one without shards, with their vectors",
     ),
 )
@@ -82,8 +82,8 @@ def register(commands: Subparsers) -> None:
     shown = "Show the replicas of the shards of an index: nodes, published states, processes."
     ended = "Stop the processes that serve the shards of an index; a server on the cluster starts them again."
     for name, command, noun, description in (
-        ("status", show_status, "show the replicas of its shards", shown),
-        ("stop", stop_replicas, "end the processes that hold its shards", ended),
+        ("status", show_status, "show the replicas of the shards", shown),
+        ("stop", stop_replicas, "stop the processes that serve the shards", ended),
     ):
         verb = verbs.add_parser(name, help=noun, description=description)
         add_index(verb)
@@ -113,7 +113,7 @@ def _make_index(args: argparse.Namespace) -> int:
         check_number("--shards", args.shards)
     elif not is_sharded(args.index):
         raise UsageError(
-            "--ray: only the shards of an index can be built on a cluster; say with --shards N how many it is to have"
+            "--ray: only the shards of an index can be built on a cluster; give their number with --shards N"
         )
     run: Run = build_here
     if args.ray is not None:
@@ -180,7 +180,7 @@ def divide(args: argparse.Namespace, how: str) -> int:
         "seconds": round(seconds, 3),
     }
     where = f"in {counted(shards, 'shard')}" if shards else "in one index"
-    before = f", before in {counted(done.before, 'shard')}" if done.before else ""
+    before = f", previously in {counted(done.before, 'shard')}" if done.before else ""
     line = f"{counted(done.manifest.documents, 'document')} {where}{before}, in {seconds:.1f} s"
     report(args, facts, f"{args.index}: {line}\n")
     return DONE
@@ -203,7 +203,7 @@ def show_status(args: argparse.Namespace) -> int:
             states = ", ".join(replica.states) or "none yet"
             where += f": node {replica.node[:12]}, process {replica.pid}, states {states}, "
             where += f"{counted(replica.answered, 'question')} answered"
-        lines.append(where if replica.alive else f"{where}: not there")
+        lines.append(where if replica.alive else f"{where}: not running")
     report(args, {"replicas": [replica._asdict() for replica in replicas]}, "\n".join(lines))
     return DONE
 
@@ -213,5 +213,5 @@ def stop_replicas(args: argparse.Namespace) -> int:
     from .actors import stop
 
     ended = stop(args.index, _cluster_of(args))
-    report(args, {"ended": ended}, f"{counted(ended, 'replica')} ended")
+    report(args, {"ended": ended}, f"{counted(ended, 'replica')} stopped")
     return DONE

@@ -62,9 +62,9 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         """Raise ValueError if there are no or too many shards, one is listed twice, or the routing is wrong."""
         if not self.shards:
-            raise ValueError("it names no shard")
+            raise ValueError("it lists no shard")
         if len(self.shards) > MOST_SHARDS:
-            raise ValueError(f"it names {len(self.shards)} shards, more than {MOST_SHARDS}")
+            raise ValueError(f"it lists {len(self.shards)} shards, more than {MOST_SHARDS}")
         paths = [shard.path for shard in self.shards]
         for path in paths:
             if paths.count(path) > 1:
@@ -149,7 +149,7 @@ def read(folder: Path) -> Shards:
     for shard in shards.shards:
         place = shard.folder(folder).resolve()
         if place in places:
-            what = f"shard {shard.path} lies in the folder of {places[place]}; each has a folder of its own"
+            what = f"shard {shard.path} lies in the folder of {places[place]}, but each needs its own folder"
             raise IndexStateError(what, place=path, remedy=RESTORE)
         places[place] = f"shard {shard.path}"
     return shards
@@ -185,10 +185,10 @@ def check_there(folder: Path) -> None:
 
 
 def _missing(folder: Path, shard: Shard, missing: Path) -> IndexStateError:
-    place, remedy = shard.folder(folder), "bring back its folder"
+    place, remedy = shard.folder(folder), "restore its folder"
     if missing == place:
         return IndexStateError(f"is missing: it is a shard of the index {folder}", place=place, remedy=remedy)
-    what = f"is of another state than {folder / SHARDS} says: it has no segment {missing.name}"
+    what = f"does not match {folder / SHARDS}: it has no segment {missing.name}"
     return IndexStateError(what, place=place, remedy=remedy)
 
 
@@ -220,7 +220,7 @@ def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
         ("views", _shown(here.views), _shown(there.views)),
     ):
         if its != that:
-            differs = f"shard {shard.path} has the {what} {its}, shard {first.path} {that}; all shards have the same"
+            differs = f"shard {shard.path} has the {what} {its}, but shard {first.path} has {that}"
             raise IndexStateError(differs, place=path, remedy=RESTORE)
 
 

@@ -20,7 +20,7 @@ _FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 _HANDLER_BYTES = 256
 """A size larger than a ``struct sigaction`` on any system."""
 _ANSWERS_WITHIN = 5.0
-_START_ONE = "start one with ray start --head, and give the address that it prints"
+_START_ONE = "start a cluster with ray start --head, and give the address that it prints"
 
 
 @cache
@@ -95,7 +95,8 @@ def check(address: str) -> None:
 def check_address(address: str) -> None:
     """Raise MachineError if there is no address, or nothing answers at it; Ray itself would try for minutes."""
     if not address:
-        raise MachineError("is not set", place="cluster.address", remedy="name the cluster with --ray HOST:PORT")
+        remedy = "give the address of the cluster with --ray HOST:PORT"
+        raise MachineError("is not set", place="cluster.address", remedy=remedy)
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         raise MachineError(f"{address[:80]!r} is not of the form HOST:PORT", place="cluster.address", remedy=_START_ONE)

@@ -50,7 +50,7 @@ def _comparisons(filters: Mapping[str, Any]) -> Iterator[_Comparison]:
     operator = str(filters.get("operator", ""))
     if "conditions" in filters:
         if operator != "AND":
-            raise FilterError(f"operator {operator!r} is not understood here; conditions may be joined by 'AND' alone")
+            raise FilterError(f"operator {operator!r} is not supported; join conditions with 'AND'")
         for condition in filters["conditions"]:
             yield from _comparisons(condition)
         return

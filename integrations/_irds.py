@@ -129,13 +129,15 @@ def _dataset(name: str, kind: str, what: str) -> Any:
     try:
         import ir_datasets
     except ModuleNotFoundError as error:
-        remedy = "pip install 'factseek[ir-datasets]'"
+        remedy = "install it with: pip install 'factseek[ir-datasets]'"
         raise MachineError(f"the package {error.name} is missing", place=f"{PREFIX}{name}", remedy=remedy) from None
     try:
         dataset = ir_datasets.load(name)
     except KeyError:
         raise NotFoundError(
-            "ir_datasets has no dataset of this name", place=f"{PREFIX}{name}", remedy="its names: ir_datasets list"
+            "ir_datasets has no dataset of this name",
+            place=f"{PREFIX}{name}",
+            remedy="list the names: ir_datasets list",
         ) from None
     if not getattr(dataset, f"has_{kind}")():
         raise SourceError(f"has no {what}", place=f"{PREFIX}{name}", remedy=_remedy(name, dataset))
@@ -145,7 +147,7 @@ def _dataset(name: str, kind: str, what: str) -> Any:
 def _remedy(name: str, dataset: Any) -> str:
     kinds = {"docs": "documents", "queries": "queries", "qrels": "judgements"}
     there = [what for kind, what in kinds.items() if getattr(dataset, f"has_{kind}")()]
-    return f"it has {' and '.join(there)}" if there else f"a part of it may: ir_datasets list | grep {name}/"
+    return f"it has only {' and '.join(there)}" if there else f"list its parts: ir_datasets list | grep {name}/"
 
 
 @contextmanager

@@ -123,7 +123,7 @@ class ServedSource:
             raise self._foreign() from error
 
     def _foreign(self) -> MachineError:
-        return MachineError("does not answer as factseek does", place=self._address, remedy="is it the right address?")
+        return MachineError("does not answer as factseek does", place=self._address, remedy="check the address")
 
     def _ask(self, queries: Sequence[str], choices: SearchChoices, accept: str) -> bytes:
         """Return the answer to a batch, in which the qid of each query is its position.

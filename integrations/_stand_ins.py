@@ -75,7 +75,8 @@ def _index_documents(args: argparse.Namespace, folder: Path) -> None:
     others = [source for source in sources if not _is_foreign(source)]
     if others:
         raise UsageError(
-            f"{others[0]}: is not a dataset of ir_datasets", remedy=f"index it by itself, or as {PREFIX}NAME"
+            f"{others[0]}: is not a dataset of ir_datasets",
+            remedy=f"index it separately, or give a dataset as {PREFIX}NAME",
         )
     names = [dataset_name(source) for source in sources]
     args.language = args.language or language_of(names[0])

@@ -46,7 +46,7 @@ StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
 _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
 """A group of settings, and the end of its former setting ``NAME_weight``, which was the weight of a ranking."""
 
-_AUTO_NEEDS_NONE = "leave it out: dense.type auto needs none like it"
+_AUTO_NEEDS_NONE = "leave it out: dense.type auto needs no such setting"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -28,7 +28,7 @@ _HTTP = {
     400: ("bad-input", "the request is invalid"),
     404: ("not-found", "there is nothing at this address"),
     405: ("method-not-allowed", "this address does not answer that method"),
-    413: ("too-large", "the body of the request is larger than this server takes"),
+    413: ("too-large", "the body of the request is larger than this server accepts"),
     415: ("unsupported-media-type", "send the body as application/json"),
     500: ("internal", "an internal error occurred; see the server's log under this request id"),
     503: ("unavailable", "this index cannot be searched at the moment; the server's log gives the reason"),
@@ -118,11 +118,11 @@ class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Failure(Protocol):
-    """The shape of another protocol's errors: an Answer that can be made from a problem."""
+    """An error in the format of another protocol; :meth:`of` makes one from a problem."""
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """Return a problem in this shape; its status is already the protocol's."""
+        """Return ``problem`` in this format. Its status is already that of the other protocol."""
         ...
 
 

@@ -357,7 +357,7 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
 def opened(config: Config, verdicts: Path | None, create_app: Factory) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
     """Open the indexes and the model, yield the server with the tools over them, and close them afterwards."""
     if not config.server.indexes:
-        raise ConfigError("there is no index to search: name one under server.indexes, or with --index NAME=DIR")
+        raise ConfigError("there is no index to search: add one under server.indexes, or give --index NAME=DIR")
     model = training.load(verdicts, view(config, claims.Config)) if verdicts else None
     # The gate has already checked the caller.
     within = msgspec.structs.replace(config.server, keys={}, per_minute=0, writes=False, adapters={})

@@ -140,7 +140,7 @@ def _served(serving: IndexRegistry) -> str:
     ready = [(f'index="{name}"', int(state == READY)) for name, state in serving.states().items()]
     gauge("index_ready", "Whether the index can be searched.", ready)
     for what in ("documents", "passages"):
-        gauge(f"index_{what}", "What the index holds.", [(of, getattr(one.index.info, what)) for of, one in indexes])
+        gauge(f"index_{what}", "What the index contains.", [(of, getattr(one.index.info, what)) for of, one in indexes])
     waiting = [(of, bulks_waiting(one.index.info.place)) for of, one in indexes]
     gauge("jobs_waiting", "Bulks that have not ended.", waiting)
     manifests = [(f'{of},manifest="{one.manifest_id}"', 1) for of, one in indexes]
@@ -208,7 +208,7 @@ def shared() -> Iterator[None]:
         except OSError as error:
             problem = error
     else:
-        _log.warning("there is no folder for the metrics of all workers, each counts alone: %s", problem)
+        _log.warning("there is no folder for the metrics of all workers, so each worker counts alone: %s", problem)
         yield
         return
     os.environ[VARIABLE] = str(created)

@@ -51,7 +51,7 @@ class ForeignFields(RequestFields, kw_only=True, forbid_unknown_fields=False):
 
 
 class FilterRequest(RequestFields):
-    """Allowed values for each field: any of its values matches, and all fields must match."""
+    """Allowed values for each field. A document must match one value of every given field."""
 
     topic: Annotated[str | list[str], says("the topic, as in the collection")] = []
     source: Annotated[str | list[str], says("the publisher: a site's host, a journal")] = []
@@ -76,7 +76,7 @@ class FusionRequest(RequestFields):
         Annotated[dict[Annotated[str, Meta(max_length=80)], FusionWeight], Meta(max_length=16)] | None,
         says("the rankings that are fused, each with its weight"),
     ] = None
-    depth: Annotated[Positive | None, says("hits of each ranking that are fused")] = None
+    depth: Annotated[Positive | None, says("the number of hits of each ranking to fuse")] = None
 
 
 Parse = Annotated[bool, says("true: documents as objects; false: as strings of JSON")]
@@ -118,7 +118,7 @@ class SearchOptions(RequestFields):
         ),
     ] = None
     collapse: Annotated[
-        Literal["near"] | None, says("near: groups near-duplicates under their best hit, and counts and names them")
+        Literal["near"] | None, says("near: groups near-duplicates under their best hit, and counts and lists them")
     ] = None
     sort: Annotated[
         Literal["date"] | None, says("date: sorts the hits with at least half of the best score by date, newest first")
@@ -134,7 +134,7 @@ class SingleQueryOptions(SearchOptions, kw_only=True):
     query: Annotated[str, says("a claim, a tweet or a question")] = ""
     syntax: Annotated[
         Literal["plain", "query"],
-        says('query: "exact words", -word, title:, source:, topic:, before: and after: have their meaning'),
+        says('query: "exact words", -word, title:, source:, topic:, before: and after: have a special meaning'),
     ] = "plain"
     hits: Annotated[Positive | None, says("another name for k, as in Pyserini and Anserini")] = None
     qid: Annotated[Annotated[str, Meta(max_length=200)] | None, says("an id that the answer repeats")] = None
@@ -159,7 +159,7 @@ class SingleQueryOptions(SearchOptions, kw_only=True):
     def with_one_k(self: _Single) -> _Single:
         """Return the same request with ``k`` set and ``hits`` cleared; raise BadInput if they differ."""
         if self.k is not None and self.hits not in (None, self.k):
-            raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they mean the same, give one of them")
+            raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they mean the same; give only one of them")
         return msgspec.structs.replace(self, k=self.k or self.hits, hits=None)
 
 
@@ -182,7 +182,7 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
     def with_one_query(self: _Searched) -> _Searched:
         """Return :meth:`with_one_k` of the request; raise BadInput if there is no query, or two."""
         if not (self.query or self.like):
-            raise BadInput("query", "is missing; give one, or a document's id as like")
+            raise BadInput("query", "is missing; give a query, or the id of a document as like")
         if self.query and self.like:
             raise BadInput("like", "replaces the query; leave out one of them")
         return self.with_one_k()
@@ -251,7 +251,7 @@ class DocumentRequest(RequestFields, kw_only=True):
     """
 
     text: Annotated[str, says("the text to search and show")]
-    docid: Annotated[str, says("optional, because the address names it")] = ""
+    docid: Annotated[str, says("optional, because the address contains it")] = ""
     title: Annotated[str, says("searched with the text")] = ""
     url: Annotated[str, says("the address of the document")] = ""
     date: Annotated[str, says("a day, month or year, such as 2020-03")] = ""
@@ -339,7 +339,7 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
         raise explained(error) from None
     for name, value in values.items():
         if isinstance(value, str) and getattr(asked, name, value) is None:
-            raise BadInput(name, f"{value!r} is not a value; leave out the parameter instead")
+            raise BadInput(name, f"{value!r} stands for no value; leave out the parameter instead")
     return asked
 
 
@@ -390,7 +390,7 @@ TextIfAny = str | UnsetType
 
 
 class SearchAnswer(Answer, kw_only=True):
-    """The evidence for one query. ``note`` warns readers of the hits; ``qid`` repeats that of the request.
+    """The evidence for one query. ``note`` warns readers of the hits; ``qid`` repeats the qid of the request.
 
     ``query`` is present for the query language and for ``like``. ``cursor`` requests the hits that follow; it is absent
     after the last hit. ``depth`` is the number of hits of each ranking that were fused; later hits have scores below 0.
@@ -467,7 +467,7 @@ class AskedIndex(Answer):
 class SearchManyAnswer(Answer, kw_only=True):
     """The evidence for one query from several indexes; each hit names its index and its rank and score there.
 
-    ``total`` and ``facets`` are those of all indexes together; ``cursor`` requests the hits that follow.
+    ``total`` and ``facets`` cover all indexes together; ``cursor`` requests the hits that follow.
     """
 
     request_id: str
@@ -543,7 +543,7 @@ class SimpleDocument(Answer, kw_only=True):
 
 
 class IndexSummary(Answer):
-    """A served index: what it holds and which retrievers it answers, its default first."""
+    """A served index: its content and its retrievers, the default one first."""
 
     name: str
     manifest_id: str
@@ -605,8 +605,8 @@ class BatchAnswer(Answer):
 class RankedClaim(Answer):
     """A claim with its rank and the words with the largest weight, heaviest first.
 
-    ``probability`` is that of being worth checking, or null if the ranker is not calibrated. ``note`` warns readers of
-    the score.
+    ``probability`` is the probability that the claim is worth checking, or null if the ranker is not calibrated.
+    ``note`` warns readers of the score.
     """
 
     rank: int
@@ -715,7 +715,7 @@ class ShardHealth(Answer):
 class Health(Answer):
     """Whether the server can answer; ``indexes`` has the state of each index: ``ready``, or the problem.
 
-    ``shards`` has those of sharded indexes on a cluster.
+    ``shards`` lists the shards of sharded indexes on a cluster.
     """
 
     status: Literal["ok", "unavailable"]

@@ -189,7 +189,7 @@ def _where(options: SearchOptions, index: Index) -> Filter | None:
     for name, values in lists.items():
         if len(values) > most:
             field = f"filter.{name}" if name else "filter"
-            raise BadInput(field, f"has {len(values)} values; at most {most} are taken")
+            raise BadInput(field, f"has {len(values)} values; give at most {most}")
     pairs = [f"{name}={value}" if name else value for name, values in lists.items() for value in values]
     if not pairs and not options.as_of and not options.since:
         return None

@@ -52,7 +52,7 @@ def serve(config: Config) -> None:
 def check(config: Config) -> None:
     """Open and close everything once, so that errors are reported before workers start; raise them or ConfigError."""
     if not config.server.indexes:
-        raise ConfigError("there is no index to serve: name one under server.indexes, or with --index NAME=DIR")
+        raise ConfigError("there is no index to serve: add one under server.indexes, or give --index NAME=DIR")
     if config.server.writes and not config.server.keys:
         what = "changes to an index need a key: create one with factseek key NAME, and add it under server.keys"
         raise ConfigError(what, place="server.writes")

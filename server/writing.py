@@ -176,8 +176,8 @@ def _lines_of(request: Request, most: int) -> list[bytes]:
         parts = map(bytes, _ARRAY.decode(body)) if request.is_json else map(bytes.strip, body.split(b"\n"))
         items = [item for item in parts if item]
         if not 1 <= len(items) <= most:
-            remedy = "; split it" if items else ""
-            raise BadInput("body", f"a bulk contains 1 to {most} documents, this one {len(items)}{remedy}")
+            remedy = " at once" if items else ""
+            raise BadInput("body", f"the bulk contains {len(items)} documents; send 1 to {most}{remedy}")
         for number, item in enumerate(items, 1):
             place = f"item {number} is not a JSON object"
             _OBJECT.decode(item)

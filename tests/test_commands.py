@@ -279,7 +279,7 @@ BAD_SEARCHES = {
     "k 0": (["x", "-k", "0"], "-k 0: give a number of hits, 1 or more"),
     "dense without vectors": (
         ["x", "--retriever", "dense"],
-        "nd: was built without vectors: it answers bm25, not dense; rebuild it without --no-dense",
+        "nd: was built without vectors: it supports bm25, not dense; rebuild it without --no-dense",
     ),
     "unknown filter": (
         ["x", "--filter", "author=me"],

@@ -123,7 +123,7 @@ def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
     config = read_json(folder / "config.json")
     architecture = str((config.get("architectures") or [""])[0])
     if not architecture.endswith("ForSequenceClassification"):
-        raise MachineError(f"is not a CrossEncoder: its architecture is {architecture or 'not named'}", place=folder)
+        raise MachineError(f"is not a CrossEncoder: its architecture is {architecture or 'not given'}", place=folder)
     names = config.get("id2label") or {str(number): f"LABEL_{number}" for number in range(config.get("num_labels", 2))}
     if kind != ENTAILMENT:
         if len(names) != 1:

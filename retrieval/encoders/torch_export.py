@@ -39,7 +39,7 @@ class TorchModel:
         self._model: Any = load(str(folder), device="cpu", local_files_only=True, model_kwargs=eager).float().eval()
         self._scores = kind != ENCODER
         if not hasattr(getattr(self._model, "tokenizer", None), "backend_tokenizer"):
-            raise MachineError("the model has no tokenizer that can be run without it")
+            raise MachineError("the model has no tokenizer that runs without the model")
         self._inputs = [name for name in INPUTS if name in self._model.tokenizer.model_input_names]
         self.tokenizer: Any = Tokenizer.from_str(self._model.tokenizer.backend_tokenizer.to_str())
         if getattr(self._model[0], "do_lower_case", False):

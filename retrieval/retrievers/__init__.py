@@ -190,7 +190,7 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
         lack = MissingComponent(f"has no {name}", "")
     if lack is not None:
         answered = offered(manifest, config)
-        raise QueryError(f"{lack.what}: it answers {listed(answered)}, not {name}", place=place, remedy=lack.remedy)
+        raise QueryError(f"{lack.what}: it supports {listed(answered)}, not {name}", place=place, remedy=lack.remedy)
     return name
 
 

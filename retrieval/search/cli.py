@@ -390,6 +390,8 @@ def _weights(options: Sequence[str], names: Sequence[str]) -> dict[str, float]:
         except ValueError:
             weight = -1.0
         if name not in names or not 0 <= weight <= 1_000_000:
-            raise UsageError(f"--weight {option}: give DIR=N, a directory of --index and a number from 0")
+            raise UsageError(
+                f"--weight {option}: give DIR=N, where DIR is a directory of --index and N is from 0 to 1000000"
+            )
         weights[name] = weight
     return weights

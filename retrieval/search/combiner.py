@@ -179,7 +179,7 @@ def load(path: Path) -> Combiner:
         raise SourceError(f"is a model for {manifest.task}, not for this task", place=path)
     with restored_from(path):
         if manifest.features != columns(manifest.rankings, remembers=manifest.remembers) or manifest.depth < 1:
-            raise ValueError("its features are others")
+            raise ValueError("its features differ from those of this factseek")
         remembered = qrels.restored(state) if manifest.remembers else None
         return Combiner(_restored(manifest, state), manifest, remembered)
 

@@ -92,7 +92,7 @@ def facet_answers(facets: Mapping[str, FacetCounts]) -> dict[str, FacetAnswer]:
 
 def described(total: Total) -> str:
     """Return a total in words."""
-    return f"{total.hits:,} that contain a word of it" if total.matching else f"{total.hits:,} that can be ranked"
+    return f"{total.hits:,} that {'contain a word of the query' if total.matching else 'can be ranked'}"
 
 
 def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:

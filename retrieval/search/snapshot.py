@@ -197,7 +197,7 @@ class Snapshot:
         """Return the error for a missing passage: it is damage if a row of this index names the passage."""
         what = f"there is no passage {passage} of a document {docid!r} in this index"
         if (docid, passage) in zip(self.rows.docids, self.rows.numbers, strict=True):
-            return IndexStateError(f"{what}, although it has a row", place=self.folder, remedy=REMEDY)
+            return IndexStateError(f"{what}, although the index has a row for it", place=self.folder, remedy=REMEDY)
         return NotFoundError(what)
 
     def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:

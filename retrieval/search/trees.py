@@ -51,11 +51,11 @@ def restore(state: State, width: int) -> Trees:
     roots = array(state, "roots", np.int32, None)
     inner = np.flatnonzero(features >= 0)
     if features.min() < -1 or features.max() >= width:
-        raise ValueError("a node asks for a feature that there is not")
+        raise ValueError("a node uses a feature that does not exist")
     # Each step leads to a later node, so every walk ends.
     if (children[inner] <= inner[:, None]).any() or (children[inner] >= nodes).any():
         raise ValueError("a node does not precede its children")
     if roots.min() < 0 or roots.max() >= nodes:
-        raise ValueError("the root of a tree is not one of the nodes")
+        raise ValueError("the root of a tree is not a node")
     thresholds, values = array(state, "thresholds", np.float64, nodes), array(state, "values", np.float64, nodes)
     return Trees(features, thresholds, children, values, roots)

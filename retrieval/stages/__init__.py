@@ -149,7 +149,7 @@ def opened(asked: Sequence[str], context: StageContext) -> list[Named]:
         stages[name] = Named(name, kind.open(value, context))
         lacking: Mapping[str, str] = getattr(kind, "VIEWS", {})
         for view in lacking.keys() - context.manifest.views.keys():
-            raise QueryError(f"this index cannot answer {name}: {lacking[view]}")
+            raise QueryError(f"this index does not support the stage {name}: {lacking[view]}")
     return list(stages.values())
 
 

@@ -45,7 +45,7 @@ def open(value: str, context: StageContext) -> Combine:
     Raises QueryError if there is a value, or if no combination is configured.
     """
     if value:
-        raise QueryError(f"combine={value[:20]}: combine takes no value", remedy="set combine.model")
+        raise QueryError(f"combine={value[:20]}: combine has no value", remedy="write combine, and set combine.model")
     if not context.settings.of(CombineSettings).model:
         raise QueryError("combine needs a model", remedy="set combine.model to what factseek train combiner wrote")
     return Combine(context)

@@ -75,7 +75,7 @@ def re_ranker() -> ReRanker:
         raise NoReRankerError(f"this server has no re-ranker: {error.remedy}") from None
 
 
-def check_count(field: str, texts: Sequence[object], what: str = "texts are re-ranked") -> None:
+def check_count(field: str, texts: Sequence[object], what: str = "texts can be re-ranked") -> None:
     """Raise BadInput, with the field, if there are no texts, or more than a request may have."""
     most = registry().config.server.max_batch
     if not 1 <= len(texts) <= most:

@@ -62,7 +62,7 @@ class OpenAIEmbedding(ForeignFields):
     input: Annotated[str | list[str], says("a text, or a list of texts")]
     model: Annotated[str, says("a name from GET /v1/models (default: the model for documents)")] = ""
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[Positive | None, says("the encoder's own number; no other is available")] = None
+    dimensions: Annotated[Positive | None, says("the number of dimensions; only the encoder's own is available")] = None
 
 
 class OpenAIVector(Answer, kw_only=True):
@@ -122,7 +122,7 @@ def openai_embeddings(asked: OpenAIEmbedding) -> OpenAIVectors:
     if asked.dimensions not in (None, encoder.dimension):
         raise BadInput("dimensions", f"this model has only {encoder.dimension}")
     texts = [asked.input] if isinstance(asked.input, str) else asked.input
-    check_count("input", texts, "texts are encoded")
+    check_count("input", texts, "texts can be encoded")
     for number, text in enumerate(texts):
         if not text.strip():
             raise BadInput("input" if isinstance(asked.input, str) else f"input[{number}]", "is empty")

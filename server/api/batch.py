@@ -69,9 +69,9 @@ class Batch:
         self._seconds = server.search_seconds
         self._k = k = request.k or index.settings.search.k
         if not 1 <= number <= server.max_batch:
-            raise BadInput("queries", f"a batch contains 1 to {server.max_batch} queries, this one {number}")
+            raise BadInput("queries", f"the batch contains {number} queries; send 1 to {server.max_batch}")
         if number * k > server.max_batch_hits:
-            reason = f"{number} queries of {k} hits are more than the {server.max_batch_hits} of one batch; split it"
+            reason = f"{number} queries of {k} hits are more than the {server.max_batch_hits} hits of a batch; split it"
             raise BadInput("k", reason)
         self._beside = limit_of().beside
         self._limit = partial(Deadline, beside=self._beside)

@@ -93,7 +93,7 @@ def _ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRank
     known = {**configured, **rankers}
     if not known:
         raise UnknownRankerError(
-            "no ranker is served: train one (factseek rank … --save FILE) and name it under server.rankers, or with "
+            "no ranker is served: train one (factseek rank … --save FILE) and add it under server.rankers, or with "
             "--ranker NAME=FILE"
         )
     wanted = next(iter(known)) if name is None else name
@@ -153,7 +153,7 @@ def ranked_claims(asked: RankRequest) -> RankAnswer:
     served = _ranker_named(asked.ranker, settings.rankers)
     manifest, languages = served.learned.manifest, served.learned.manifest.languages
     if not 1 <= len(asked.claims) <= settings.max_claims:
-        raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, not {len(asked.claims)}")
+        raise BadInput("claims", f"1 to {settings.max_claims} claims can be ranked at once, not {len(asked.claims)}")
     statements = [
         _statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(asked.claims)
     ]
@@ -184,7 +184,7 @@ def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most:
     if not text:
         raise BadInput(f"{place}.text", "contains no text")
     if len(asked.text) > most:
-        raise BadInput(f"{place}.text", f"has {len(asked.text)} characters; at most {most} are read")
+        raise BadInput(f"{place}.text", f"has {len(asked.text)} characters, but at most {most} are allowed")
     if asked.language and languages and asked.language not in languages:
         known = ", ".join(languages)
         raise BadInput(f"{place}.language", f"{asked.language!r} is not a language that the ranker knows: {known}")
@@ -222,5 +222,5 @@ def _answer(ranked: Ranked, languages: Sequence[str], asked: Sequence[ClaimReque
         speaker=statement.speaker,
         text=statement.text,
         words=[WordWeight(word=word, weight=weight) for word, weight in ranked.words],
-        note=f"is in {foreign}, the ranker learned from {', '.join(languages)}" if foreign else "",
+        note=f"is in {foreign}, but the ranker learned from {', '.join(languages)}" if foreign else "",
     )

@@ -98,7 +98,7 @@ def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
         )
     most = _most(served)
     if hits >= most:
-        raise BadInput("cursor", f"goes on after {hits} hits; this server answers the first {most}")
+        raise BadInput("cursor", f"continues after {hits} hits, but this server returns only the first {most}")
     then = [ids[start : start + _ID].hex() for start in range(0, len(ids), _ID)]
     changed = {name for name, id_ in zip(sorted(served), then, strict=True) if served[name].manifest_id != id_}
     k = asked.k or next(iter(served.values())).index.settings.search.k

@@ -37,7 +37,7 @@ def check(config: Config) -> None:
 
     def load(name: str, path: str, config: Config) -> None:
         if _loaded(name, path, config).learned.manifest.entailment is None:
-            what = "it learned without a model of entailment; the page shows no verdicts of such a model"
+            what = "was trained without a model of entailment, so the page cannot show its verdicts"
             raise SourceError(what, place=path, remedy="train it with --entailment MODEL, or leave it out")
 
     check_models(config, "verdicts", load)

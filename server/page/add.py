@@ -114,7 +114,7 @@ def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
     try:
         perform(served, put_change(document, absent=not asked.replace))
     except ConditionError:
-        reason = f"there is a document {asked.docid[:80]!r} already; call this one otherwise, or tick to replace it"
+        reason = f"there is already a document {asked.docid[:80]!r}; choose another name, or tick the box to replace it"
         raise BadInput("docid", reason) from None
     return {"added": url_for("page.document_page", name=served.name, docid=asked.docid)}
 

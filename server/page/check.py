@@ -68,7 +68,7 @@ def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
         for number, (speaker, statement) in enumerate(islice(spoken, most + 1), 1)
     ]
     if len(claims) > most:
-        raise BadInput("text", f"there are more than {most} statements in it, the most that are checked at once")
+        raise BadInput("text", f"the text contains more than {most} statements, the most that can be checked at once")
     return claims
 
 
@@ -176,14 +176,14 @@ def check_page() -> tuple[str, int] | Response:
 def _ranked(asked: CheckState) -> RankAnswer:
     claims = statements_of(asked.text, asked.read_as, registry().config.server.max_claims)
     if not claims:
-        raise BadInput("text", "there is no statement in it")
+        raise BadInput("text", "the text contains no statement")
     try:
         return ranked_claims(RankRequest(claims=claims))
     except BadInput as error:
         of_one = re.match(r"claims\[(\d+)\]", error.field)
         if of_one is None:
             raise
-        advice = "put each on a line of its own, or have the text read as a transcript"
+        advice = "put each statement on its own line, or choose the type “a transcript, sentence by sentence”"
         raise BadInput("text", f"statement {int(of_one[1]) + 1} {error.unnamed}; {advice}") from None
 
 

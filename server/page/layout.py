@@ -56,7 +56,7 @@ def page_of(template: str, state: PageState, status: int = 200, **shown: Any) ->
             memory.spend(size)
             size = 0
             if limit.is_over(template):
-                raise TimedOutError("the page took too long to make; choose less")
+                raise TimedOutError("the page took too long to build; choose fewer hits or less text")
     return "".join(pieces), status
 
 

@@ -101,7 +101,8 @@ class ShownRanking(NamedTuple):
 def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
     """Return the search of each index; raise BadInput if the state is invalid."""
     if state.like and (state.query or len(served) > 1):
-        raise BadInput("like", "'more like this' searches one index without a query; leave out the other")
+        reason = "'more like this' searches one index without a query; leave out the query and the other indexes"
+        raise BadInput("like", reason)
     fields = {pair.partition("=")[0] for pair in state.filter} - set(FIELDS)
     # An index without a field has no documents that a filter by this field accepts.
     fitting = [one for one in served if fields.issubset(one.index.info.filter_fields)]

@@ -228,7 +228,7 @@ def export() -> Response:
     if format not in FORMATS:
         raise BadInput("format", f"there is no format {format[:20]!r}; the formats are {', '.join(FORMATS)}")
     if not (state.query or state.like):
-        raise BadInput("query", "there is nothing to export: ask for something first")
+        raise BadInput("query", "there is nothing to export: search for something first")
     served = chosen_indexes(state)
     most = min(each.index.settings.search.max_k for each in served)
     asked = asked_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))

@@ -143,8 +143,8 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     }
     if sum(lengths.values()) > LONGEST_CHOICES:
         longest = max(lengths, key=lengths.__getitem__)
-        reason = f"takes {lengths[longest]:,} characters of an address; the options of a query may take"
-        raise _named(longest, f"{reason} {LONGEST_CHOICES:,} together; leave some out")
+        reason = f"fills {lengths[longest]:,} characters of the address, but all options together may fill only"
+        raise _named(longest, f"{reason} {LONGEST_CHOICES:,}; leave some out")
     return state
 
 
@@ -153,11 +153,11 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
     values: dict[str, Any] = {}
     for name, texts in parameters.lists():
         if name not in known:
-            reason = f"there is no parameter {name[:80]!r} on this page; it takes {', '.join(known)}"
+            reason = f"there is no parameter {name[:80]!r} on this page; the parameters are {', '.join(known)}"
             raise BadInput(name[:80], reason)
         filled = [text.strip() for text in texts if text.strip()]
         if len(filled) > MOST.get(name, 1):
-            most = f"; at most {MOST[name]} are taken, leave some out" if name in MOST else ""
+            most = f"; give it at most {MOST[name]} times" if name in MOST else ""
             raise BadInput(name, f"{name} is given {len(filled):,} times{most}")
         if filled:
             values[name] = filled if name in MOST else filled[0]

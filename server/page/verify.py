@@ -63,7 +63,7 @@ def verify_page() -> tuple[str, int] | Response:
         if asked.claim:
             claim = Claim("claim", tweet(asked.claim))
             if not served.index.resolve().has_words(claim.text):
-                raise BadInput("claim", "it contains no words to search for")
+                raise BadInput("claim", "the claim contains no words to search for")
             shown = _judged(claim, *judge, served, asked) if judge else _found(claim, where, served, asked)
     except (QueryError, RefusedError) as error:
         return page_of("verify.html", PageState(lang=asked.lang), 400, asked=asked, problem=reason_of(error))

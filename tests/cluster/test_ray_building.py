@@ -102,9 +102,9 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str,
     ("arguments", "message"),
     [
         (["--shards", "2", "--ray", "127.0.0.1:9"], "cluster.address: no Ray cluster answers at 127.0.0.1:9 "
-         "(Connection refused); start one with ray start --head, and give the address that it prints"),
-        (["--ray", "127.0.0.1:9"], "--ray: only the shards of an index can be built on a cluster; say with --shards N "
-         "how many it is to have"),
+         "(Connection refused); start a cluster with ray start --head, and give the address that it prints"),
+        (["--ray", "127.0.0.1:9"], "--ray: only the shards of an index can be built on a cluster; give their number "
+         "with --shards N"),
     ],
 )  # fmt: skip
 def test_bad_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

@@ -44,7 +44,7 @@ def test_the_answer_goes_on_when_a_node_is_killed(tmp_path: Path) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
     assert "200 answers, 1 different\n" in output, output
-    assert "6 replicas ended" in output, output
+    assert "6 replicas stopped" in output, output
     assert process.returncode == 0, output
     assert "replica 1: node " in output
     assert '"status":"ok"' in (tmp_path / "ready.json").read_text()

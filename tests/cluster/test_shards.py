@@ -172,7 +172,7 @@ def test_a_document_in_two_shards_is_a_fault(tmp_path: Path) -> None:
     layout.publish(index, [part.path for part in shards.shards], [shards.shards[0].manifest] * 2)
     faults = [fault.what for fault in verify(index, CONFIG).all_faults]
     assert len(faults) == 1
-    assert "in shard shard-00 too, which owns it" in faults[0]
+    assert "also in shard shard-00, where it belongs" in faults[0]
 
 
 def test_a_damaged_shard_is_mended(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_path_that_leads_to_another_index_leaves_that_as_it_was(tmp_path: Path
     redirected(index, other)
     for write in (lambda: delete(index, ["d1"]), lambda: compact(index, CONFIG), lambda: repair(index, CONFIG)):
         with pytest.raises(
-            IndexStateError, match=r"other: is another index, or another shard, than .*/shards\.json says"
+            IndexStateError, match=r"other: is not the shard that .*/shards\.json describes"
         ):
             write()
     assert (other / "manifest.json").read_bytes() == before

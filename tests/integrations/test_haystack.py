@@ -72,7 +72,7 @@ def test_filters_of_a_run_take_the_place_of_the_components_own(index: str) -> No
     [
         (condition("meta.kind", "!=", "cord19"), "meta.kind is compared by '==' or 'in', not '!='"),
         (condition("meta.date", "==", "2020"), "meta.date is compared by '<=' or '>=' with a day"),
-        ({"operator": "OR", "conditions": []}, "operator 'OR' is not understood here"),
+        ({"operator": "OR", "conditions": []}, "operator 'OR' is not supported"),
         ({"operator": "AND", "conditions": [condition("kind", "==", "a")] * 2}, "meta.kind is compared twice"),
         ({"operator": "AND", "conditions": [condition("date", "<=", "2020")] * 2}, "meta.date is bounded twice"),
     ],

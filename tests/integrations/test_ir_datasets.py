@@ -114,8 +114,11 @@ def test_documents_are_read_with_their_fields(name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("index", "irds:nobody"), "irds:nobody: ir_datasets has no dataset of this name; its names: ir_datasets list"),
-        (("index", "irds:{queries}"), "irds:{queries}: has no documents; it has queries"),
+        (
+            ("index", "irds:nobody"),
+            "irds:nobody: ir_datasets has no dataset of this name; list the names: ir_datasets list",
+        ),
+        (("index", "irds:{queries}"), "irds:{queries}: has no documents; it has only queries"),
         (("index", "irds:{failing}"), "irds:{failing}: cannot be read: the download broke off"),
         (("run", "trec", "--queries", "irds:{docs}", "--output", "x"), "irds:{docs}: has no queries; it has documents"),
         (("score", "trec", "--gold", "irds:{docs}", "--run", "x"), "irds:{docs}: has no judgements; it has documents"),
@@ -174,5 +177,5 @@ def test_without_ir_datasets_it_is_said_how_to_get_it(monkeypatch: pytest.Monkey
     code, _, err = command("index", "irds:x", "--index", "nowhere")
     assert (code, err) == (
         2,
-        "factseek: irds:x: the package ir_datasets is missing; pip install 'factseek[ir-datasets]'\n",
+        "factseek: irds:x: the package ir_datasets is missing; install it with: pip install 'factseek[ir-datasets]'\n",
     )

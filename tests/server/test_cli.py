@@ -27,7 +27,7 @@ def empty(tmp_path: Path) -> str:
 
 
 BAD = [
-    ([], "there is no index to serve: name one under server.indexes, or with --index NAME=DIR"),
+    ([], "there is no index to serve: add one under server.indexes, or give --index NAME=DIR"),
     (["--index", "indexes/en"], "--index 'indexes/en' is not of the form NAME=DIR; write en=indexes/en"),
     (["--ranker", "tweets.model"], "--ranker 'tweets.model' is not of the form NAME=FILE; write tweets=tweets.model"),
     (

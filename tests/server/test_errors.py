@@ -32,7 +32,7 @@ def check(response: TestResponse, status: int, slug: str, field: str | None = No
 
 
 BAD_BODIES = [
-    ({}, "query", "query: is missing; give one, or a document's id as like"),
+    ({}, "query", "query: is missing; give a query, or the id of a document as like"),
     ({"query": "a", "k1": 2}, "k1", "k1: there is no such field"),
     ({"query": "a", "k": 51}, "k", "k: 51 is out of range: ask for 1 to 50"),
     ({"query": "a", "filter": {"author": "x"}}, "filter.author", "filter.author: there is no such field"),
@@ -41,7 +41,7 @@ BAD_BODIES = [
         "since",
         "since: the first day '2020' is later than the last day '2019': no day lies between them",
     ),
-    ({"query": "a", "filter": ["topic=x"] * 9}, "filter", "filter: has 9 values; at most 8 are taken"),
+    ({"query": "a", "filter": ["topic=x"] * 9}, "filter", "filter: has 9 values; give at most 8"),
     ({"query": "a", "fusion": {"rrf_k": 10**400}}, "fusion.rrf_k", "fusion.rrf_k: expected int <= 1000000"),
     (
         {"query": "a", "fusion": {"dense_weight": 1}},

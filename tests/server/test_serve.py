@@ -90,7 +90,7 @@ def test_a_file_that_is_too_large_is_refused_on_a_page(folders: dict[str, Path],
         page = response.read().decode()
         connection.close()
     assert (response.status, response.headers["Content-Type"]) == (413, "text/html; charset=utf-8")
-    assert "The body of the request is larger than this server takes." in page
+    assert "The body of the request is larger than this server accepts." in page
     assert ('class="ask"' in page) != keys, "who has shown no key is not told what is served"
 
 

@@ -259,11 +259,11 @@ def test_a_bulk_may_only_append(client: FlaskClient) -> None:
 
 
 BAD_BULKS = [
-    (b"[]", "body", "a bulk contains 1 to 500 documents, this one 0"),
+    (b"[]", "body", "the bulk contains 0 documents; send 1 to 500"),
     (
         b"[" + b'{"docid": "a"},' * 500 + b'{"docid": "a"}]',
         "body",
-        "a bulk contains 1 to 500 documents, this one 501; split it",
+        "the bulk contains 501 documents; send 1 to 500 at once",
     ),
     (b'[{"docid": "a"}, 3]', "body", "item 2 is not a JSON object: Expected object, got int"),
     (b'[{"docid": "\xff"}]', "body", "is not UTF-8 (byte 13)"),

@@ -103,7 +103,7 @@ def refused(client: FlaskClient) -> None:
     for body, field, detail in (
         ({"like": "nothing"}, "like", "like: there is no document 'nothing' in this index"),
         ({"like": "agency", "query": "x"}, "like", "like: replaces the query; leave out one of them"),
-        ({}, "query", "query: is missing; give one, or a document's id as like"),
+        ({}, "query", "query: is missing; give a query, or the id of a document as like"),
         ({"like": 7}, "like", "like: expected str, got int"),
     ):
         response = client.post("/v1/news/search", json=body)

@@ -135,8 +135,8 @@ def test_on_the_command_line(folder: Path, without: Path, command: Callable[...,
     code, _, said = command("search", QUERY, "--index", without, "--stage", "collapse")
     assert code == 2
     assert said == (
-        "factseek: this index cannot answer collapse: it has no signatures; add them with factseek compact --add "
-        "signatures\n"
+        "factseek: this index does not support the stage collapse: it has no signatures; add them with factseek "
+        "compact --add signatures\n"
     )
     code, _, said = command("search", QUERY, "--index", folder, "--stage", "collapse=far")
     assert (code, said) == (2, "factseek: collapse=far: near is the only value; use collapse=near\n")

@@ -32,7 +32,7 @@ def test_the_vectors_are_the_encoders(asked: FlaskClient, indexes: dict[str, Ind
     ("body", "status", "param", "message"),
     [
         ({}, 400, "input", "input: is missing"),
-        ({"input": ["a"] * 6}, 400, "input", "input: 1 to 5 texts are encoded at once, not 6"),
+        ({"input": ["a"] * 6}, 400, "input", "input: 1 to 5 texts can be encoded at once, not 6"),
         ({"input": ["a", " "]}, 400, "input[1]", "input[1]: is empty"),
         ({"input": "a", "dimensions": 8}, 400, "dimensions", "dimensions: this model has only 384"),
         (

@@ -81,7 +81,7 @@ def test_without_a_model_the_route_says_so(asked: FlaskClient, address: str) -> 
 @pytest.mark.parametrize(
     ("address", "change", "status", "message"),
     [
-        ("/cohere/v2/rerank", {"documents": []}, 400, "documents: 1 to 5 texts are re-ranked at once, not 0"),
+        ("/cohere/v2/rerank", {"documents": []}, 400, "documents: 1 to 5 texts can be re-ranked at once, not 0"),
         ("/cohere/v2/rerank", {"top_n": 0}, 400, "top_n: expected int >= 1"),
         ("/jina/v1/rerank", {"documents": [{}]}, 422, "documents[0].text: is missing"),
         ("/tei/rerank", {"texts": []}, 400, "texts: cannot be empty"),
@@ -211,7 +211,7 @@ def test_coheres_own_client(reranking_base: str, reranking: Reranking) -> None:
     expected = [(index, pytest.approx(logistic(score))) for index, score in reranking.scores(QUERY, TEXTS)[:2]]
     assert [(result.index, result.relevance_score) for result in ranking.results] == expected
     assert ranking.meta.api_version.version == "2"
-    assert error.value.body["message"] == "documents: 1 to 5 texts are re-ranked at once, not 0"
+    assert error.value.body["message"] == "documents: 1 to 5 texts can be re-ranked at once, not 0"
 
 
 def test_llamaindexs_client_of_jina(reranking_base: str, reranking: Reranking) -> None:

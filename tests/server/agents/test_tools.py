@@ -128,7 +128,7 @@ def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, exampl
         ("get_document", {"docid": "measles", "idx": "arabic"}, "idx: there is no such argument"),
         ("list_indexes", {"language": "ar"}, "language: there is no such argument"),
         ("rank_claims", {"texts": ["a"], "top": 1}, "top: there is no such argument"),
-        ("rank_claims", {"texts": ["x" * 301]}, "claims[0].text: has 301 characters; at most 300 are read"),
+        ("rank_claims", {"texts": ["x" * 301]}, "claims[0].text: has 301 characters, but at most 300 are allowed"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(config: Config, name: str, arguments: dict[str, Any], message: str) -> None:

@@ -63,7 +63,7 @@ def test_a_run_holds_the_same(client: FlaskClient, tmp_path: Path) -> None:
     ("body", "field", "detail"),
     [
         ({}, "queries", "queries: is missing"),
-        ({"queries": []}, "queries", "queries: a batch contains 1 to 5 queries, this one 0"),
+        ({"queries": []}, "queries", "queries: the batch contains 0 queries; send 1 to 5"),
         ({"queries": [{"qid": "a"}]}, "queries[0].text", "queries[0].text: is missing"),
         ({"queries": [*QUERIES, {"qid": 1, "text": "a"}]}, "queries[3].qid", "queries[3].qid: expected str, got int"),
         ({"queries": [{"qid": "a", "text": "a", "k": 1}]}, "queries[0].k", "queries[0].k: there is no such field"),

@@ -71,7 +71,7 @@ BAD: list[tuple[Any, str, str]] = [
     (
         {"claims": [{"id": "1", "text": "a"}, {"id": "2", "text": "x" * 301}]},
         "claims[1].text",
-        "claims[1].text: has 301 characters; at most 300 are read",
+        "claims[1].text: has 301 characters, but at most 300 are allowed",
     ),
     (
         {"claims": [{"id": "1", "text": "a", "language": "tr"}]},

@@ -133,7 +133,7 @@ def test_a_tweet_leads_to_its_evidence_and_its_verdict(browser: Browser) -> None
     browser.driver.back()
     browser.all("#claim-1 .go a")[1].click()
     assert browser.one("#claim").get_attribute("value") == CLAIM
-    assert "A program drafted this; a person decides." in browser.one(".verdict").text
+    assert "A program drafted this verdict. A person decides." in browser.one(".verdict").text
     assert "about 97 percent effective" in browser.one(".stance .passage").text
 
 

@@ -58,8 +58,8 @@ def test_what_is_set_is_a_chip_and_each_chip_leads_to_the_state_without_it(clien
         str(a["aria-label"]): str(a["href"]) for a in page.all("a") if str(a.get("aria-label")).startswith("With")
     }
     assert list(labels) == [
-        "Without from 2019", "Without published until 2030", "Without undated included", "Without ranked by Sparse",
-        "Without stage per_source=1", "Without near-duplicates shown separately", "Without hits per page 2",
+        "Remove “from 2019”", "Remove “published until 2030”", "Remove “undated included”", "Remove “ranked by Sparse”",
+        "Remove “stage per_source=1”", "Remove “near-duplicates shown separately”", "Remove “hits per page 2”",
     ]  # fmt: skip
     for without in labels.values():
         assert len(parse_qs(urlsplit(without).query)) == len(parse_qs(urlsplit(address).query)) - 1
@@ -70,13 +70,13 @@ def test_what_was_typed_is_a_chip_and_the_counts_follow_it(client: FlaskClient) 
     address = f"/?index=english&query={quote('vaccine before:2024 -moon')}"
     page = get(client, address)
     chips = {str(a["aria-label"]): str(a["href"]) for a in page.all("a") if str(a.get("aria-label")).startswith("With")}
-    assert list(chips) == ["Without before 2024", "Without leaving out moon"]
-    without = chips["Without before 2024"]
+    assert list(chips) == ["Remove “before 2024”", "Remove “leaving out moon”"]
+    without = chips["Remove “before 2024”"]
     assert parse_qs(urlsplit(without).query)["query"] == ["vaccine -moon"]
     assert "2024" in get(client, without).text_of("aside")[0]
     assert not any("2024" in facets for facets in page.text_of("aside"))
     tweet = get(client, f"{address}&profile=tweet")
-    assert not [a for a in tweet.all("a") if str(a.get("aria-label")).startswith("Without before")]
+    assert not [a for a in tweet.all("a") if str(a.get("aria-label")).startswith("Remove “before")]
 
 
 def test_what_a_date_leaves_out_is_counted_and_one_press_away(client: FlaskClient) -> None:
@@ -90,7 +90,7 @@ def test_what_a_date_leaves_out_is_counted_and_one_press_away(client: FlaskClien
         assert "A date is set" not in client.get(kept).text
 
 
-NOTHING = "Nothing here seems to bear on this."
+NOTHING = "Nothing here seems to be relevant."
 
 
 @pytest.mark.parametrize(
@@ -122,18 +122,18 @@ def test_nothing_bears_on_what_the_examples_do_not_tell_of(example_folder: Path)
 def test_where_nothing_is_found_each_condition_is_named_and_one_press_away(client: FlaskClient) -> None:
     query = 'measles source:nowhere.example "made of cheese"'
     page = get(client, f"/?index=english&query={quote(query)}&filter=topic%3Dspace&hits=3")
-    named = [text for text in page.text_of("p") if text.startswith("Read as a condition")]
+    named = [text for text in page.text_of("p") if text.startswith("This search has a condition")]
     assert named == [
-        "Read as a condition: source nowhere.example. Search without it",
-        "Read as a condition: word for word made of cheese. Search without it",
-        "Read as a condition: topic space. Search without it",
+        "This search has a condition: source “nowhere.example”. Search without it",
+        "This search has a condition: word for word “made of cheese”. Search without it",
+        "This search has a condition: topic “space”. Search without it",
     ]
     asked = [parse_qs(urlsplit(link).query) for link in links(page, "Search without it")]
     assert asked[0]["query"] == ['measles "made of cheese"']
     assert "filter" not in asked[2]
     alone = get(client, f"/?index=english&query={quote('title:measels')}", 400)
     assert parse_qs(urlsplit(links(alone, "Search without it")[0]).query)["query"] == ["measels"]
-    assert "Read as a condition" not in client.get(SEARCH).text
+    assert "This search has a condition" not in client.get(SEARCH).text
 
 
 def test_each_hit_says_why_it_is_there(client: FlaskClient) -> None:
@@ -225,7 +225,7 @@ def test_a_misspelt_word_is_put_right_by_a_press(client: FlaskClient) -> None:
     ("parameters", "detail"),
     [
         ("query=measles&format=doc", "here is no format &#39;doc&#39;; the formats are"),
-        ("format=csv", "here is nothing to export: ask for something first"),
+        ("format=csv", "here is nothing to export: search for something first"),
     ],
 )
 def test_a_file_that_cannot_be_is_named_on_a_page_with_a_box(client: FlaskClient, parameters: str, detail: str) -> None:
@@ -252,7 +252,7 @@ def test_error_pages_have_the_box(client: FlaskClient) -> None:
 def test_a_form_that_is_too_large_is_a_page_with_the_box(client: FlaskClient) -> None:
     response = client.post("/", data={"query": "x" * 30_000}, headers={"Accept": "text/html"})
     assert response.status_code == 413
-    assert "The body of the request is larger than this server takes" in response.text
+    assert "The body of the request is larger than this server accepts" in response.text
     assert '<textarea id="query"' in response.text
 
 
@@ -305,7 +305,7 @@ def test_a_rating_is_a_label_with_publisher_and_date_and_narrows(example: FlaskC
     (narrowed,) = links(page, "False")
     assert "filter=verdict%3Dfalse" in narrowed
     assert {str(item["class"]) for item in get(example, narrowed).all("strong")} == {"rating false"}
-    assert any(str(a.get("aria-label")) == "Without verdict False" for a in get(example, narrowed).all("a"))
+    assert any(str(a.get("aria-label")) == "Remove “verdict False”" for a in get(example, narrowed).all("a"))
 
 
 def test_the_rest_of_a_facet_opens(example: FlaskClient) -> None:

@@ -218,7 +218,7 @@ def test_a_document_leads_back_to_the_state_that_it_came_from(client: FlaskClien
 @pytest.mark.parametrize(
     ("parameters", "detail"),
     [
-        ("k=3", "There is no parameter 'k' on this page; it takes index, query, like, as_of, since, undated, "
+        ("k=3", "There is no parameter 'k' on this page; the parameters are index, query, like, as_of, since, undated, "
          "profile, filter, retriever, stages, collapse, sort, view, hits, offset, lang."),
         ("offset=x", "Offset: expected int, got str."),
         ("hits=51", "51 is out of range: ask for 1 to 50."),

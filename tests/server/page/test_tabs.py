@@ -101,7 +101,7 @@ def test_a_paragraph_comes_back_sentence_by_sentence_and_says_so(client: FlaskCl
 def test_a_statement_that_is_too_long_is_named_with_what_to_do(client: FlaskClient) -> None:
     response = client.get(f"/check?text=One.%0A{'x' * 400}")
     assert response.status_code == 400
-    assert "Statement 2 has 400 characters; at most 300 are read; put each on a line of its own, or" in response.text
+    assert "Statement 2 has 400 characters, but at most 300 are allowed; put each statement on its own" in response.text
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_more_statements_than_are_checked_at_once_are_refused(client: FlaskClien
     text = "The sea level rises.\n" * 21
     response = client.get("/check", query_string={"text": text, "kind": kind})
     assert response.status_code == 400
-    assert "here are more than 20 statements in it, the most that are checked at once" in response.text
+    assert "he text contains more than 20 statements, the most that can be checked at once" in response.text
 
 
 @pytest.mark.parametrize(("content", "reason"), [(PNG, ".png is an image (PNG), not text"), (b" \n", ".png is empty")])
@@ -159,9 +159,9 @@ def test_a_claim_is_judged_with_its_sentences_and_a_warning(client: FlaskClient)
     page = get(client, f"/verify?index=english&claim={quote(claim)}")
     assert "Two doses of the measles vaccine are about 97 percent effective against measles." in page.text_of("p")
     assert "2019-05-02" in page.text_of("time")
-    assert "A program drafted this; a person decides." in response.text
+    assert "A program drafted this verdict. A person decides." in response.text
     assert "The model few was trained on 6 claims." in response.text
-    assert "These claims are too few to measure how often it is right." in response.text
+    assert "These claims are too few to measure how often the model is right." in response.text
     assert {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"} <= set(page.text_of("span"))
 
 
@@ -178,7 +178,7 @@ def test_without_a_model_of_entailment_the_sentences_take_no_side(client: FlaskC
     assert [heading.split(" first")[0] for heading in page.text_of("h2")] == ["Sentences that bear on the claim, best"]
     assert "نهر النيل هو أطول أنهار العالم." in page.text_of("p")
     assert "does not decide which side they take" in text
-    assert not any(word in text for word in ("Sentences for it", "verdict", "<meter"))
+    assert not any(word in text for word in ("Sentences for the claim", "verdict", "<meter"))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_tab_that_lacks_a_thing_says_how_to_get_it(config: Config, app: object
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("/verify?index=english&claim=%3F%21", "It contains no words to search for."),
+        ("/verify?index=english&claim=%3F%21", "The claim contains no words to search for."),
         ("/verify?claim=a&as_of=soon", "&#39;soon&#39; is not a date"),
         ("/check?text=a&kind=poem", "Kind: invalid enum value"),
     ],
