@@ -237,9 +237,7 @@ def test_a_path_that_leads_to_another_index_leaves_that_as_it_was(tmp_path: Path
     before = (other / "manifest.json").read_bytes()
     redirected(index, other)
     for write in (lambda: delete(index, ["d1"]), lambda: compact(index, CONFIG), lambda: repair(index, CONFIG)):
-        with pytest.raises(
-            IndexStateError, match=r"other: is not the shard that .*/shards\.json describes"
-        ):
+        with pytest.raises(IndexStateError, match=r"other: is not the shard that .*/shards\.json describes"):
             write()
     assert (other / "manifest.json").read_bytes() == before
     assert verify(other, CONFIG).faults == {}
