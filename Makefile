@@ -16,33 +16,33 @@ PORT ?= 8000
 
 help:
 	@echo "make serve   install what serving needs, build the example indexes, serve them on http://127.0.0.1:8000 (or PORT=8001)"
-	@echo "make setup   install everything, torch and what develops factseek with it"
-	@echo "make test    install and run the tests that need no server of their own, cluster or browser (5 minutes)"
-	@echo "make test-real   run those with real servers, a Ray cluster, Chromium and real clients (10 minutes; factseek[clients,ray])"
-	@echo "make test-deep   run those that kill, fill disks, train and fuzz (half an hour; factseek[clients,ray])"
-	@echo "make check   lint, types, format, import rules and plain prose"
+	@echo "make setup   install everything, with torch and the tools to develop factseek"
+	@echo "make test    install everything, and run the tests that need no server process, cluster or browser (5 minutes)"
+	@echo "make test-real   run the tests with real servers, a Ray cluster, Chromium and real clients (10 minutes; needs factseek[clients,ray])"
+	@echo "make test-deep   run the tests that kill processes, fill disks, train and fuzz (half an hour; needs factseek[clients,ray])"
+	@echo "make check   check lint, types, format, import rules and plain prose"
 	@echo "make jar     compile retrieval/lucene/java to factseek.jar (needs javac 17: apt-get install openjdk-17-jdk-headless)"
 	@echo "make bench-growth   measure an index at 10,000, 100,000 and 1,000,000 passages; table in docs/figures.md (half an hour)"
-	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (factseek[ray], FACTSEEK_DATA; 20 minutes)"
+	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (needs factseek[ray] and FACTSEEK_DATA; 20 minutes)"
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; table in docs/figures.md (an hour)"
-	@echo "make bench-claims   measure check-worthiness and verdicts; tables in docs/figures.md (FACTSEEK_DATA; at most 15 minutes)"
-	@echo "make bench-train   train an encoder and a re-ranker on SciFact; tables in docs/figures.md (FACTSEEK_DATA; two hours, an interrupted run continues)"
+	@echo "make bench-claims   measure check-worthiness and verdicts; tables in docs/figures.md (needs FACTSEEK_DATA; at most 15 minutes)"
+	@echo "make bench-train   train an encoder and a re-ranker on SciFact; tables in docs/figures.md (needs FACTSEEK_DATA; two hours; an interrupted run continues)"
 	@echo "make bench-quality   measure quality and speed of sparse, dense and hybrid; tables in docs/figures.md"
-	@echo "make bench-fusion   compare ways of fusing, learned combinations and feedback over every collection; tables in docs/figures.md (FACTSEEK_DATA; half an hour, rankings are kept)"
+	@echo "make bench-fusion   compare ways of fusing, learned combinations and feedback over every collection; tables in docs/figures.md (needs FACTSEEK_DATA; half an hour; keeps the rankings)"
 	@echo "make docs    build the documentation as a site in site/, warnings as errors"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
-	@echo "make bench   measure beside Pyserini and sentence-transformers; a missed target is marked in the table (at most 10 minutes)"
-	@echo "make bench-peers   BM25 beside other engines of the registry; the table in docs/figures.md (factseek[bench], FACTSEEK_DATA; 5 minutes)"
+	@echo "make bench   compare with Pyserini and sentence-transformers; the table marks each missed target (at most 10 minutes)"
+	@echo "make bench-peers   compare BM25 with other engines from the package registry; table in docs/figures.md (needs factseek[bench] and FACTSEEK_DATA; 5 minutes)"
 
 setup: $(STAMP)
-	@echo "factseek is installed in $(VENV): . $(BIN)/activate puts it on the path of this shell"
+	@echo "factseek is installed in $(VENV); to use it in this shell, run: . $(BIN)/activate"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null \
-		|| { echo "make: Python 3.11 to 3.14 is missing: apt-get install python3, or make PYTHON=/path/to/python3.13" >&2; exit 1; }
+		|| { echo "make: Python 3.11 to 3.14 is missing; run: apt-get install python3, or make PYTHON=/path/to/python3.13" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
-		|| { echo "make: Python's venv is missing: apt-get install python3-venv" >&2; exit 1; }
+		|| { echo "make: Python's venv is missing; run: apt-get install python3-venv" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
 $(STAMP): setup.cfg constraints.txt .ci/install.py | $(BIN)/python

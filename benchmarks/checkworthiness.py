@@ -171,7 +171,7 @@ CONFIG = Config()
 def main() -> None:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
     args = parser.parse_args()
     with part("all of check-worthiness"):
         measured = _measured(data_folder())

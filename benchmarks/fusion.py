@@ -98,8 +98,10 @@ class MeasuredCase(NamedTuple):
 def main() -> None:
     """Make missing rankings, evaluate, print the tables, and write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / "bench" / "quality", help="the folder that keeps the indexes and rankings"
+    )
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
     args = parser.parse_args()
     ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder(), args.work)]
     # All other ways are compared with the first. They are the ways of ``factseek tune``, and the default.

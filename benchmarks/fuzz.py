@@ -290,11 +290,11 @@ def main() -> None:
     """Feed the requested inputs, and print the failures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--target", action="append", metavar="NAME", help="one of those listed with --list (default: all)"
+        "--target", action="append", metavar="NAME", help="a target that --list prints; repeatable (default: all)"
     )
-    parser.add_argument("--count", type=int, default=10_000, metavar="N", help="inputs of each target")
-    parser.add_argument("--input", type=int, metavar="NUMBER", help="feed this one alone, and let its error be seen")
-    parser.add_argument("--again", action="store_true", help="forget what was done")
+    parser.add_argument("--count", type=int, default=10_000, metavar="N", help="the number of inputs for each target")
+    parser.add_argument("--input", type=int, metavar="NUMBER", help="try only this input, and print its error")
+    parser.add_argument("--again", action="store_true", help="start from the first input again")
     parser.add_argument("--list", action="store_true", help="list the targets")
     parser.add_argument("--write", action="store_true", help=f"put the figures into {DOCUMENT.name}")
     args = parser.parse_args()

@@ -137,10 +137,10 @@ def main() -> None:
     """Measure, and write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
-    parser.add_argument("--work", type=Path, help="where the indexes go (default: a temporary folder)")
+    parser.add_argument("--work", type=Path, help="the folder for the indexes (default: a temporary folder)")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
     names = [method.name for method in METHODS]
-    parser.add_argument("--methods", nargs="+", choices=names, default=names, help="measure and print these alone")
+    parser.add_argument("--methods", nargs="+", choices=names, default=names, help="measure only these methods")
     args = parser.parse_args()
     methods = [method for method in METHODS if method.name in args.methods]
     grown = []

@@ -97,8 +97,10 @@ class Sample(NamedTuple):
 def main() -> None:
     """Make what is missing, learn, judge, print the table, and write it into the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / "bench" / "quality", help="the folder that keeps the indexes and rankings"
+    )
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
     args = parser.parse_args()
     with part("features and feedback"):
         samples = [sample(case, args.work) for case in cases_within(data_folder(), args.work)]

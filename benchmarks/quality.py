@@ -53,9 +53,13 @@ class BenchCollection(NamedTuple):
 def main() -> None:
     """Build missing indexes, measure, print the table, and write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and bench.json")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md and its plot are")
-    parser.add_argument("--timed", type=int, default=500, help="searches timed at one caller and at eight")
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / "bench" / "quality", help="the folder that keeps the indexes and bench.json"
+    )
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md and its plot")
+    parser.add_argument(
+        "--timed", type=int, default=500, help="the number of searches to time, with one caller and with eight"
+    )
     args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
     if not data:

@@ -54,9 +54,11 @@ class JudgingClaims(NamedTuple):
 def main() -> None:
     """Train and index what is missing, measure, print the tables, and write the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, default=ROOT / "bench" / "training", help="keeps models and indexes")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
-    parser.add_argument("--only", choices=["encoder", "reranker"], help="one of the models alone")
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / "bench" / "training", help="the folder that keeps the models and indexes"
+    )
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
+    parser.add_argument("--only", choices=["encoder", "reranker"], help="train only this model")
     args = parser.parse_args()
     data = data_folder() / "scifact"
     args.work.mkdir(parents=True, exist_ok=True)

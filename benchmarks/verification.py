@@ -251,7 +251,7 @@ def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: 
 def main() -> None:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where figures.md is")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
     args = parser.parse_args()
     # Build the indexes again: kept ones might come from an older version.
     with part("all of verification"), tempfile.TemporaryDirectory() as work:

@@ -204,8 +204,8 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
                 yield record
     if not request.language and (language := other_language(first, options.language)):
         options.note(
-            f"the texts look like {language}, but the index is for {options.language}; "
-            f"if they are, build it again with --language {language}"
+            f"the texts look like {language}, but the language of the index is {options.language}; "
+            f"to change it, build the index again with --language {language}"
         )
 
 
@@ -312,31 +312,33 @@ def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoder
 def _check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
     if request.language and language_code(request.language) != base.language:
         raise IndexStateError(
-            f"its language is {base.language}, not {request.language}; one index has one language", place=request.folder
+            f"the language of the index is {base.language}, not {request.language}, and an index has only one language",
+            place=request.folder,
         )
     analyzer = config.index.analyzer
     if analyzer and analyzer_name("", analyzer) != base.analyzer:
         raise IndexStateError(
-            f"its analyzer is {base.analyzer}, not {analyzer}; one index has one analyzer", place=request.folder
+            f"the analyzer of the index is {base.analyzer}, not {analyzer}, and an index has only one analyzer",
+            place=request.folder,
         )
     declared = field_names(config.index.filter_fields)
     if declared and declared != base.filter_fields:
         its = ", ".join(base.filter_fields) or "none"
         raise IndexStateError(
-            f"its fields to filter by are {its}, not {', '.join(declared)}; all its segments have the same",
+            f"the filter fields of the index are {its}, not {', '.join(declared)}, and all segments share them",
             place=request.folder,
         )
     models = {encoder.model or encoder.name for encoder in base.encoders.values()}
     for model in request.encoders:
         if model not in models and str(Path(model).resolve()) not in models:
             raise IndexStateError(
-                f"its vectors come from {', '.join(sorted(models)) or 'no encoder'}, not from {model}",
+                f"the vectors of the index come from {', '.join(sorted(models)) or 'no encoder'}, not from {model}",
                 place=request.folder,
                 remedy="leave out --encoder, or replace the index with --overwrite",
             )
     if not request.dense and base.encoder is not None:
         raise IndexStateError(
-            "has vectors throughout",
+            "all documents of the index have vectors",
             place=request.folder,
             remedy="leave out --no-dense, or replace the index with --overwrite",
         )

@@ -85,7 +85,9 @@ def _register_index(commands: Subparsers) -> None:
         help="a metadata field to filter and count by; repeatable",
     )
     vectors = parser.add_mutually_exclusive_group()
-    vectors.add_argument("--no-dense", action="store_true", help="build no vectors; the index then answers only bm25")
+    vectors.add_argument(
+        "--no-dense", action="store_true", help="build no vectors, so that only bm25 can search the index"
+    )
     vectors.add_argument(
         "--encoder",
         action="append",
@@ -100,7 +102,7 @@ def _register_index(commands: Subparsers) -> None:
         help="the table column to use as id, text, title, url, date, language, source or topic; repeatable",
     )
     parser.add_argument(
-        "--dates", choices=ORDERS, default="", help="how to read 3/5/2020 if the other dates in the file do not decide"
+        "--dates", choices=ORDERS, default="", help="how to read 3/5/2020 if no other date in the file shows the order"
     )
     upkeep_cli.add_wait(parser)
     add_json(parser)
@@ -116,7 +118,7 @@ def _kind(word: str) -> str:
         return word
     known = "" if Path(word).is_dir() else kind_for(shape_of(Path(word)))
     raise argparse.ArgumentTypeError(
-        f"{word} is a {'folder' if Path(word).is_dir() else 'file'}, and its kind comes before it: "
+        f"{word} is a {'folder' if Path(word).is_dir() else 'file'}; give the kind of source before it: "
         f"factseek index {known or 'KIND'} {word}"
     )
 
@@ -140,11 +142,11 @@ def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | 
     docids = [*args.docids, *(_docids_in(args.from_file) if args.from_file else ())]
     where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
     if not docids and where is None:
-        raise UsageError("name the documents to delete, a file of docids with --from-file, or a --filter")
+        raise UsageError("give the docids to delete, a file of docids with --from-file, or a --filter")
     deleted = (delete or deletion.delete)(args.index, docids, where=where, wait=args.wait)
     for docid in deleted.unknown[:20]:
-        say(f"not there: {docid}")
-    more = f", {len(deleted.unknown)} were not there" if deleted.unknown else ""
+        say(f"not in the index: {docid}")
+    more = f", {len(deleted.unknown)} were not in the index" if deleted.unknown else ""
     facts = {"index": str(args.index), "deleted": deleted.documents, "not_there": list(deleted.unknown)}
     report(args, facts, f"{args.index}: deleted {counted(deleted.documents, 'document')}{more}\n")
     return DONE
@@ -260,7 +262,7 @@ def _say_unread_dates(built: BuildReport) -> None:
     if dates.count:
         what = "1 date is not understood:" if dates.count == 1 else f"{dates.count:,} dates are not understood, such as"
         either = ", or use --dates day-first or month-first" if dates.either else ""
-        say(f"note: {what} {dates.example}; write YYYY-MM-DD to filter by it{either}")
+        say(f"note: {what} {dates.example}; to filter by date, write YYYY-MM-DD{either}")
 
 
 def show_info(args: argparse.Namespace) -> int:

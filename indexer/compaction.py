@@ -147,7 +147,7 @@ def _published(
         without, further = set(kinds()).difference(lacking), set(lacking).difference(kinds())
         described = descriptions(config, encoders, without=sorted(without), further=sorted(further))
         for name in set(lacking) - described.keys():
-            raise UsageError(f"--add {name}: the configuration leaves it out", remedy=f"set index.{name}")
+            raise UsageError(f"--add {name}: the configuration disables this view", remedy=f"set index.{name}")
         shape = msgspec.structs.replace(base, views={**base.views, **described})
         tools = Tools(IndexFolder(folder), shape, config, encoders)
         anew = frozenset(lacking)

@@ -70,7 +70,7 @@ def further_views(models: Sequence[str]) -> list[str]:
     """
     views = [f"{VECTORS}:{_variant(model)}" for model in models[1:]]
     if len(set(models)) < len(models) or len(set(views)) < len(views):
-        raise UsageError("--encoder names a model twice; name others, or give it once")
+        raise UsageError("--encoder gives the same model or the same name twice; leave one of them out")
     return views
 
 
@@ -86,5 +86,5 @@ def _new(settings: EncoderSettings) -> Encoder:
     try:
         return open_encoder(settings)
     except MissingModelError as error:
-        remedy = f"{error.remedy}, or build without vectors: --no-dense" if error.remedy else ""
+        remedy = f"{error.remedy}, or build without vectors with --no-dense" if error.remedy else ""
         raise MissingModelError(error.what, place=error.place, remedy=remedy) from None

@@ -73,9 +73,7 @@ def _lock(folder: Path, wait: float) -> int:
         if isinstance(handle, int):
             return handle
         if time.monotonic() >= deadline:
-            raise IndexBusyError(
-                f"is being written by {handle}", place=folder, remedy="try again when it is done, or --wait"
-            )
+            raise IndexBusyError(f"is being written by {handle}", place=folder, remedy="try again later, or use --wait")
         if not reported:
             say(f"{folder}: is being written by {handle}; waiting for it")
             reported = True

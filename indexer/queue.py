@@ -150,7 +150,9 @@ class Queue:
         """
         if (folder / SHARDS).is_file():
             what = "is a sharded index, which accepts no changes over HTTP"
-            raise IndexStateError(what, place=folder, remedy="factseek index --update and factseek delete change it")
+            raise IndexStateError(
+                what, place=folder, remedy="change it with factseek index --update or factseek delete"
+            )
         if not (folder / NAME).is_file():
             raise IndexStateError("there is no index any more", place=folder)
         place = folder / JOBS

@@ -172,7 +172,7 @@ def _check_plain(source: Path, wanted: Manifest) -> None:
         with suppress(FileNotFoundError):
             kind = os.lstat(source / path).st_mode
             if not (stat.S_ISDIR(kind) if path in folders else stat.S_ISREG(kind)):
-                what = f"is not a {'folder' if path in folders else 'regular file'} of the snapshot"
+                what = f"is not a {'folder' if path in folders else 'regular file'}, but should be one in the snapshot"
                 raise IndexStateError(what, place=source / path, remedy="take a snapshot of the index again")
 
 

@@ -170,7 +170,7 @@ def point_alias(args: argparse.Namespace) -> int:
     if not name or not index:
         raise UsageError(f"{args.alias!r} is not of the form NAME=DIR")
     done = point(Path(name), Path(index))
-    before = f", before to {done.before}" if done.before and done.before != done.target else ""
+    before = f", before that to {done.before}" if done.before and done.before != done.target else ""
     facts = {
         "alias": str(done.alias),
         "index": str(done.target),
@@ -296,7 +296,8 @@ def export_documents(args: argparse.Namespace) -> int:
         args.output = None
     if args.output is None and args.json:
         raise UsageError(
-            "--json reports on a written file: give --output", remedy="or leave it out: the documents are JSON"
+            "--json reports on a file that --output writes",
+            remedy="give --output, or leave out --json: the documents are JSON already",
         )
     left_out: Counter[str] = Counter()
     if args.output is None:

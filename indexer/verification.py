@@ -91,7 +91,7 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
     if len(intact) == len(manifest.segments):
         twice = [docid for docid, count in seen.items() if count > 1][:MOST]
         whole = [
-            *(f"document {docid!r} is there {seen[docid]} times" for docid in twice),
+            *(f"document {docid!r} is in the index {seen[docid]} times" for docid in twice),
             *_differs("documents", seen.total(), manifest.documents),
         ]
         if whole:
@@ -187,11 +187,11 @@ class Checks(NamedTuple):
             yield from _differs("documents", documents.counts()[0], self.segment.documents)
             yield from _differs("passages", documents.counts()[1], self.segment.passages)
             if outside := [row for row in self.segment.deleted if not 0 <= row < self.segment.documents]:
-                yield f"has no document of row {outside[0]}, which the manifest says is deleted"
+                yield f"has no document in row {outside[0]}, but the manifest lists it as deleted"
             for stored in documents.each_stored():
                 document = stored.document
                 if checksum(document) != stored.checksum:
-                    yield f"document {document.docid!r} is not what its checksum says"
+                    yield f"document {document.docid!r} does not match its checksum"
                 elif not _fits(stored):
                     yield f"document {document.docid!r} has passages that do not fit its text"
                 else:

@@ -78,7 +78,7 @@ def _kind_of(index: Path) -> str:
     if len(held) != 1:
         reason = f"the index {index} contains {', '.join(sorted(held))}" if held else f"there is nothing in {index} yet"
         raise UsageError(
-            f"name the kind of the files with --kind: {reason}", remedy=f"the kinds are {', '.join(kinds())}"
+            f"give the kind of the files with --kind: {reason}", remedy=f"the kinds are {', '.join(kinds())}"
         )
     return held.pop()
 

@@ -101,9 +101,9 @@ def test_a_source_where_its_kind_should_be_is_told_with_its_kind(here: Path, com
     (here / "other.csv").write_text("Nr,Inhalt\n1,a\n")
     (here / "pages").mkdir()
     for word, what in (
-        ("claims.csv", "claims.csv is a file, and its kind comes before it: factseek index claims claims.csv"),
-        ("other.csv", "other.csv is a file, and its kind comes before it: factseek index KIND other.csv"),
-        ("pages", "pages is a folder, and its kind comes before it: factseek index KIND pages"),
+        ("claims.csv", "claims.csv is a file; give the kind of source before it: factseek index claims claims.csv"),
+        ("other.csv", "other.csv is a file; give the kind of source before it: factseek index KIND other.csv"),
+        ("pages", "pages is a folder; give the kind of source before it: factseek index KIND pages"),
     ):
         line = f"factseek: argument KIND: {what}; see factseek index --help\n"
         assert command("index", word, "--index", "new") == (2, "", line)

@@ -145,7 +145,7 @@ BAD_SOURCES = {
         "cord19",
         "a.pkl",
         malicious_pickle(),
-        "{}: asks for posix.mkdir, which no table of papers needs; factseek refused it",
+        "{}: refers to posix.mkdir, which no table of papers needs, so factseek refused it",
         b"",
     ),
 }
@@ -244,11 +244,11 @@ BAD_COMMANDS = {
     ),
     "vectors throughout": (
         [*INDEX, "ix", "--append"],
-        "ix: has vectors throughout; leave out --no-dense, or replace the index with --overwrite",
+        "ix: all documents of the index have vectors; leave out --no-dense, or replace the index with --overwrite",
     ),
     "delete nothing": (
         ["delete", "--index", "nd"],
-        "name the documents to delete, a file of docids with --from-file, or a --filter",
+        "give the docids to delete, a file of docids with --from-file, or a --filter",
     ),
 }
 

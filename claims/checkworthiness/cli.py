@@ -249,7 +249,9 @@ def _in_folder(folder: Path, inputs: Sequence[str]) -> list[Path]:
     twice = next((stem for stem, number in stems.items() if number > 1), "")
     if twice:
         raise QueryError(
-            f"{twice} is the name of two files", place="--input", remedy="their submissions would have the same name"
+            f"{twice} is the name of two files",
+            place="--input",
+            remedy="rename one: their submissions would have the same name",
         )
     return [folder / f"{stem}.tsv" for stem in stems]
 
@@ -262,9 +264,9 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
     if args.stream and (args.output or args.json):
         raise QueryError("--stream writes JSON lines to standard output", remedy="leave out --output and --json")
     if args.words < 0 or args.top < 0:
-        raise QueryError("--words and --top take a number that is not negative")
+        raise QueryError("give 0 or more for --words and --top")
     if args.output and not args.input:
-        raise QueryError("there is nothing to rank", place="--output", remedy="give it with --input")
+        raise QueryError("there is nothing to rank", place="--output", remedy="give a file with --input")
     if not (args.input or args.stream or args.save):
         raise QueryError("there is nothing to do: give --input to rank, --stream for standard input, or --save")
     try:
@@ -272,7 +274,7 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
     except QueryError as error:
         raise QueryError(f"--run-id {error}") from None
     if args.input.count(STANDARD_INPUT) > 1:
-        raise QueryError("standard input can be read once", place="--input")
+        raise QueryError("standard input can be read only once", place="--input")
 
 
 def json_line(ranked: Ranked) -> str:

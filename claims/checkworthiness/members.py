@@ -299,7 +299,7 @@ def _restore_vectors(member: State, model: State, config: Config) -> MemberReade
     encoder = open_encoder(_encoder_settings(config, str(trained[0])), layered=True)
     if trained != (encoder.name, encoder.revision):
         raise MachineError(
-            f"the model was trained with encoder {trained[0]} ({trained[1]}), configured is {encoder.name} "
+            f"the model was trained with encoder {trained[0]} ({trained[1]}), but the configuration has {encoder.name} "
             f"({encoder.revision})",
             remedy="set encoder.model, or train again",
         )

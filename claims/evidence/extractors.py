@@ -184,14 +184,16 @@ def _learned_with(info: object, place: Path) -> Iterator[None]:
         yield
     except MachineError as error:
         why = f"{error.place}: {error.what}" if error.place else error.what
-        raise MachineError(f"it learned with {info}: {why}", place=place, remedy=error.remedy) from None
+        raise MachineError(
+            f"the model was trained with {info}, which cannot be used: {why}", place=place, remedy=error.remedy
+        ) from None
 
 
 def _another(info: object, there: str, place: Path) -> SourceError:
     return SourceError(
-        f"it learned with {info}, what is found of that name {there}",
+        f"the model was trained with {info}, but the one found with this name {there}",
         place=place,
-        remedy="bring back the former, or train it again",
+        remedy="restore the earlier one, or train the model again",
     )
 
 

@@ -30,7 +30,7 @@ def check_enough(statements: Sequence[Statement], language: str) -> None:
     if min(positives, len(statements) - positives) < _LEAST:
         raise SourceError(
             f"language {language!r}: {positives} of {len(statements)} training statements are worth checking",
-            remedy=f"at least {_LEAST} of either kind are needed",
+            remedy=f"give at least {_LEAST} that are worth checking and as many that are not",
         )
 
 

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     write_atomically(args.output, "".join(map(json_line, checked)).encode())
     write_atomically(html, content.encode())
     abstained = sum(bool(checked_claim.verdict.abstained) for checked_claim in checked)
-    text = f"{args.output}: the {len(checked):,} of {len(statements):,} most worth checking, with their evidence\n"
+    text = f"{args.output}: the {len(checked):,} of {len(statements):,} statements most worth checking, with evidence\n"
     facts = {
         "output": str(args.output),
         "page": str(html),
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     }
     report(args, facts, f"{text}{html}: the page\n")
     if abstained:
-        say(f"note: the evidence allows no verdict on {abstained:,} of {len(checked):,}; the page says why")
+        say(f"note: the evidence allows no verdict on {abstained:,} of {len(checked):,} claims; the page shows why")
     return DONE
 
 
@@ -117,7 +117,7 @@ def _heading(
     if figures:
         own, alone = figures[learned.manifest.model], figures["hypothesis"]
         worth = (
-            f"On the {figures['claims']:,} claims that the model learned from, held out in turn, it was right "
+            f"In a cross-validation on the {figures['claims']:,} claims that the model learned from, it was right "
             f"{own['accuracy']:.0%} of the time (macro-F1 {own['macro_f1']:.2f}; {alone['macro_f1']:.2f} without any "
             "evidence)."
         )

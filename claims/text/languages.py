@@ -49,5 +49,5 @@ def check_languages(statements: Sequence[Statement], languages: Sequence[str], s
         raise SourceError(
             f"is in language {foreign!r}, but the model learned from {learned}",
             place=source,
-            remedy="add a --train file in it, or name the language with --language",
+            remedy="add a --train file in this language, or give the right language with --language",
         )

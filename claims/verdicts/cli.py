@@ -172,7 +172,7 @@ def _submit(
     report(args, facts, f"{args.output}: {counted(len(verdicts), 'claim')}: {each}\n{shown}: the evidence\n")
     if abstained:
         summary = f"the evidence allows no decision on {abstained:,} of {counted(len(verdicts), 'claim')}"
-        say(f"note: {summary}; they are {learned.manifest.undecided}, and {shown} says why")
+        say(f"note: {summary}. Their label is {learned.manifest.undecided}; see {shown} for the reasons")
 
 
 def _beside(output: Path) -> Path:

@@ -90,9 +90,9 @@ class TrainedVerdicts(NamedTuple):
     def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
         """Return the verifier that judges by this model and the evidence of an index.
 
-        With ``for_people``, it gives a verdict only if few verdicts of this confidence are wrong: at most the share
-        ``settings.max_risk`` in the model's cross-validation. Files of a task instead need a label for every claim that
-        has evidence.
+        With ``for_people``, it gives a verdict only at a confidence at which, in the model's cross-validation, at most
+        the share ``settings.max_risk`` of the verdicts was wrong. Without it, this limit does not apply, because files
+        of a task need a label for every claim that has evidence.
 
         Raises QueryError if the index is not of the kind that the model was trained with.
         """
@@ -100,8 +100,8 @@ class TrainedVerdicts(NamedTuple):
             value = getattr(self.manifest, name)
             if there != value:
                 here = f"{finder.index.info.place} has {there or 'none'}"
-                remedy = "use an index like the one it learned with, or train another model"
-                raise QueryError(f"the model learned with {name} {value or 'none'}, {here}", remedy=remedy)
+                remedy = "use an index like that of the training, or train another model"
+                raise QueryError(f"the model was trained with {name} {value or 'none'}, but {here}", remedy=remedy)
         surer = needed_confidence(self.risk, settings.max_risk) if for_people else 0.0
         return Verifier(
             self.model,

@@ -92,7 +92,7 @@ class Verifier:
             reason = self._lack_of_evidence(claim, of_claim, label) if self._reads_evidence else ""
             asked = self._settings.min_confidence
             if not reason and each[label] < asked:
-                reason = f"no label is probable enough: {label} has {each[label]:.2f}, {asked:g} is asked"
+                reason = f"no label is probable enough: {label} has {each[label]:.2f}, but {asked:g} is needed"
             yield Verdict(claim, self._undecided if reason else label, each, reason, of_claim)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:

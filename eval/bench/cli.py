@@ -94,7 +94,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.timed < 1:
         raise QueryError(f"--timed {args.timed}: give a number of searches, 1 or more")
     if args.seed < 0:
-        raise QueryError(f"--seed {args.seed}: give a number from 0")
+        raise QueryError(f"--seed {args.seed}: give 0 or more")
     if not args.output.is_dir() and (args.output.is_file() or args.output.suffix in _SUFFIXES):
         raise QueryError("is a file", place=args.output, remedy="--output names the folder that gets the reports")
     with os_errors_reported(args.output):

@@ -39,7 +39,8 @@ class TaskDefaults(NamedTuple):
     """How to search for a task's queries if the request does not say otherwise.
 
     ``k`` is the number of hits for each query, ``most`` the largest number that the task accepts, and ``profile`` the
-    query profile. With ``own_topic``, each query ranks only its own topic. ``unit`` is the task's word for a query.
+    query profile. With ``own_topic``, a search reads only documents of the query's own topic. ``unit`` is the task's
+    word for a query.
     """
 
     k: int

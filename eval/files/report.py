@@ -123,7 +123,7 @@ def check_ids(
     if len(strangers) == len(lines):
         first = strangers[0]
         hint = _near_hint(folded, first) or f"; {source} has {shown(next(iter(expected)))}, the file {shown(first)}"
-        report.error(0, f"no {name} in common with {source}: is it a file for other data{hint}")
+        report.error(0, f"no {name} in common with {source}: it may be a file for other data{hint}")
         return
     for key in strangers:
         report.error(lines[key], f"{name} {shown(key)} is not in {source}{_near_hint(folded, key)}")
@@ -168,7 +168,7 @@ def paired(
         for here, there, folder in ((right, answers, runs[0]), (answers, right, gold[0])):
             missing = next((name for name in here if name not in there), None)
             if missing is not None:
-                raise QueryError(f"has no file for {here[missing]}", place=folder, remedy="files are paired by name")
+                raise QueryError(f"has no file for {here[missing]}", place=folder, remedy="add a file of the same name")
         return [(right[name], answers[name]) for name in right]
     gold, runs = files_in(gold), files_in(runs)
     if len(gold) != len(runs):

@@ -184,7 +184,7 @@ def _of_table(
         for line, cells in rows_below(path, table, delimiter, quoting=quoting):
             if len(cells) != len(shape.names):
                 widths = f"has {len(cells)} columns, but the header has {len(shape.names)}"
-                faults.error(line, f"{widths}: does a cell contain a line end")
+                faults.error(line, f"{widths}; a cell may contain a line end")
             row = dict(zip(shape.names, cells, strict=True))
             date = next((row[name] for name in DATES if row.get(name)), "")
             yield _Draft(line, cells[qid_at].strip(), cells[text_at], date)
@@ -263,7 +263,7 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
         if piece.name == block:
             opened = None if piece.end else at
         elif opened is None and not piece.end and piece.name in _TAGGED_QIDS and piece.name != "id":
-            faults.error(piece.line, f"<{piece.name}> is outside a <{block}>: is its start tag mistyped")
+            faults.error(piece.line, f"<{piece.name}> is outside a <{block}>; its start tag may be mistyped")
     if opened is not None:
         yield _topic(pieces[opened:], faults)
 

@@ -36,7 +36,7 @@ _ALL_EPILOG = """\
 The folder gets an encoder, an index with its vectors next to those of the given index, and a combination of all
 rankings. The same command skips the steps that are done, and continues an interrupted training. The combination learns
 from the three tenths of the queries that the encoder does not learn from. Its figures are cross-validated on them."""
-INTERRUPTED = "interrupted; unless the model is complete, the same command continues the training"
+INTERRUPTED = "interrupted; the same command continues the training, unless the model is complete"
 _LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1, "seed": 0, "sample": 10}
 _MODELS = {
     "encoder": "a sentence encoder, for encoder.model",
@@ -48,7 +48,7 @@ _MODEL_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
     ("rate", float, "X", "the highest learning rate"),
     ("negatives", int, "N", "non-relevant hits for each relevant passage"),
     ("depth", int, "N", "hits per query from which negatives are taken"),
-    ("max-tokens", int, "N", "tokens of each text to train on; for a re-ranker, of query and text together"),
+    ("max-tokens", int, "N", "the maximum tokens of each text, or of query and text together for a re-ranker"),
     ("looks", int, "N", "evaluations per epoch that decide when to stop"),
     ("seed", int, "N", "the random seed"),
 )
@@ -76,7 +76,7 @@ def register(commands: Subparsers) -> None:
     combiner.add_argument(
         "--remember",
         action="store_true",
-        help="also use for which judged queries a document was relevant; folds are then drawn query by query",
+        help="also learn for which judged queries a document was relevant, with folds drawn query by query",
     )
     _add_sample(combiner, "learn from at most N judged queries", 2000, "folds, sample and trees")
     combiner.set_defaults(command=train_combiner, interrupted="interrupted; the model is written whole or not at all")
@@ -252,7 +252,7 @@ def train_combiner(args: argparse.Namespace) -> int:
 def _checked_measure(args: argparse.Namespace) -> str:
     """Return the measure; raise QueryError if an option has an invalid value."""
     if args.seed < 0:
-        raise QueryError(f"--seed {args.seed}: give a number from 0")
+        raise QueryError(f"--seed {args.seed}: give 0 or more")
     if args.sample < 2:
         raise QueryError(f"--sample {args.sample}: give a number of queries, 2 or more")
     writable(args.output, [args.queries, args.qrels])
@@ -336,7 +336,7 @@ def _check_model(args: argparse.Namespace) -> None:
     """Raise QueryError if an option has an invalid value."""
     for name, least in _LEAST.items():
         if getattr(args, name) < least:
-            raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give a number from {least}")
+            raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give {least} or more")
     if not 0 < args.rate < 1:
         raise QueryError(f"--rate {args.rate}: give a number between 0 and 1")
     _one_measure(args.measure)

@@ -102,7 +102,7 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
     """
     queries, seed, measure = len(judged.asked), request.seed, request.measure
     if not 2 <= request.folds <= queries:
-        raise QueryError(f"--folds {request.folds}: give a number from 2 to that of the judged queries, {queries:,}")
+        raise QueryError(f"--folds {request.folds}: give a number from 2 to {queries:,}, the number of judged queries")
     read = pools(index, judged, request.depth, progress)
     parts, grouped = grouped_folds(judged.qrels, request.folds, seed)
     if request.remembers:

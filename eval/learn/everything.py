@@ -73,7 +73,7 @@ def train_all(request: CompleteTraining, config: Config, progress: Progress) -> 
     with open_index(request.index, config) as index:
         judged = read_judged(request.files, index, sample=request.sample, seed=settings.seed)
         if f"dense:{ENCODER}" in index.info.retrievers:
-            raise QueryError("has the vectors of such a training already", place=index.info.place)
+            raise QueryError("already has vectors of a trained encoder; give another index", place=index.info.place)
         for note in judged.notes:
             say(f"note: {note}")
         training = TrainingRequest(
@@ -110,14 +110,14 @@ class Steps:
         """
         target = self._folder / name
         if target.exists() and self._made.get(name) != self._digest(more):
-            raise QueryError("was made from other inputs", place=target, remedy="name another folder with --output")
+            raise QueryError("was made from other inputs", place=target, remedy="give another folder with --output")
         return target.exists()
 
     def take(self, name: str, make: Callable[[Path], object], more: str = "") -> None:
         """Take a step unless it is done; ``make`` writes its result whole. ``more`` are inputs of this step alone."""
         target = self._folder / name
         if self.done(name, more):
-            say(f"note: {target} is there already, from the same inputs")
+            say(f"note: {target} already exists, made from the same inputs")
             return
         # Record the inputs before the result exists, so that no result ever lacks its record.
         self._made[name] = self._digest(more)

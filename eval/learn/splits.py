@@ -89,8 +89,8 @@ def split(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Splits:
     teaching = [candidate for candidate in candidates if candidate.relevant]
     if len(teaching) < FOLDS:
         raise QueryError(
-            f"queries with a relevant document in the index: {len(teaching)}; {FOLDS} are needed: "
-            "to learn from, to stop by and to judge by"
+            f"queries with a relevant document in the index: {len(teaching)}, but training needs {FOLDS}: "
+            "to learn from, to decide when to stop, and to measure the result"
         )
     folds, grouped = grouped_folds({candidate.qid: qrels[candidate.qid] for candidate in teaching}, FOLDS, seed)
     stopping, first, second, *learned = ([teaching[row] for row in fold.tolist()] for fold in folds)

@@ -119,7 +119,7 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
             (name, figure(of.mean), span(of.low, of.high))
             for name, of in (("before", of_before), ("trained", of_after))
         ]
-        unseen = f"{len(parts.judging):,} queries that it has not seen: {ranked}"
+        unseen = f"{len(parts.judging):,} queries that the model did not learn from: {ranked}"
         sentence = test.verdict(f"held-out {settings.measure}")
         text = f"{table(('', settings.measure, '95 % interval'), rows)}\n{unseen}\n{sentence}\n"
         # Written next to the target, and renamed when complete.
@@ -295,7 +295,7 @@ def _steps_shown(progress: Progress) -> Any:
                 whole = left * seconds
                 about = f"{whole:.0f} seconds" if whole < 120 else f"{whole / 60:.0f} minutes"
                 about = about if whole < 2 * 3600 else f"{whole / 3600:.1f} hours"
-                say(f"note: there is no GPU; {steps}: about {about}")
+                say(f"note: there is no GPU, so {steps} will take about {about}")
 
         def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self._bar.close()
@@ -313,7 +313,7 @@ def _readme(request: TrainingRequest, card: dict[str, Any], text: str) -> str:
     return f"""# {request.target.name}
 
 A {_NOUNS[request.what]} that `factseek train {request.what}` made of {request.settings.base}
-for the index {request.index}. `{SETTINGS[request.what]}` takes this folder{beside}.
+for the index {request.index}. Set `{SETTINGS[request.what]}` to this folder{beside}.
 
 ## What it is worth
 

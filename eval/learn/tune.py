@@ -89,7 +89,7 @@ def tune(
     """
     queries = len(judged.asked)
     if not 2 <= folds <= queries:
-        raise QueryError(f"--folds {folds}: give a number from 2 to that of the judged queries, {queries:,}")
+        raise QueryError(f"--folds {folds}: give a number from 2 to {queries:,}, the number of judged queries")
     config = index.settings
     default = Setting(index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages)
     evaluator = SettingEvaluator(
@@ -252,7 +252,7 @@ def as_text(tuning: Tuning) -> str:
             table(("", tuning.measure, "95 % interval", *COLUMNS), summary),
             f"the best {len(top)} of {len(tuning.tried)} settings tried, on all {tuning.queries:,} queries:\n",
             table((tuning.measure, *COLUMNS), rows),
-            "chosen by the other folds, and the default, on each:\n",
+            "each fold with the settings that the other folds chose, and with the default:\n",
             table(("fold", "queries", tuning.measure, "default", *COLUMNS), folds),
             f"{verdict(tuning)}\n",
         ]
@@ -264,7 +264,7 @@ def verdict(tuning: Tuning) -> str:
     evidence = f"cross-validated {tuning.measure} {tuning.test.evidence(' against the default')}"
     if tuning.test.sure:
         return f"tuned settings are chosen: {evidence}"
-    return f"the default is kept: no better beyond chance, {evidence}"
+    return f"the default is kept, because the tuned settings are not significantly better: {evidence}"
 
 
 def as_json(tuning: Tuning) -> dict[str, Any]:

@@ -55,10 +55,11 @@ def search_of(task: str, asked: Search) -> Search:
     defaults = RANKING.load(task).DEFAULTS
     k = defaults.k if asked.k is None else asked.k
     if defaults.most is not None and k > defaults.most:
-        raise QueryError(f"-k {k}: {task} takes at most {defaults.most} hits a query")
+        raise QueryError(f"-k {k}: {task} accepts at most {defaults.most} hits a query")
     if defaults.own_topic and asked.where and asked.where.topic:
         raise QueryError(
-            f"--filter topic={asked.where.topic[0]}: {task} ranks each claim's own topic", remedy="leave it out"
+            f"--filter topic={asked.where.topic[0]}: {task} already searches only the topic of each claim",
+            remedy="leave the filter out",
         )
     return asked._replace(k=k, profile=asked.profile or defaults.profile)
 
@@ -150,7 +151,7 @@ def _answered(
 def _day(query: TaskQuery) -> str:
     """Return the day of a query in UTC; its date is an ISO date, a time, or a tweet's ``created_at``."""
     if not query.date:
-        raise QueryError(f"query {shown(query.qid)} has no date", remedy="--as-of-query needs one for each")
+        raise QueryError(f"query {shown(query.qid)} has no date", remedy="add a date, or leave out --as-of-query")
     return bound(_moment(query.date), f"the date of query {shown(query.qid)}")
 
 

@@ -65,7 +65,7 @@ def register(commands: Subparsers) -> None:
         action="store_true",
         help="leave out the document that has the query's own id, as BEIR does",
     )
-    add_search_options(parser, hits="the task's, below")
+    add_search_options(parser, hits="that of the task, listed below")
     add_json(parser)
     parser.set_defaults(command=run)
 

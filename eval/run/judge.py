@@ -23,9 +23,9 @@ _LARGEST = 20_000_000
 """The size in bytes above which a file is not tried with other tasks."""
 
 _REFUSALS = {
-    "max_evidence": "has no evidence sentences; the option is for {takers}",
-    "measures": "has only its own measures; the option is for {takers}",
-    "ignore_identical_ids": "has no documents that are also queries; the option is for {takers}",
+    "max_evidence": "has no evidence sentences; use the option only with {takers}",
+    "measures": "has only its own measures; use the option only with {takers}",
+    "ignore_identical_ids": "has no documents that are also queries; use the option only with {takers}",
 }
 """Why a task does not accept an option of ``score``, by the option's name; ``takers`` are the tasks that do."""
 
@@ -153,7 +153,7 @@ def score(args: argparse.Namespace) -> int:
         write(_json(scores.as_json(per_query=args.per_query)))
         return DONE
     header = ["measure", "value"]
-    header += ["over topics"] * bool(scores.topics) + ["if ties fell otherwise"] * bool(scores.ties)
+    header += ["over topics"] * bool(scores.topics) + ["with ties in other orders"] * bool(scores.ties)
     rows = []
     for name, value in scores.values.items():
         row = [f"{name} (official)" if name == scores.official else name, figure(value)]
@@ -203,7 +203,7 @@ def compare(args: argparse.Namespace) -> int:
     from .compare import compare as compare_runs
 
     if args.seed < 0:
-        raise QueryError(f"--seed {args.seed}: give a number from 0")
+        raise QueryError(f"--seed {args.seed}: give 0 or more")
     measures = named(args.measures)
     if args.html:
         writable(args.html, [*args.runs, *args.qrels])
@@ -277,7 +277,7 @@ def _other_task(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> str
     ]
     for name, kind, read in readers:
         if path and _reads(read, path):
-            return f"{path.name} reads as {kind} of {name}"
+            return f"{path.name} looks like {kind} of {name}"
     return ""
 
 

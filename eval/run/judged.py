@@ -59,14 +59,14 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
     judged = [query for query in queries if query.qid in qrels]
     if not judged:
         hint = near_miss([query.qid for query in queries], qrels)
-        examples = f"it has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
+        examples = f"the file has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
         raise QueryError(f"no query in common with {files.qrels}: {examples}", place=files.queries)
     docids = list(index.docids())
     indexed = set(docids)
     documents = dict.fromkeys(docid for of_query in qrels.values() for docid in of_query)
     if documents.keys().isdisjoint(indexed):
         there = shown(docids[0]) if docids else "no document"
-        examples = f"it has {shown(next(iter(documents)))}, the index {there}{near_miss(documents, indexed)}"
+        examples = f"the file has {shown(next(iter(documents)))}, the index {there}{near_miss(documents, indexed)}"
         raise QueryError(f"no docid in common with the index {index.info.place}: {examples}", place=files.qrels)
     if len(judged) < len(qrels):
         notes.append(f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in {files.queries.name}")

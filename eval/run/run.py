@@ -200,11 +200,11 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
 
 def _nothing(request: RunRequest, index: Index, first: TaskQuery) -> str:
     """Return the message for an index that answers none of the queries, with the usual reason."""
-    message = f"{request.queries}: no query has a hit in {index.info.place}, nothing is written"
+    message = f"{request.queries}: no query has a hit in {index.info.place}, so nothing is written"
     if RANKING.load(request.task).DEFAULTS.own_topic:
-        return f"{message}; its documents need the topics of the claims, such as {shown(first.topic)}"
-    return f"{message}; is it the right index" + (
-        ", and does anything pass the filter?" if request.search.where else "?"
+        return f"{message}; the documents of the index need the topics of the claims, such as {shown(first.topic)}"
+    return f"{message}; check that it is the right index" + (
+        ", and that documents match the filter" if request.search.where else ""
     )
 
 

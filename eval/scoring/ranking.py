@@ -58,7 +58,7 @@ def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
         return ()
     count = f"1 {unit} finds" if len(qids) == 1 else f"{len(qids):,} {unit if unit != 'query' else 'queries'} find"
     found = f"{count} the document of the same id first, such as {shown(qids[0])}"
-    return (f"{found}; BEIR leaves it out: --ignore-identical-ids",)
+    return (f"{found}; use --ignore-identical-ids to leave it out, as BEIR does",)
 
 
 def score(

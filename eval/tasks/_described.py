@@ -219,7 +219,7 @@ class DescribedTask:
         cutoffs = {name: int(cutoff[1]) for name in self._measures if (cutoff := _CUTOFF.search(name))}
         deepest = max(cutoffs, key=lambda name: cutoffs[name], default="")
         if deep and deepest and longest < cutoffs[deepest]:
-            notes.append(f"no {unit} has more than {counted(longest, 'prediction')}: {deepest} goes no deeper")
+            notes.append(f"no {unit} has more than {counted(longest, 'prediction')}, so {deepest} looks no deeper")
         answered = {qid: row.docids for qid, row in predictions.items() if row.docids}
         return [*notes, *ranking.unjudged(right, answered, self._description.gold.docid)]
 
@@ -256,7 +256,7 @@ class DescribedTask:
             faults.warning(row.line, "has no prediction")
         repeated = next((docid for at, docid in enumerate(docids) if docid in docids[:at]), None)
         if repeated is not None:
-            faults.warning(row.line, f"names {shown(repeated)} twice; it keeps both slots")
+            faults.warning(row.line, f"contains {shown(repeated)} twice, and both places count")
         if self._docid and self._description.docid:
             odd = next((docid for docid in docids if not self._docid.fullmatch(docid)), None)
             if odd is not None:

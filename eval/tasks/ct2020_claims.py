@@ -135,9 +135,9 @@ def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
         if len(scores) == DEPTH + 1:
             faults.error(line, f"is result {DEPTH + 1:,} of its tweet; at most {DEPTH:,} are allowed")
         if submitted and q0 != "Q0":
-            faults.error(line, f"{shown(q0)} is refused by the official checker: the second column is Q0")
+            faults.error(line, f"{shown(q0)} is refused by the official checker: the second column must be Q0")
         if submitted and rank != "1":
-            faults.error(line, f"rank {shown(rank)} is refused by the official checker: it is 1 on every line")
+            faults.error(line, f"rank {shown(rank)} is refused by the official checker: it must be 1 on every line")
         if submitted and value is not None and not _SCORE.fullmatch(score_):
             message = f"score {shown(score_)} is refused by the official checker: write digits, without exponent"
             faults.error(line, message)

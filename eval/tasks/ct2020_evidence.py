@@ -177,7 +177,7 @@ def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
         claim.lines.setdefault(snippet, line)
         known = _SNIPPET.fullmatch(snippet)
         if known and known["topic"] != topic:
-            faults.error(line, f"snippet {shown(snippet)} is not of topic {shown(topic)}")
+            faults.error(line, f"snippet {shown(snippet)} does not belong to topic {shown(topic)}")
         if not known:
             odd.append((line, snippet))
         if _take_score(line, score_, snippet, claim, faults):

@@ -148,7 +148,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
         for row in submitted:
             if first.setdefault(row.tweet_id, row.line) != row.line:
                 where = f"tweet {row.tweet_id} is already on line {first[row.tweet_id]}"
-                report.warning(row.line, f"{where}: is it so in the input?")
+                report.warning(row.line, f"{where}; check that the input repeats it too")
     return report
 
 
@@ -201,10 +201,10 @@ def _check_tweets(report: CheckReport, submitted: Sequence[ScoredTweet], tweets:
         there = lines.get(tweet_id, [])
         for line in there[number:]:
             times = "once" if number == 1 else f"{number} times"
-            report.error(line, f"tweet {tweet_id} is already on line {there[0]}; {source} has it {times}")
+            report.error(line, f"tweet {tweet_id} is already on line {there[0]}, but {source} has it {times}")
         if 0 < len(there) < number:
-            report.warning(0, f"tweet {tweet_id} is {number} times in {source}, {len(there)} times here")
+            report.warning(0, f"tweet {tweet_id} is {number} times in {source}, but {len(there)} times here")
     topics = {(tweet.topic or "-", tweet.tweet_id) for tweet in tweets}
     for row in submitted:
         if row.tweet_id in allowed and (row.topic, row.tweet_id) not in topics:
-            report.warning(row.line, f"topic {shown(row.topic)} is not tweet {row.tweet_id}'s in {source}")
+            report.warning(row.line, f"topic {shown(row.topic)} is not the topic of tweet {row.tweet_id} in {source}")

@@ -135,7 +135,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     debates, answers = [path.stem for path, _ in pairs], [run.stem for _, run in pairs]
     if debates != answers and sorted(debates) == sorted(answers):
         path, run = next(pair for pair in pairs if pair[0].stem != pair[1].stem)
-        notes.append(f"files are paired by position, {path} with {run}: their names would pair them otherwise")
+        notes.append(f"files are paired by position, {path} with {run}, but their names suggest other pairs")
     per_file: dict[str, dict[str, float]] = {}
     worst: dict[str, dict[str, float]] = {}
     best: dict[str, dict[str, float]] = {}
@@ -180,7 +180,7 @@ def _read(path: Path, faults: Faults) -> list[float]:
 
 def _check_length(report: CheckReport, lines: int, expected: int, source: str) -> None:
     if lines != expected and not report.errors:
-        report.error(0, f"has {counted(lines, 'line')}, {source} {expected}: every line needs a score")
+        report.error(0, f"has {counted(lines, 'line')}, but {source} has {expected}: every line needs a score")
 
 
 def read_sentences(path: Path) -> list[DebateLine]:

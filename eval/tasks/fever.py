@@ -151,7 +151,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
         check_ids(report, first, expected, name="claim", source=str(input_path))
         for claim, number in expected.items():
             if 0 < len(lines.get(claim, ())) < number:
-                reason = f"claim {shown(claim)} is {number} times in {input_path}, {len(lines[claim])} times here"
+                reason = f"claim {shown(claim)} is {number} times in {input_path}, but {len(lines[claim])} times here"
                 report.error(0, f"{reason}: every claim needs a prediction")
     return report
 
@@ -201,7 +201,7 @@ def _paired(
     if len(by_id) == len(predictions) == len(right) and set(by_id) == known:
         return [(by_id[truth.claim], truth) for truth in right], ()
     if len(predictions) != len(right):
-        lengths = f"has {counted(len(predictions), 'prediction')}, the gold {counted(len(right), 'claim')}"
+        lengths = f"has {counted(len(predictions), 'prediction')}, but the gold has {counted(len(right), 'claim')}"
         raise CheckFailed(f"{lengths}: every claim needs one", place=path)
     unique = len(known) == len(ids) and len(by_id) == len(predictions)
     has_ids = not any(claim.startswith(NUMBERED) for claim in (ids[0], predictions[0].claim))
@@ -233,7 +233,7 @@ def _predicted(line: int, row: Mapping[str, Any], faults: Faults) -> Iterator[Se
             faults.error(line, f"predicted_evidence contains {shown(str(item))}, not a [page, line] pair")
             continue
         if tuple(item) in seen:
-            faults.warning(line, f"names {shown(item[0])} line {item[1]} twice; both count in the precision")
+            faults.warning(line, f"contains {shown(item[0])} line {item[1]} twice, and both count in the precision")
         seen.add(tuple(item))
         yield item[0], item[1]
 

@@ -81,7 +81,7 @@ class BadLines:
             remedy = (
                 "fix it, or skip bad lines with --skip-bad-lines N"
                 if self.limit == 0
-                else f"this is bad line {self.count}; --skip-bad-lines allows {self.limit}"
+                else f"this is bad line {self.count}, but --skip-bad-lines allows only {self.limit}"
             )
             raise SourceError(reason, place=place, remedy=remedy)
 

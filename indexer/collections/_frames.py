@@ -182,7 +182,7 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
 
         def find_class(self, module: str, name: str) -> Any:
             if (module, name) not in ADMITTED:
-                raise RefusedError(f"asks for {module}.{name}, which no table of papers needs; factseek refused it")
+                raise RefusedError(f"refers to {module}.{name}, which no table of papers needs, so factseek refused it")
             return super().find_class(module, name)
 
         def persistent_load(self, _: object) -> NoReturn:

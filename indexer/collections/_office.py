@@ -28,7 +28,7 @@ from ._files import BadFileError
 SHEETS = (".xlsx", ".ods")
 PDF = ".pdf"
 _LIBRARIES = {"sheet": "python_calamine", "pdf": "pypdf"}
-_NEEDS = "needs: pip install 'factseek[office]'"
+_NEEDS = "needs more packages; install them with: pip install 'factseek[office]'"
 _PROTECTED = "is protected by a password; save it without one"
 _MOST_BYTES = 100_000_000
 """The most bytes of a file to read, and of the text that comes out of it."""
@@ -106,7 +106,7 @@ def _answered(what: str, path: Path, name: str) -> _Answer:
         env=environment(),
         check=False,
     )
-    answer = _Answer(refusal=f"is damaged, or is not {name} that can be read in {_SECONDS} s and {_MEMORY >> 30} GB")
+    answer = _Answer(refusal=f"is damaged, or {name} that needs more than {_SECONDS} s or {_MEMORY >> 30} GB to read")
     if child.returncode == 0:
         answer = msgspec.msgpack.decode(child.stdout, type=_Answer)
     if answer.refusal:
@@ -124,7 +124,8 @@ def _read_sheet(path: str) -> _Answer:
             table = "".join(_lines(workbook.get_sheet_by_name(name)))
             if table.strip():
                 return _Answer(
-                    f"only the sheet {name!r} is read, one of {len(names)}" if len(names) > 1 else "", [table]
+                    f"only the sheet {name!r} is read, but there are {len(names)} sheets" if len(names) > 1 else "",
+                    [table],
                 )
     except calamine.PasswordError:
         return _Answer(refusal=_PROTECTED)

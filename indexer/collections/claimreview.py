@@ -177,7 +177,7 @@ def _record(review: _Review, docids: _Docids, options: ReadOptions) -> Record | 
         return None
     docid = docids.of(review.node, fields)
     if not docid:
-        options.leave_out(review.place, "reviews given before")
+        options.leave_out(review.place, "reviews that occurred before")
         return None
     if not fields["url"]:
         options.note("some reviews have no web address; export --as claimreview will leave them out")

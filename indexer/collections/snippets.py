@@ -178,7 +178,9 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
     columns = header or _headerless(cells, place)
     if header is None and not _DIGIT.search(cells[0]):
         read_as = ", ".join(columns)
-        options.note(f"{place}: no header is recognised; the columns are read as {read_as}; see --column")
+        options.note(
+            f"{place}: the first line has no known column names, so the columns are read as {read_as}; see --column"
+        )
     makes_ids = bool(header) and _columns_of_any(options).check(place, [cell.strip() for cell in cells], options)
     for place, cells in rows if header else chain([first], rows):
         row = dict(zip(columns, cells, strict=False))
@@ -186,7 +188,7 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
             reason = f"has {_columns(len(cells))}, not {len(columns)}; write a tab inside a text as a space"
             options.bad_lines.report(place, reason)
         elif header is None and re.search(r"\s", row.get("topic", "").strip()):
-            reason = "contains white space; without a header, 3 columns are id, topic, text"
+            reason = "contains white space (without a header, 3 columns are id, topic, text)"
             options.bad_lines.report(place, f"topic {row['topic'][:40]!r} {reason}")
         else:
             fields = {name: cell for name, cell in row.items() if name in _NAMES}
@@ -243,7 +245,7 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
         are_names = all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named)
         listed = f"; {_rename(named)}" if are_names else ""
         raise SourceError(
-            what, place=place, remedy=f'write their names in the first line, as in "id{mark}text"{listed}'
+            what, place=place, remedy=f'write the names of the columns in the first line, as in "id{mark}text"{listed}'
         )
     remedy = "write an id and a tab before each snippet, or read it as one page with factseek index webpages"
     raise SourceError("has 1 column: text without an id", place=place, remedy=remedy)
@@ -260,7 +262,7 @@ def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, opt
 def _rename(cells: Sequence[str]) -> str:
     """Return the remedy for a header with unknown names."""
     names = ", ".join(cell.strip()[:40] for cell in cells)
-    return f"its columns are {names}; name the one with the texts, as in --column text=NAME"
+    return f"its columns are {names}; give the column of the texts, as in --column text=NAME"
 
 
 def _columns(count: int) -> str:

@@ -93,7 +93,7 @@ def _docs(path: Path, options: ReadOptions) -> Iterator[_Doc]:
     for here, piece in _pieces(path, options):
         start = _START.match(piece.lstrip()) if place else _START.search(piece)
         if start and place:
-            options.bad_lines.report(place, f"<DOC> is not closed before the next one at {here}")
+            options.bad_lines.report(place, f"<DOC> is not closed before the next <DOC> at {here}")
         if start:
             place, parts, size = here, [], 0
         if not place:

@@ -73,7 +73,8 @@ def register(commands: Subparsers) -> None:
         choices=SYNTAXES,
         default=PLAIN,
         metavar="NAME",
-        help='plain (default), or query: "exact words", -word, title:, source:, topic:, before:, after:',
+        help='plain (default): the text has only words; query: it can also have "exact words", -word, title:, source:, '
+        "topic:, before: and after:",
     )
     parser.add_argument(
         "--index",

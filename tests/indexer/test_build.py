@@ -46,7 +46,10 @@ def test_texts_of_another_language_are_noted(write_jsonl, build_jsonl) -> None:
     texts = ["Der Bürgermeister sagt, die Brücke sei gesperrt.", "Die Arbeitslosigkeit in der Stadt ist gesunken."]
     source = write_jsonl("docs.jsonl", [{"docid": text[:3], "text": text} for text in texts])
     (note,) = build_jsonl(source).notes
-    assert note == "the texts look like de, but the index is for en; if they are, build it again with --language de"
+    assert note == (
+        "the texts look like de, but the language of the index is en; to change it, build the index again with "
+        "--language de"
+    )
     assert build_jsonl(source, verb="overwrite", index={"language": "de"}).notes == ()
 
 

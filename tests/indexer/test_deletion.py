@@ -86,11 +86,11 @@ def test_the_commands(encoding: str, tmp_path: Path, write_jsonl, capsys: pytest
     assert commands.main(["index", "jsonl", source, "--index", folder, "--no-dense"]) == 0
     assert commands.main(["delete", "--index", folder, "zz", "--from-file", str(tmp_path / "gone.txt")]) == 0
     printed = capsys.readouterr()
-    assert printed.out.splitlines()[-1] == f"{folder}: deleted 2 documents, 1 were not there"
-    assert printed.err.splitlines()[-1] == "not there: zz"
+    assert printed.out.splitlines()[-1] == f"{folder}: deleted 2 documents, 1 were not in the index"
+    assert printed.err.splitlines()[-1] == "not in the index: zz"
     assert commands.main(["index", "jsonl", source, "--index", folder, "--update"]) == 0
     assert "added 2 documents in 2 passages, 2 were there already" in capsys.readouterr().out
     assert commands.main(["delete", "--index", folder]) == 2
     assert capsys.readouterr().err == (
-        "factseek: name the documents to delete, a file of docids with --from-file, or a --filter\n"
+        "factseek: give the docids to delete, a file of docids with --from-file, or a --filter\n"
     )

@@ -70,7 +70,9 @@ def test_a_snapshot_of_other_than_regular_files_is_not_restored(made: Path, tmp_
     put(snap / inside)
     done = restored(snap, index)
     thing = "folder" if (made / kind / inside).is_dir() else "regular file"
-    message = f"{snap / inside}: is not a {thing} of the snapshot; take a snapshot of the index again"
+    message = (
+        f"{snap / inside}: is not a {thing}, but should be one in the snapshot; take a snapshot of the index again"
+    )
     assert (done.returncode, done.stderr) == (2, f"factseek: {message}\n")
     assert not index.exists() or not list(index.glob("*"))
 

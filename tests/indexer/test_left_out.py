@@ -54,7 +54,7 @@ def test_dates_that_are_not_understood_are_noted(tmp_path: Path, command: Callab
     indexed = ("index", "snippets", source, "--index", tmp_path / "index", "--no-dense")
     code, _, err = command(*indexed)
     example = (
-        f"such as '3/4/2020' ({source}:2); write YYYY-MM-DD to filter by it, or use --dates day-first or month-first"
+        f"such as '3/4/2020' ({source}:2); to filter by date, write YYYY-MM-DD, or use --dates day-first or month-first"
     )
     assert (code, err) == (0, f"note: 2 dates are not understood, {example}\n")
     code, out, _ = command(*indexed, "--overwrite", "--json")
@@ -62,5 +62,5 @@ def test_dates_that_are_not_understood_are_noted(tmp_path: Path, command: Callab
     _, out, err = command(*indexed, "--overwrite", "--json", "--dates", "month-first")
     assert (json.loads(out)["unread_dates"], err) == (
         1,
-        f"note: 1 date is not understood: 'yesterday' ({source}:4); write YYYY-MM-DD to filter by it\n",
+        f"note: 1 date is not understood: 'yesterday' ({source}:4); to filter by date, write YYYY-MM-DD\n",
     )

@@ -48,7 +48,7 @@ def test_the_holder_is_named_and_a_dead_one_is_followed(tmp_path: Path) -> None:
             pass
         host = re.escape(socket.gethostname())
         said = rf"{tmp_path}: is being written by process {process.pid} on {host} since 20\S+Z; "
-        assert re.fullmatch(said + "try again when it is done, or --wait", str(error.value))
+        assert re.fullmatch(said + "try again later, or use --wait", str(error.value))
         process.send_signal(signal.SIGKILL)
         process.wait()
         with locked(tmp_path):

@@ -81,7 +81,7 @@ def alter(index: Path, name: str, statement: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "fault"),
     [
-        ("UPDATE documents SET text = text || '!' WHERE row = 1", "document 'd1' is not what its checksum says"),
+        ("UPDATE documents SET text = text || '!' WHERE row = 1", "document 'd1' does not match its checksum"),
         ('UPDATE passages SET "end" = 9999 WHERE row = 2', "document 'd2' has passages that do not fit its text"),
         ("UPDATE passages SET document = 99 WHERE row = 11", "contains 12 passages, expected 13"),
         ("DELETE FROM documents WHERE row = 5", "contains 5 documents, expected 6"),
@@ -104,7 +104,7 @@ def test_a_document_that_is_there_twice_is_named(index: Path) -> None:
     segments = tuple(msgspec.structs.replace(segment, deleted=()) for segment in before.segments)
     manifests.publish(index, msgspec.structs.replace(before, segments=segments))
     assert [str(fault) for fault in verify(index, CONFIG).faults[""]] == [
-        f"{index}: document 'd0' is there 2 times",
+        f"{index}: document 'd0' is in the index 2 times",
         f"{index}: contains 29 documents, expected 25",
     ]
 

@@ -161,7 +161,7 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     settings = config.claims.multilingual
     if settings.encoder == CHARACTERS:
         raise QueryError(
-            "characters is trained with its heads",
+            "the encoder 'characters' cannot be trained without its heads",
             place="claims.multilingual.encoder",
             remedy="give a sentence encoder",
         )

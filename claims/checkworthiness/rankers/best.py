@@ -54,7 +54,7 @@ class BestRanker:
         for language in sorted(set(languages.tolist())):
             if language not in self._stacks:
                 known = ", ".join(sorted(self._stacks))
-                raise QueryError(f"language {language!r}: the model learned from {known}")
+                raise QueryError(f"the model did not learn from language {language!r}, only from {known}")
             rows = np.flatnonzero(languages == language)
             scores[rows] = self._score_in(language, [statements[int(row)] for row in rows])
         return scores

@@ -56,10 +56,10 @@ class Network:
             if layer != "shared" or "shared.weight" in self.tensors:
                 weight, bias = self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
                 if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
-                    raise ValueError(f"{layer} does not fit what comes before it")
+                    raise ValueError(f"{layer} does not fit the layer before it")
                 width = int(weight.shape[0])
         if width != 2:
-            raise ValueError("the claim head has not two ends")
+            raise ValueError("the claim head does not have two outputs")
 
     def score(self, rows: Rows) -> NDArray[np.float64]:
         """Return a score between -1 and 1 for each row."""
@@ -188,8 +188,8 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     revision = reading.state().settings["revision"]
     if revision != settings["revision"]:
         raise MachineError(
-            f"the model was trained with encoder {settings['encoder']} ({settings['revision']}), on this machine it is "
-            f"({revision})",
+            f"the model was trained with encoder {settings['encoder']} ({settings['revision']}), but on this "
+            f"machine its revision is {revision}",
             remedy="train again",
         )
     tensors: dict[str, dict[str, NDArray[np.float32]]] = defaultdict(dict)

@@ -108,7 +108,8 @@ def test_languages_are_seen_and_ranked_each_by_what_was_learned_of_it(rank: Rank
     assert "m: best, learned from 24 statements, 12 of them worth checking\n" in done.err
     files("fr.tsv", table([("le gouvernement a dit que les vaccins sont sûrs pour les enfants de ce pays", 0)]))
     assert refusal(rank("ct2021-1a", "--load", "m", "--input", "fr.tsv")) == (
-        "fr.tsv: is in language 'fr', but the model learned from en, es; add a --train file in it, or name the language with --language"
+        "fr.tsv: is in language 'fr', but the model learned from en, es; add a --train file in this language, "
+        "or give the right language with --language"
     )
     assert rank("ct2021-1a", "--load", "m", "--input", "fr.tsv", "--language", "es").code == 0
 

@@ -29,7 +29,8 @@ def tune(*arguments: object) -> int:
         (
             "characters",
             "new",
-            "claims.multilingual.encoder: characters is trained with its heads; give a sentence encoder",
+            "claims.multilingual.encoder: the encoder 'characters' cannot be trained without its heads; "
+            "give a sentence encoder",
         ),
         ("some/model", "there", "there: already exists; give a new folder"),
         ("some/model", "no/new", "no/new: there is no folder no; create it first"),

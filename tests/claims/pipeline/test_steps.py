@@ -69,7 +69,7 @@ def test_tweets_become_a_page(command: Command, models: dict[str, Path], example
     tweets, output = examples / "checkworthy-en-dev.tsv", tmp_path / "todo.jsonl"
     code, out, err = command(*given(models, tweets, output), "--top", 5, "--title", "Monday <i>")
     assert code == 0, err
-    assert out == f"{output}: the 5 of 18 most worth checking, with their evidence\n{output}.html: the page\n"
+    assert out == f"{output}: the 5 of 18 statements most worth checking, with evidence\n{output}.html: the page\n"
 
     found = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
     assert [one["rank"] for one in found] == [1, 2, 3, 4, 5]

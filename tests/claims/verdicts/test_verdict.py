@@ -76,7 +76,7 @@ def test_people_get_verdicts_few_are_wrong(learned: training.TrainedVerdicts, fi
         assert shown.probabilities == verdict.probabilities
         assert bool(shown.abstained) == bool(verdict.abstained or unsure)
         if unsure and not verdict.abstained:
-            assert shown.abstained.endswith(f", {needed:g} is asked")
+            assert shown.abstained.endswith(f", but {needed:g} is needed")
     assert any(verdict.abstained for verdict in for_people) and not all(verdict.abstained for verdict in for_people)
     trusting = learned.verifier(finder, msgspec.structs.replace(SETTINGS, max_risk=1.0), for_people=True)
     least = learned.risk[-1].confidence
@@ -87,6 +87,6 @@ def test_a_model_is_refused_where_it_did_not_learn(learned: training.TrainedVerd
     with Index(arabic) as index, pytest.raises(QueryError) as refused:
         learned.verifier(Finder(index, SETTINGS), SETTINGS)
     assert refused.value.line == (
-        f"the model learned with language en, {arabic} has ar; use an index like the one it learned with, or train "
-        "another model"
+        f"the model was trained with language en, but {arabic} has ar; use an index like that of the training, or "
+        "train another model"
     )

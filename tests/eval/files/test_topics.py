@@ -75,7 +75,7 @@ BAD_TOPICS = {
     "no header": ("1,one\n2,two\n", "file:1: is comma-separated and its first row is '1,one': a table needs a header; name them qid and query"),
     "no topics": ("<rss>\n</rss>\n", "file: is XML without topics (<top> or <topic>); give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
     "topic without a text": ("<top>\n<num> 7\n<narr> one\n</top>\n", "file:1: query '7' has no text: its fields are num, narr; expected query, title, text, question, content, desc, description"),
-    "a mistyped beginning": ("<top>\n<num> 1\n<title> one\n</top>\n<tpo>\n<num> 2\n<title> two\n</top>\n", "file:6: <num> is outside a <top>: is its start tag mistyped"),
+    "a mistyped beginning": ("<top>\n<num> 1\n<title> one\n</top>\n<tpo>\n<num> 2\n<title> two\n</top>\n", "file:6: <num> is outside a <top>; its start tag may be mistyped"),
     "columns of a row": ("qid,query\n1,x\n2,y,z\n3,z\n", "file:3: has 3 columns, but the header has 2"),
     "no text": ("a\t \n", "file:1: query 'a' has no text"),
     "repeated": ("a\tone\nb\ttwo\na\tthree\n", "file:3: query 'a' is already on line 1"),

@@ -101,7 +101,7 @@ def test_queries_that_share_a_relevant_document_stay_together() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        ("1000000000000000101 0 EX-EN-01-0001-001 1\n", [], "--folds 3: give a number from 2 to that of the judged queries, 1"),
+        ("1000000000000000101 0 EX-EN-01-0001-001 1\n", [], "--folds 3: give a number from 2 to 1, the number of judged queries"),
         ("1000000000000000101 0 gone-1 1\n1000000000000000102 0 EX-EN-01-0001-001 0\n1000000000000000103 0 gone-2 1\n", [], "no query has a relevant and a non-relevant document among its first 100 hits: there is nothing to learn from"),
         (None, ["--sample", "1"], "--sample 1: give a number of queries, 2 or more"),
         (None, ["--measure", "AP,P@5"], "--measure AP,P@5: give one measure"),

@@ -48,7 +48,7 @@ def test_a_trained_encoder_has_a_card_and_makes_an_index(
     )
     readme = (model / "README.md").read_text("utf-8")
     assert printed.strip() in readme
-    assert "`encoder.model` takes this folder" in readme
+    assert "Set `encoder.model` to this folder" in readme
     assert _tokens_read(model) == _tokens_read(base) == 256, "it learned from 32 tokens of a text, and reads all"
     code, _, said = command(
         "index", "snippets", examples / "snippets-en.tsv", "--index", tmp_path / "new", "--encoder", model
@@ -163,13 +163,13 @@ def test_everything_is_trained_in_steps_that_are_not_taken_twice(
     code, again, said = command(*asked)
     assert (code, again) == (0, printed)
     assert [line for line in said.splitlines() if "already" in line] == [
-        f"note: {done / name} is there already, from the same inputs" for name in ("encoder", "index")
+        f"note: {done / name} already exists, made from the same inputs" for name in ("encoder", "index")
     ]
     assert {path: path.stat().st_mtime_ns for path in files} == files
     code, _, said = command(*asked, "--seed", "1")
     assert (code, said.splitlines()[-1]) == (
         2,
-        f"factseek: {done / 'encoder'}: was made from other inputs; name another folder with --output",
+        f"factseek: {done / 'encoder'}: was made from other inputs; give another folder with --output",
     )
 
 
@@ -182,9 +182,9 @@ def test_neither_relevant_passages_nor_their_near_copies_are_negatives() -> None
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--epochs", "0"], "--epochs 0: give a number from 1"),
-        (["--max-tokens", "4"], "--max-tokens 4: give a number from 8"),
-        (["--sample", "9"], "--sample 9: give a number from 10"),
+        (["--epochs", "0"], "--epochs 0: give 1 or more"),
+        (["--max-tokens", "4"], "--max-tokens 4: give 8 or more"),
+        (["--sample", "9"], "--sample 9: give 10 or more"),
         (["--rate", "0"], "--rate 0.0: give a number between 0 and 1"),
         (["--measure", "AP,P@5"], "--measure AP,P@5: give one measure"),
         (["--base", "no-such-model"], "model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path"),

@@ -103,7 +103,7 @@ def test_what_is_better_on_one_query_is_not(monkeypatch, example, files) -> None
     assert tuning.cross_validated.mean == tuning.default_mean.mean == 0.25
     assert not tuning.test.sure
     assert tuning.chosen == DEFAULT
-    assert verdict(tuning).startswith("the default is kept: no better beyond chance, ")
+    assert verdict(tuning).startswith("the default is kept, because the tuned settings are not significantly better: ")
 
 
 def test_the_command_writes_the_same_file_twice_and_search_takes_it(example, usual, command, tmp_path) -> None:
@@ -114,7 +114,7 @@ def test_the_command_writes_the_same_file_twice_and_search_takes_it(example, usu
         missing, *_, written = notes.splitlines()
         assert missing.startswith("note: ") and " relevant documents are not in the index: " in missing
         assert written == f"{output}: the configuration; use it with --config"
-        assert said.rstrip().splitlines()[-1].startswith(("the default is kept: ", "tuned settings are chosen: "))
+        assert said.rstrip().splitlines()[-1].startswith(("the default is kept, ", "tuned settings are chosen: "))
     text = outputs[0].read_text("utf-8")
     assert text == outputs[1].read_text("utf-8")
     assert text.startswith("# Written by factseek tune: index index (")
@@ -124,12 +124,12 @@ def test_the_command_writes_the_same_file_twice_and_search_takes_it(example, usu
 
 
 BAD = [
-    (["--folds", "1"], "--folds 1: give a number from 2 to that of the judged queries, 22"),
+    (["--folds", "1"], "--folds 1: give a number from 2 to 22, the number of judged queries"),
     (["--output", "{root}/examples/qrels-en.txt"], "{root}/examples/qrels-en.txt: is an input of this command and would be overwritten; give another file"),
     (["--measure", "beauty"], "unknown measure 'beauty'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
     (["--task", "fever"], "fever: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
     (["--output", "{folder}/mine.yaml"], "{folder}/mine.yaml: was not written by tune and is left as it is; give another output"),
-    (["--queries", "{folder}/other.tsv"], "{folder}/other.tsv: no query in common with {root}/examples/qrels-en.txt: it has 'q1', the judgements '1000000000000000101'"),
+    (["--queries", "{folder}/other.tsv"], "{folder}/other.tsv: no query in common with {root}/examples/qrels-en.txt: the file has 'q1', the judgements '1000000000000000101'"),
 ]  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def test_a_file_of_another_task_is_named(factseek, tmp_path: Path) -> None:
     code, said = factseek("score", "trec", "--gold", gold, "--run", run)
     assert code == 1
     assert "the file is JSON lines" in said
-    assert said.endswith("; run reads as a submission of fever\n")
+    assert said.endswith("; run looks like a submission of fever\n")
 
 
 def test_tweets_in_an_answer_of_an_api_are_refused_with_what_to_do(factseek, tmp_path: Path) -> None:

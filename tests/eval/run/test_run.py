@@ -33,10 +33,10 @@ def test_queries_without_hits_are_named(example, tmp_path, command) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        (["trec"], "a\tzzyzx\nb\t!!!\n", "is it the right index?"),
-        (["trec", "--filter", "topic=none"], "a\tmeasles\n", "is it the right index, and does anything pass the filter?"),
-        (["ct2025-4b"], "post_id\ttweet_text\n1\tzzyzx\n", "is it the right index?"),
-        (["ct2020-evidence"], "topic_id\ttweet_id\ttweet_text\nT\t1\tmeasles\n", "its documents need the topics of the claims, such as 'T'"),
+        (["trec"], "a\tzzyzx\nb\t!!!\n", "check that it is the right index"),
+        (["trec", "--filter", "topic=none"], "a\tmeasles\n", "check that it is the right index, and that documents match the filter"),
+        (["ct2025-4b"], "post_id\ttweet_text\n1\tzzyzx\n", "check that it is the right index"),
+        (["ct2020-evidence"], "topic_id\ttweet_id\ttweet_text\nT\t1\tmeasles\n", "the documents of the index need the topics of the claims, such as 'T'"),
     ],
 )  # fmt: skip
 def test_no_submission_is_written_without_a_hit(case, example, tmp_path, command) -> None:
@@ -46,7 +46,7 @@ def test_no_submission_is_written_without_a_hit(case, example, tmp_path, command
     given = ["--queries", queries, "--index", example, "--output", tmp_path / "run.txt"]
     code, _, err = command("run", *asked, *given)
     assert code == 2
-    assert err == f"factseek: {queries}: no query has a hit in {example}, nothing is written; {reason}\n"
+    assert err == f"factseek: {queries}: no query has a hit in {example}, so nothing is written; {reason}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["queries.tsv"]
 
 
@@ -96,14 +96,19 @@ def test_a_query_of_its_own_date_sees_nothing_newer(date, day) -> None:
 
 BAD = [
     (["fever"], "factseek: fever: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
+<<<<<<< HEAD
     (["ct2020-evidence", "-k", "101"], "factseek: -k 101: ct2020-evidence takes at most 100 hits a query"),
     (["trec", "--retriever", "dense"], "factseek: {index}: was built without vectors: it supports bm25, not dense; rebuild it without --no-dense"),
+=======
+    (["ct2020-evidence", "-k", "101"], "factseek: -k 101: ct2020-evidence accepts at most 100 hits a query"),
+    (["trec", "--retriever", "dense"], "factseek: {index}: was built without vectors: it answers bm25, not dense; rebuild it without --no-dense"),
+>>>>>>> 25b32f10cda923b93514604fed30aa47243271dd
     (
         ["ct2020-evidence", "--filter", "topic=T"],
-        "factseek: --filter topic=T: ct2020-evidence ranks each claim's own topic; leave it out",
+        "factseek: --filter topic=T: ct2020-evidence already searches only the topic of each claim; leave the filter out",
     ),
     (["trec", "--output", "{folder}/queries.tsv"], "factseek: {folder}/queries.tsv: is an input of this command and would be overwritten; give another file"),
-    (["trec", "--as-of-query"], "factseek: query 'q1' has no date; --as-of-query needs one for each"),
+    (["trec", "--as-of-query"], "factseek: query 'q1' has no date; add a date, or leave out --as-of-query"),
     (["trec", "--queries", "{folder}/empty.tsv"], "factseek: {folder}/empty.tsv: contains no queries"),
 ]  # fmt: skip
 
@@ -123,7 +128,8 @@ def test_bad_input(arguments, message, example, tmp_path, command) -> None:
 
 
 NOTE = (
-    "note: 2 queries find the document of the same id first, such as 'p1'; BEIR leaves it out: --ignore-identical-ids\n"
+    "note: 2 queries find the document of the same id first, such as 'p1'; use --ignore-identical-ids to leave it out, "
+    "as BEIR does\n"
 )
 
 

@@ -52,7 +52,10 @@ def test_what_is_written_passes_the_official_checker_and_keeps_its_order(tmp_pat
 
 
 FAULTS = {
-    "rank": ("1\tQ0\t3\t2\t1.0\tt\n", "1: error: rank '2' is refused by the official checker: it is 1 on every line"),
+    "rank": (
+        "1\tQ0\t3\t2\t1.0\tt\n",
+        "1: error: rank '2' is refused by the official checker: it must be 1 on every line",
+    ),
     "exponent": (
         "1\tQ0\t3\t1\t1e-5\tt\n",
         "1: error: score '1e-5' is refused by the official checker: write digits, without exponent",

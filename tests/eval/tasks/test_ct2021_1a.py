@@ -107,8 +107,8 @@ def test_bad_line_is_said_exactly(case, put):
 AGAINST_INPUT = {
     "missing": ([(IDS[0], 1)], [f"{{run}}: error: tweet '{IDS[1]}' of {{input}} is missing"]),
     "unknown": ([(IDS[0], 1), (IDS[1], 1), (IDS[2], 1)], [f"{{run}}:3: error: tweet '{IDS[2]}' is not in {{input}}"]),
-    "too often": ([(IDS[0], 1), (IDS[1], 1), (IDS[0], 1)], [f"{{run}}:3: error: tweet {IDS[0]} is already on line 1; {{input}} has it once"]),
-    "others": ([(IDS[5], 1)], [f"{{run}}: error: no tweet in common with {{input}}: is it a file for other data; {{input}} has '{IDS[0]}', the file '{IDS[5]}'"]),
+    "too often": ([(IDS[0], 1), (IDS[1], 1), (IDS[0], 1)], [f"{{run}}:3: error: tweet {IDS[0]} is already on line 1, but {{input}} has it once"]),
+    "others": ([(IDS[5], 1)], [f"{{run}}: error: no tweet in common with {{input}}: it may be a file for other data; {{input}} has '{IDS[0]}', the file '{IDS[5]}'"]),
 }  # fmt: skip
 
 

@@ -80,8 +80,9 @@ def test_more_lines_than_the_official_checker_takes(put):
 
 def test_a_line_of_the_input_without_a_score(put):
     run, given_ = put("run", "1\t0.5\n"), put("input", debate([0, 1]))
-    assert TASK.check(run, given_).messages == [f"{run}: error: has 1 line, {given_} 2: every line needs a score"]
-    with pytest.raises(CheckFailed, match=r"has 1 line, .*gold 2: every line needs a score; not scored$"):
+    message = f"{run}: error: has 1 line, but {given_} has 2: every line needs a score"
+    assert TASK.check(run, given_).messages == [message]
+    with pytest.raises(CheckFailed, match=r"has 1 line, .*gold has 2: every line needs a score; not scored$"):
         TASK.score([put("gold", debate([0, 1]))], [run], ScoreOptions())
 
 
@@ -125,7 +126,7 @@ def test_folders_that_do_not_pair_are_refused(tmp_path):
     (runs / "c.txt").write_text("1\t1\n")
     with pytest.raises(QueryError) as refused:
         TASK.score([gold], [runs], ScoreOptions())
-    assert str(refused.value) == f"{gold}: has no file for {runs / 'c.txt'}; files are paired by name"
+    assert str(refused.value) == f"{gold}: has no file for {runs / 'c.txt'}; add a file of the same name"
     (tmp_path / "none").mkdir()
     with pytest.raises(QueryError, match=r"none: is a folder without files$"):
         TASK.score([tmp_path / "none"], [runs / "a.txt"], ScoreOptions())

@@ -47,7 +47,7 @@ def test_what_counts_and_what_does_not(of_task, put):
     assert scores.per_query["02"] == {"RR@5": 0.0, "RR@1": 0.0, "RR@10": 0.0}
     assert scores.notes == (
         "1 of 2 tweets are missing and count 0",
-        "no tweet has more than 6 predictions: RR@10 goes no deeper",
+        "no tweet has more than 6 predictions, so RR@10 looks no deeper",
     )
 
 
@@ -67,7 +67,7 @@ BAD = {
     "code": ("post_id\tpreds\n1\t[__import__('os')]\n", "{run}:2: error: preds \"[__import__('os')]\" is not a list like ['a', 'b']"),
     "twice": (f"post_id\tpreds\n1\t['{A}']\n1\t['{B}']\n", "{run}:3: error: tweet '1' is already on line 2"),
     "none": (f"post_id\tpreds\n1\t[]\n2\t['{A}']\n", "{run}:2: warning: has no prediction"),
-    "duplicate": (f"post_id\tpreds\n1\t['{A}', '{A}']\n", "{run}:2: warning: names 'aaaaaaa1' twice; it keeps both slots"),
+    "duplicate": (f"post_id\tpreds\n1\t['{A}', '{A}']\n", "{run}:2: warning: contains 'aaaaaaa1' twice, and both places count"),
     "carriage returns": (f"post_id\tpreds\r1\t['{A}']\r", "{run}: warning: has old Macintosh line ends: a carriage return ends each line"),
     "open quote": (f"post_id\tpreds\n1\t['{A}']\n2\t\"['{A}']\n", "{run}:3: error: is not a row of a table (unexpected end of data)"),
 }  # fmt: skip

@@ -74,7 +74,7 @@ BAD = {
     "no label": (lines([without("predicted_label")]), "{run}:1: error: predicted_label is missing"),
     "label": (lines([row(predicted_label="TRUE")]), "{run}:1: error: predicted_label 'TRUE' is not one of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
     "no evidence": (lines([without("predicted_evidence")]), "{run}:1: error: predicted_evidence is missing"),
-    "twice": (lines([row(predicted_evidence=[["Page", 3], ["Page", 3]])]), "{run}:1: warning: names 'Page' line 3 twice; both count in the precision"),
+    "twice": (lines([row(predicted_evidence=[["Page", 3], ["Page", 3]])]), "{run}:1: warning: contains 'Page' line 3 twice, and both count in the precision"),
     "id": (lines([row(id=[1])]), "{run}:1: error: id '[1]' is neither a number nor a text"),
     "nan": ('{"id": NaN}\n', "{run}:1: error: is not JSON (NaN is not a JSON number)"),
     "blank": (lines([row()]) + "\n" + lines([row()]), "{run}:2: error: is blank"),
@@ -109,7 +109,7 @@ def test_an_input_that_repeats_ids_is_answered_as_often(put):
     assert TASK.check(often, given_).messages == [f"{often}:3: error: claim '0' is already on line 1"]
     once = put("once", lines([row(id=0), row(id=3)]))
     assert TASK.check(once, given_).messages == [
-        f"{once}: error: claim '0' is 2 times in {given_}, 1 times here: every claim needs a prediction"
+        f"{once}: error: claim '0' is 2 times in {given_}, but 1 times here: every claim needs a prediction"
     ]
 
 
@@ -134,7 +134,7 @@ def test_other_claims_are_not_paired_by_position(put):
 
 def test_lengths_that_differ_are_not_scored(put):
     gold, run = put("gold", lines([gold_row(), gold_row()])), put("run", lines([row()]))
-    with pytest.raises(CheckFailed, match=r"run: has 1 prediction, the gold 2 claims: every claim needs one$"):
+    with pytest.raises(CheckFailed, match=r"run: has 1 prediction, but the gold has 2 claims: every claim needs one$"):
         TASK.score([gold], [run], ScoreOptions())
 
 

@@ -110,4 +110,4 @@ def test_the_task_is_run_checked_scored_and_compared(factseek, tmp_path: Path) -
     (tmp_path / "other").write_text((tmp_path / "run").read_text())
     assert factseek("compare", "run", "other", "--qrels", "gold", "--task", "toy-2026").code == 0
     too_many = factseek("run", "toy-2026", "--queries", "lines", "--index", "index", "--output", "x", "-k", 4)
-    assert too_many.err == "factseek: -k 4: toy-2026 takes at most 3 hits a query\n"
+    assert too_many.err == "factseek: -k 4: toy-2026 accepts at most 3 hits a query\n"

@@ -128,12 +128,13 @@ def test_columns_without_a_meaning_are_named(tmp_path: Path) -> None:
 
 def test_a_header_without_known_names_is_not_a_snippet(tmp_path: Path) -> None:
     with pytest.raises(
-        SourceError, match="its columns are Foo, Bar; name the one with the texts, as in --column text=NAME"
+        SourceError, match="its columns are Foo, Bar; give the column of the texts, as in --column text=NAME"
     ):
         documents(tmp_path / "a.tsv", b"Foo\tBar\nMasks help.\ta\n", "snippets")
     _, notes = documents(tmp_path / "b.tsv", b"Kurz\tBefund\nAlpha\tEins\n", "snippets")
     assert notes == [
-        f"{tmp_path / 'b.tsv'}:1: no header is recognised; the columns are read as docid, text; see --column"
+        f"{tmp_path / 'b.tsv'}:1: the first line has no known column names, so the columns are read as docid, text; "
+        "see --column"
     ]
 
 

@@ -165,7 +165,7 @@ def test_several_reviews_of_one_page(tmp_path: Path) -> None:
     other = with_(claimReviewed="The moon is far.", reviewRating={"alternateName": "True"})
     read, options = records(tmp_path / "a.html", page([REVIEW, other], REVIEW))
     assert [record.document.docid for record in read] == [REVIEW["url"], f"{REVIEW['url']}#2"]
-    assert options.skipped == {"reviews given before": 1}
+    assert options.skipped == {"reviews that occurred before": 1}
 
 
 def test_an_author_beside_the_publisher_and_a_claim_in_an_older_form(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_what_is_no_frame_is_refused() -> None:
     for value in ([1, 2], {"_mgr": None}, "text", None):
         with pytest.raises(RefusedError, match=r"^contains no pandas DataFrame$"):
             read_columns(pickle.dumps(value), {"title"})
-    with pytest.raises(RefusedError, match=r"^asks for pandas.Series, which no table of papers needs"):
+    with pytest.raises(RefusedError, match=r"^refers to pandas.Series, which no table of papers needs"):
         read_columns(pickle.dumps(pd.Series(["x"])), {"title"})
 
 
@@ -147,7 +147,7 @@ def asking_for(module: str, name: str) -> bytes:
     ],
 )
 def test_a_name_that_is_not_admitted_is_refused(module: str, name: str) -> None:
-    message = f"asks for {module}.{name}, which no table of papers needs; factseek refused it"
+    message = f"refers to {module}.{name}, which no table of papers needs, so factseek refused it"
     stacked = b"\x80\x04" + b"".join(b"\x8c" + bytes([len(part)]) + part.encode() for part in (module, name)) + b"\x93."
     instance = f"(i{module}\n{name}\n.".encode()
     for content in (asking_for(module, name), stacked, instance):

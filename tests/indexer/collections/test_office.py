@@ -104,7 +104,7 @@ def test_the_rows_of_a_workbook_are_those_of_a_table(tmp_path: Path, kind: str, 
     records, notes = read(kind, tmp_path / name, text="Our finding")
     assert [record.document.docid for record in records] == ["7", "8"]
     assert records[0].document.text.split() == ["Masks", '"help",', "they", "say."]
-    assert any("only the sheet 'S2' is read, one of 2" in note for note in notes) == (name == "a.xlsx")
+    assert any("only the sheet 'S2' is read, but there are 2 sheets" in note for note in notes) == (name == "a.xlsx")
     with pytest.raises(SourceError, match="Our finding"):  # the columns are listed
         read(kind, tmp_path / name, title="None")
 
@@ -112,7 +112,7 @@ def test_the_rows_of_a_workbook_are_those_of_a_table(tmp_path: Path, kind: str, 
 BAD = {
     "damaged": (xlsx(ROWS)[:400], "is not a valid workbook ("),
     "empty": (xlsx([], []), "is a workbook whose sheets are empty"),
-    "far": (xlsx(ROWS, at="XFD1048576"), "is damaged, or is not a workbook that can be read in 120 s and 3 GB"),
+    "far": (xlsx(ROWS, at="XFD1048576"), "is damaged, or a workbook that needs more than 120 s or 3 GB to read"),
 }
 
 
@@ -160,5 +160,6 @@ def test_a_library_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(_office, "find_spec", lambda _: None)
     (tmp_path / "a.xlsx").write_bytes(xlsx(ROWS))
     for kind, path in (("snippets", tmp_path / "a.xlsx"), ("webpages", pdf(tmp_path / "a.pdf", "Text."))):
-        with pytest.raises(SourceError, match=r"needs: pip install 'factseek\[office\]'"):
+        message = r"needs more packages; install them with: pip install 'factseek\[office\]'"
+        with pytest.raises(SourceError, match=message):
             read(kind, path)

@@ -79,13 +79,13 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
         (
             "DocNo\tAbstract\tPaper Title\tYear\n1\ta\tb\t2020\n",
             'has 4 columns, and its first line does not name a column "id" or "text" (without a header they are id, '
-            "text or id, topic, text); its columns are DocNo, Abstract, Paper Title, Year; name the one "
-            "with the texts, as in --column text=NAME",
+            "text or id, topic, text); its columns are DocNo, Abstract, Paper Title, Year; give the column "
+            "of the texts, as in --column text=NAME",
         ),
         (
             "Fall;Kopf;Befund\n1;A;b, c\n2;D;e\n",
             'is separated by semicolons, but its first line does not name columns "id" and "text"; '
-            "its columns are Fall, Kopf, Befund; name the one with the texts, as in --column text=NAME",
+            "its columns are Fall, Kopf, Befund; give the column of the texts, as in --column text=NAME",
         ),
         ("id\ttext\tdocid\n1\ta\t2\n", "the header has the column 'docid' twice"),
     ],

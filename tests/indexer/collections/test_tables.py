@@ -81,8 +81,8 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, name: str, place
         ("t.csv", b"id,b,id\n1,2,3\n", "{}:1: the column 'id' occurs twice"),
         ("t.jsonl", b'{"id": {"a": 1}}\n', "{}:1: column 'id' contains a dict, not a text or a number; fix it, or "
          "skip bad lines with --skip-bad-lines N"),
-        ("t.pkl", b"cos\nsystem\n(S'true'\ntR.", "{}: asks for os.system, which no table of papers needs; factseek "
-         "refused it"),
+        ("t.pkl", b"cos\nsystem\n(S'true'\ntR.", "{}: refers to os.system, which no table of papers needs, so "
+         "factseek refused it"),
     ],
 )  # fmt: skip
 def test_a_broken_table_is_an_error_in_one_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:

@@ -95,7 +95,7 @@ def test_text_older_than_utf8_is_read_as_latin1(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "report"),
     [
-        ("<DOC>\n<DOCNO>a</DOCNO>\n" + NEWS, "1: <DOC> is not closed before the next one at {path}:3"),
+        ("<DOC>\n<DOCNO>a</DOCNO>\n" + NEWS, "1: <DOC> is not closed before the next <DOC> at {path}:3"),
         (NEWS + "<DOC>\n<DOCNO>a</DOCNO>\n", "14: <DOC> is not closed before the file ends"),
         ("<DOC>\n<TEXT>x</TEXT>\n</DOC>\n" + NEWS, "1: <DOC> has no <DOCNO>"),
         (

@@ -164,5 +164,5 @@ def test_signatures_are_added_to_an_index_without(without: Path, command: Callab
     )
     off = msgspec.structs.replace(Config(), index=IndexSettings(signatures=False, words=False))
     other = built(without.with_name("other"), DOCUMENTS, off)
-    with pytest.raises(UsageError, match=r"^--add signatures: the configuration leaves it out"):
+    with pytest.raises(UsageError, match=r"^--add signatures: the configuration disables this view"):
         compact(other, off, add=["signatures"])
