@@ -96,13 +96,8 @@ def test_a_query_of_its_own_date_sees_nothing_newer(date, day) -> None:
 
 BAD = [
     (["fever"], "factseek: fever: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
-<<<<<<< HEAD
-    (["ct2020-evidence", "-k", "101"], "factseek: -k 101: ct2020-evidence takes at most 100 hits a query"),
-    (["trec", "--retriever", "dense"], "factseek: {index}: was built without vectors: it supports bm25, not dense; rebuild it without --no-dense"),
-=======
     (["ct2020-evidence", "-k", "101"], "factseek: -k 101: ct2020-evidence accepts at most 100 hits a query"),
-    (["trec", "--retriever", "dense"], "factseek: {index}: was built without vectors: it answers bm25, not dense; rebuild it without --no-dense"),
->>>>>>> 25b32f10cda923b93514604fed30aa47243271dd
+    (["trec", "--retriever", "dense"], "factseek: {index}: was built without vectors: it supports bm25, not dense; rebuild it without --no-dense"),
     (
         ["ct2020-evidence", "--filter", "topic=T"],
         "factseek: --filter topic=T: ct2020-evidence already searches only the topic of each claim; leave the filter out",
