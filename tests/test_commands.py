@@ -183,7 +183,7 @@ def test_bad_lines_are_tolerated_up_to_a_number_and_listed(here: Path, run: Run,
     name, content, listed = SKIPPED[kind]
     Path(name).write_bytes(content)
     done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 1)
-    assert refusal(done).endswith("; this is bad line 2; --skip-bad-lines allows 1")
+    assert refusal(done).endswith("; this is bad line 2, but --skip-bad-lines allows only 1")
     assert files(here / "new") == {}
     done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 2)
     assert done.code == 0

@@ -120,8 +120,14 @@ def test_documents_are_read_with_their_fields(name: str, tmp_path: Path) -> None
         ),
         (("index", "irds:{queries}"), "irds:{queries}: has no documents; it has only queries"),
         (("index", "irds:{failing}"), "irds:{failing}: cannot be read: the download broke off"),
-        (("run", "trec", "--queries", "irds:{docs}", "--output", "x"), "irds:{docs}: has no queries; it has documents"),
-        (("score", "trec", "--gold", "irds:{docs}", "--run", "x"), "irds:{docs}: has no judgements; it has documents"),
+        (
+            ("run", "trec", "--queries", "irds:{docs}", "--output", "x"),
+            "irds:{docs}: has no queries; it has only documents",
+        ),
+        (
+            ("score", "trec", "--gold", "irds:{docs}", "--run", "x"),
+            "irds:{docs}: has no judgements; it has only documents",
+        ),
     ],
 )
 def test_what_is_missing(command: Command, name: str, arguments: tuple[str, ...], line: str, tmp_path: Path) -> None:

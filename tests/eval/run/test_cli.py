@@ -94,7 +94,7 @@ def test_score_says_by_how_much_ties_change_each_figure(files, command):
     assert code == 0
     lines = [line.split() for line in out.splitlines()]
     assert lines[:3] == [
-        ["measure", "value", "if", "ties", "fell", "otherwise"],
+        ["measure", "value", "with", "ties", "in", "other", "orders"],
         ["AP", "(official)", "0.7500", "0.7500", "to", "1.0000"],
         ["AP@5", "0.7500", "0.7500", "to", "1.0000"],
     ]

@@ -181,7 +181,7 @@ def test_facets_count_what_holds_a_word_and_narrow_by_a_link(client: FlaskClient
     assert "Documents with at least one of these words: 1" in narrowed.text_of("p")
     # The other values of the field stay, with what they would give, and the chip leads back.
     assert links(narrowed, "news")
-    (wider,) = [a["href"] for a in narrowed.all("a") if a.get("aria-label") == "Without topic health"]
+    (wider,) = [a["href"] for a in narrowed.all("a") if a.get("aria-label") == "Remove “topic health”"]
     assert anchors(get(client, str(wider))) == anchors(page)
 
 
