@@ -80,6 +80,7 @@ def _values(comparison: _Comparison) -> list[str]:
     values = comparison.value if several and isinstance(comparison.value, list) else [comparison.value]
     if not values or not all(isinstance(value, str) for value in values):
         raise FilterError(
-            f"meta.{comparison.field}: {comparison.value!r} is not text; give a text, or 'in' a list of texts"
+            f"meta.{comparison.field}: {comparison.value!r} is not text; "
+            "give one text with '==', or a list of texts with 'in'"
         )
     return list(values)

@@ -33,9 +33,9 @@ def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
     """Return the weights of members, by logistic regression on scores of statements that they did not learn from.
 
     The weights are kept small, and both classes count equally. Each weight then depends mainly on how well its member
-    predicts the labels. What a member adds to similar members counts less, because few labels cannot show it. One slope
-    turns the sum into log-odds. A member with a negative weight is left out. If all are negative, the first member gets
-    weight 0.
+    predicts the labels. If several members give similar scores, their difference has little effect on the weights,
+    because few labels measure it. One slope turns the sum into log-odds. A member with a negative weight is left out.
+    If all are negative, the first member gets weight 0.
     """
     from sklearn.linear_model import LogisticRegression
 

@@ -146,7 +146,7 @@ def _read(cursor: _Cursor) -> PackedModel:
         code, count = cursor.take("IB")
         characters[chr(code)] = "".join(map(chr, cursor.take(f"{count}I")))
     if cursor.at != stop:
-        raise _FormatError("has a map of characters of another size than it says")
+        raise _FormatError("has a character map whose size differs from the stated size")
 
     tensors = {}
     for _ in range(*cursor.take("i")):
@@ -156,7 +156,7 @@ def _read(cursor: _Cursor) -> PackedModel:
             raise _FormatError(f"has a tensor of kind {number}, which this factseek does not know")
         kind, elements = _KINDS[number], elements // (BLOCK if number else 1)
         if size != elements * kind.itemsize:
-            raise _FormatError(f"has a tensor {name} of another size than it says")
+            raise _FormatError(f"has a tensor {name} whose size differs from the stated size")
         tensors[name] = np.frombuffer(cursor.content, kind, elements, offset)
     shape = Shape._make((*sizes, epsilon))
     return PackedModel(shape, Pieces(pieces, scores, begin, end, padding, unknown, characters), tensors)

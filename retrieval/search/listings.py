@@ -75,6 +75,11 @@ class Citation(NamedTuple):
     passage: str
 
 
+def is_example(index: str) -> bool:
+    """Return whether an index is one of the bundled examples, by its served name."""
+    return index.startswith("example-")
+
+
 def example_hit(hit: Evidence) -> Evidence:
     """Return a hit of a bundled example for citation: without a journal, a DOI or an address."""
     metadata = {name: value for name, value in hit.metadata.items() if name not in _OF_PAPERS}
@@ -241,6 +246,8 @@ class ListingKind(NamedTuple):
     write: Callable[[Sequence[Evidence], str], str]
 
 
+CITING = frozenset({"bibtex", "jsonld", "ris"})
+"""The formats that cite; in them, a hit of a bundled example is :func:`example_hit`."""
 KINDS = MappingProxyType(
     {
         "bibtex": ListingKind("application/x-bibtex", "bib", _bibtex),

@@ -168,7 +168,7 @@ def _answered(
     wanted = _format_of(asked)
     result = answer(served.index, question)
     if wanted != listings.JSON:
-        return _listing(result, wanted, asked.qid)
+        return _listing(result, wanted, asked.qid, served.name)
     query = query_text(question, result.parsed, result.text)
     fields: dict[str, Any] = {
         "request_id": g.request_id,
@@ -213,11 +213,11 @@ def _format_of(asked: schemas.SearchRequest) -> str:
     return name
 
 
-def _listing(result: Answer, name: str, qid: str | None) -> Response:
+def _listing(result: Answer, name: str, qid: str | None, index: str) -> Response:
     """Return the hits as a file; a header names rankings that were cut off, because a file cannot."""
-    kind = listings.kind(name)
+    kind, is_example = listings.kind(name), name in listings.CITING and listings.is_example(index)
     with query_errors_named("format"):
-        content = kind.write(result.hits, qid or "1")
+        content = kind.write([listings.example_hit(hit) if is_example else hit for hit in result.hits], qid or "1")
     response = Response(content, mimetype=kind.media)
     response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.suffix}"'
     if result.missing:

@@ -19,7 +19,6 @@ Mark = Callable[[str], Sequence[tuple[int, int]]]
 """A function from a text to the ranges that match a query, in order."""
 _LEAD = 60
 _VERDICTS = frozenset({"true", "mixed", "false", "unproven"})
-_EXAMPLES = "example-"
 _TITLE = 80
 """Characters of a passage that replace a missing title."""
 
@@ -65,11 +64,6 @@ def review_of(metadata: Mapping[str, Any]) -> Review | None:
         return None
     verdict = texts["verdict"] if texts["verdict"] in _VERDICTS else ""
     return Review(**{**texts, "verdict": verdict})
-
-
-def is_example(index: str) -> bool:
-    """Return whether an index is one of the bundled examples, by its served name."""
-    return index.startswith(_EXAMPLES)
 
 
 def plain_citation(hit: Evidence, link: str) -> str:

@@ -25,7 +25,7 @@ from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
 from ..search import limit_of, query_errors_named
-from .cards import LONGEST_EXCERPT, Mark, Review, blocks, excerpt, is_example, plain_citation, review_of, title_of
+from .cards import LONGEST_EXCERPT, Mark, Review, blocks, excerpt, plain_citation, review_of, title_of
 from .i18n import direction_of
 from .layout import asked_parameters, blueprint, chosen_indexes, page_of, reason_of, short_of
 from .rankings import (
@@ -187,7 +187,7 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
     """
     address = state.document(served.name, hit.docid, hit.passage.number)
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
-    link, example = web_link(hit.url), is_example(served.name)
+    link, example = web_link(hit.url), listings.is_example(served.name)
     source, cited = own if example else link or own, listings.example_hit(hit) if example else hit
     copies = []
     for docid in hit.copies.docids[:_COPIES] if hit.copies else ():
@@ -233,7 +233,7 @@ def export() -> Response:
     most = min(each.index.settings.search.max_k for each in served)
     asked = asked_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))
     hits = (ranking_of_many(asked) if len(asked) > 1 else ranking(asked[0])).hits
-    hits = [listings.example_hit(hit) if is_example(hit.index or served[0].name) else hit for hit in hits]
+    hits = [listings.example_hit(hit) if listings.is_example(hit.index or served[0].name) else hit for hit in hits]
     content: str | bytes
     if format == listings.JSON:
         media, suffix = "application/json", "json"
@@ -282,7 +282,7 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
     if state.query:
         text = served.index.resolve(Search(profile=state.profile or None)).text(state.query)
         mark = in_time(highlighter(text, served.index.terms), partial(limit_of().is_over, HIGHLIGHTS))
-    shown, example = blocks(document, passages, chosen, mark), is_example(name)
+    shown, example = blocks(document, passages, chosen, mark), listings.is_example(name)
     back = state.index or [served.name]
     return page_of(
         "document.html",

@@ -14,13 +14,14 @@ from ...retrieval.domain import Claim, Filter
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
 from ...retrieval.lucene.analysis import highlighter
+from ...retrieval.search import listings
 from ...retrieval.search.options import Search
 from ...retrieval.text import pieces_of, tweet, web_link
 from ..api.verdicts import ServedVerdicts, judge_of
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry, suited_indexes
 from ..schemas import RequestFields
-from .cards import is_example, review_of
+from .cards import review_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, address_of, read_parameters
 
@@ -74,7 +75,7 @@ def verify_page() -> tuple[str, int] | Response:
         served=served,
         judge=judge,
         stance_of=stance_of,
-        example_data=is_example(served.name),
+        example_data=listings.is_example(served.name),
         example=_EXAMPLES.get(served.index.info.language, ""),
         **shown,
     )
