@@ -14,6 +14,7 @@ from factseek.retrieval.search import cli, listings
 from factseek.retrieval.search.evidence import Evidence
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.terminal import run
+from factseek.server.app import create_app
 from factseek.settings import Config
 
 MEASLES = "two doses of the measles vaccine"
@@ -174,3 +175,11 @@ def test_over_http(client: FlaskClient, name: str) -> None:
     assert simple.text == answer.text
     wins = client.post("/v1/english/search", json={**body, "format": "json"}, headers={"Accept": kind.media})
     assert wins.mimetype == "application/json"
+
+
+@pytest.mark.parametrize("name", sorted(listings.CITING))
+def test_a_citation_of_example_data_says_so(indexes: dict[str, Index], name: str) -> None:
+    client = create_app(Config(), {"example-english": indexes["english"]}).test_client()
+    cited = client.post("/v1/example-english/search", json={"query": "measles vaccine", "format": name}).text
+    assert "example data of factseek" in cited
+    assert "who.example.org" not in cited
