@@ -97,7 +97,7 @@ def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str
     meant = meanings or {name: name for name in _COMMON}
     fields = {
         "id": "docid",
-        **{meaning: field for field, meaning in meant.items()},
+        **{meaning: field for field, meaning in meant.items() if field in names},
         **{field: field for field in names},
     }
     if unknown := next((field for field in options.columns if field not in fields), ""):

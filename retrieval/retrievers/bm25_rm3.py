@@ -21,8 +21,8 @@ from ..lucene.analysis import terms_of
 from ..lucene.index import flat_text
 from ..search.collection_statistics import weighted_terms
 from ..search.retriever import Retriever
-from ..store.manifest import LUCENE, Manifest
-from . import MissingComponent
+from ..store.manifest import Manifest
+from . import bm25
 
 if TYPE_CHECKING:
     from ..search.index_state import IndexState
@@ -60,19 +60,7 @@ def names(manifest: Manifest) -> tuple[str, ...]:
     return ("bm25+rm3",)
 
 
-def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    """Return None: every index supports a search for words."""
-    return None
-
-
-def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the name of the searched view."""
-    return (LUCENE,)
-
-
-def rankings(name: str, config: Config) -> tuple[str, ...]:
-    """Return the name of its only ranking."""
-    return (name,)
+lacks, views, rankings = bm25.lacks, bm25.views, bm25.rankings
 
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> RM3Retriever:
@@ -89,12 +77,12 @@ class RM3Retriever(Retriever):
     """Searches by BM25 twice: for the passages that expand the query, then for the expanded query."""
 
     def __init__(self, state: IndexState, config: Config, *, group: bool) -> None:
-        def bm25(*, group: bool) -> Retriever:
+        def by_words(*, group: bool) -> Retriever:
             return state.ranking("bm25", replace(config, search=replace(config.search, group=group)))
 
         self._state = state
         self._settings = config.of(RM3Settings)
-        self._first, self._bm25 = bm25(group=False), bm25(group=group)
+        self._first, self._bm25 = by_words(group=False), by_words(group=group)
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
