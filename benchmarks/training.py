@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _encoder(data: Path, work: Path) -> str:
-    """Return the table of both encoders on the judging claims."""
+    """Return the table of both encoders on the held-out claims."""
     _train("encoder", data, work, "--negatives", SETTINGS.negatives)
     _index(data, work / "after", str(work / "encoder"))
     rows = []
@@ -83,7 +83,7 @@ def _encoder(data: Path, work: Path) -> str:
                 before, after = (_values(index, claims, search, measure) for index in (came, trained))
                 rows.append([retriever, measure, f"{before.mean():.3f}", f"{after.mean():.3f}", *_gain(before, after)])
     header = ("search", "measure", "before", "trained", "gain, 95 % interval", "p")
-    return f"{len(claims.queries)} claims that judge.\n\n{markdown_table(header, rows, left=2)}"
+    return f"Evaluated on {len(claims.queries)} claims.\n\n{markdown_table(header, rows, left=2)}"
 
 
 def _reranker(data: Path, work: Path) -> str:
@@ -104,7 +104,7 @@ def _reranker(data: Path, work: Path) -> str:
             cost = f"{_milliseconds(index, claims, search):.0f}"
         rows.append([f"re-ranked, weight {share:g}", f"{values.mean():.3f}", *_gain(hybrid, values), cost])
     header = ("ranking", "nDCG@10", "gain over hybrid, 95 % interval", "p", "processor ms a search")
-    return f"{len(claims.queries)} claims that judge.\n\n{markdown_table(header, rows, left=1)}"
+    return f"Evaluated on {len(claims.queries)} claims.\n\n{markdown_table(header, rows, left=1)}"
 
 
 def _index(data: Path, folder: Path, encoder: str) -> None:
@@ -121,7 +121,7 @@ def _train(model: str, data: Path, work: Path, *options: object) -> None:
 
 
 def _run(*arguments: object) -> None:
-    """Run a command of factseek; if its exit code is not 0, end with it."""
+    """Run a command of factseek; if its exit code is not 0, exit with the same code."""
     code = factseek([str(argument) for argument in arguments])
     if code:
         raise SystemExit(code)
