@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 def refuse_text(name: str, values: object) -> None:
     """Raise TypeError if ``values`` is a single string instead of several."""
     if isinstance(values, str | bytes):
-        raise TypeError(f"{name} is one text; give a list, even of one: [{values[:40]!r}]")
+        raise TypeError(f"{name} is one text; give a list, even for one text: [{values[:40]!r}]")
 
 
 # Python refuses to convert numbers of thousands of digits, including leading zeros.

@@ -152,6 +152,6 @@ def test_one_text_is_not_taken_for_its_letters(index: Searcher, examples: Path, 
         calls.append(partial(index.count, "measles", Search(where=where)))
         calls.append(partial(index.documents, where))
     for call in calls:
-        with pytest.raises(TypeError, match=r"is one text; give a list, even of one: \['"):
+        with pytest.raises(TypeError, match=r"is one text; give a list, even for one text: \['"):
             call()
     assert len(index.search(["measles vaccine"])) == 1

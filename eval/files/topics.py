@@ -101,7 +101,7 @@ def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
             faults.error(line, f"query {shown(qid)} has no text")
         for name, value in (("qid", qid), ("text", text), ("date", date)):
             if not encodable(value):
-                faults.error(line, f"{name} {shown(value)} is not text that UTF-8 can write")
+                faults.error(line, f"{name} {shown(value)} cannot be encoded as UTF-8")
         try:
             query = TaskQuery(column(qid.strip()), text.strip(), date=date.strip())
         except QueryError:

@@ -117,7 +117,7 @@ def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
         raise SourceError(f"tweet_id {shown(values['tweet_id'])} is empty or contains white space", place=place)
     odd = next((name for name, value in values.items() if not encodable(value)), None)
     if odd:
-        raise SourceError(f"{odd} {shown(values[odd])} is not text that UTF-8 can write", place=place)
+        raise SourceError(f"{odd} {shown(values[odd])} cannot be encoded as UTF-8", place=place)
     if not values["text"]:
         raise SourceError(f"tweet {shown(values['tweet_id'])} has no text", place=place)
     return Tweet(line=line, **values)

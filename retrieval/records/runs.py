@@ -96,7 +96,7 @@ class RunReader:
         last.score, last.name = value, name
 
     def finish(self) -> None:
-        """Report the faults that concern all lines."""
+        """Report the faults that are counted over all lines, and a run without results."""
         for reason, (number, count) in self._odd.items():
             self.faults.warning(number, reason.format(count=count))
         if not self.table:
@@ -288,7 +288,7 @@ def column(value: str) -> str:
     if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
         raise QueryError(f"{shown(value)} is empty or contains white space: it cannot be written to a column of a file")
     if not encodable(value):
-        raise QueryError(f"{shown(value)} is not text that UTF-8 can write: it cannot be written to a column of a file")
+        raise QueryError(f"{shown(value)} cannot be encoded as UTF-8: it cannot be written to a column of a file")
     return value
 
 

@@ -1,8 +1,8 @@
 """Search-R1's ``POST /retrieve`` and ``POST /rerank``, which supply evidence to a reasoning language model.
 
-Fields follow its ``retrieval_server.py`` and ``rerank_server.py``; the first line of ``contents`` is the title in
-quotes. A query without words has no hits, and a query that is too long is cut. Neither is an error, because the client,
-a trainer, sends the queries of all its runs at once, as a model wrote them. ``/rerank`` ranks each query's own
+Fields follow Search-R1's ``retrieval_server.py`` and ``rerank_server.py``; the first line of ``contents`` is the title
+in quotes. A query without words has no hits, and a query that is too long is cut. Neither is an error, because the
+client, a trainer, sends the queries of all its runs at once, as a model wrote them. ``/rerank`` ranks each query's own
 documents with the model of the stage ``rerank``, and returns them unchanged with their scores.
 """
 
@@ -62,7 +62,7 @@ def search_r1_retrieve(asked: SearchR1Queries) -> SearchR1Answer:
     k = asked.topk or index.settings.search.k
     search = search_of(SearchOptions(k=asked.topk), index, k_name="topk")
     if len(asked.queries) * k > most:
-        raise BadInput("topk", f"{len(asked.queries)} queries of {k} hits are more than {most}")
+        raise BadInput("topk", f"{len(asked.queries)} queries with {k} hits each exceed the limit of {most} hits")
     resolved, longest = index.resolve(search), index.settings.search.max_query_chars
     texts = {query: query[:longest] for query in asked.queries if resolved.has_words(query[:longest])}
     found: dict[str, list[Any]] = {}
@@ -108,7 +108,7 @@ def search_r1_rerank(asked: SearchR1Rerank) -> SearchR1Answer:
         raise BadInput("documents", f"there are {len(asked.documents)} lists for {len(asked.queries)} queries")
     pairs, most = sum(map(len, asked.documents)), registry().config.server.max_batch_hits
     if pairs > most:
-        raise BadInput("documents", f"{pairs} documents are more than {most}")
+        raise BadInput("documents", f"{pairs} documents exceed the limit of {most}")
     model = re_ranker()
     bare = [[document.get("document", document) for document in sent] for sent in asked.documents]
     texts = [_texts(f"documents[{number}]", documents) for number, documents in enumerate(bare)]

@@ -71,7 +71,7 @@ class Batch:
         if not 1 <= number <= server.max_batch:
             raise BadInput("queries", f"the batch contains {number} queries; send 1 to {server.max_batch}")
         if number * k > server.max_batch_hits:
-            reason = f"{number} queries of {k} hits are more than the {server.max_batch_hits} hits of a batch; split it"
+            reason = f"{number} queries with {k} hits each exceed {server.max_batch_hits} hits in all; split the batch"
             raise BadInput("k", reason)
         self._beside = limit_of().beside
         self._limit = partial(Deadline, beside=self._beside)

@@ -82,7 +82,7 @@ BAD_TOPICS = {
     "json keys": ('{"a": "1", "text": "x"}\n', "file:1: has no id; its keys are a, text; expected qid, query_id, queryid, _id, id …"),
     "json surrogate text": (
         '{"_id": "1", "text": "\\ud800"}\n',
-        "file:1: text '\\ud800' is not text that UTF-8 can write",
+        "file:1: text '\\ud800' cannot be encoded as UTF-8",
     ),
     "deep": ('{"a":' * 100_000 + "\n", "file:1: is not a JSON object"),
 }  # fmt: skip  # fmt: skip

@@ -100,7 +100,7 @@ BAD_INPUT = {
     "twice": (INPUT + "T-05\t11\tone\n", "input:4: claim 'T-05/11' is already on line 2"),
     "surrogate in JSON": (
         '{"id_str": "\\udc00", "full_text": "x"}\n',
-        "input:1: tweet_id '\\udc00' is not text that UTF-8 can write",
+        "input:1: tweet_id '\\udc00' cannot be encoded as UTF-8",
     ),
 }
 
