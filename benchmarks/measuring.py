@@ -1,4 +1,4 @@
-"""Compare figures with a peer's or with a limit; write their table into its place in a document."""
+"""Compare figures with a peer's or with a limit, and write the table of the results into a document."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Bounds(NamedTuple):
     most: float = math.inf
 
     def judged(self, value: float, name: str) -> tuple[str, bool]:
-        """Return the target in words (none without bounds), and whether a value meets it."""
+        """Return the target in words (empty if there are no bounds), and whether a value meets it."""
         bound = f">= {self.least}" if self.least > -math.inf else f"<= {self.most}"
         return f"{name}{bound}" if self != NONE else "", self.least <= value <= self.most
 
@@ -49,9 +49,10 @@ NONE = Bounds()
 
 
 def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: Bounds = NONE) -> Row:
-    """Compare rounds that took turns: return the medians, and the median of the rounds' ratios with its scatter.
+    """Compare two programs whose rounds alternated.
 
-    ``target`` bounds the ratio.
+    Return the median of each, and the median, the least and the greatest ratio of a round. ``target`` bounds the median
+    ratio.
     """
     ratios = [own / other for own, other in zip(ours, theirs, strict=True)]
     ratio = statistics.median(ratios)
@@ -61,14 +62,14 @@ def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float
 
 
 def alone(what: str, unit: str, ours: float, target: Bounds) -> Row:
-    """Return a figure without a peer's."""
+    """Return the row of a figure that is not compared with a peer."""
     return Row(what, unit, ours, None, ours, *target.judged(ours, ""))
 
 
 def rates_in_turns(
     count: int, runs: Sequence[Callable[[], object]], rounds: int = 5, clock: Callable[[], float] = perf_counter
 ) -> list[list[float]]:
-    """Return the items per second of each run in each round; runs of ``count`` items take turns after a warm-up."""
+    """Return the items per second of each run in each round; runs of ``count`` items alternate after a warm-up."""
     rates: list[list[float]] = [[] for _ in runs]
     for _ in range(rounds + 1):
         for run, of_run in zip(runs, rates, strict=True):
@@ -110,7 +111,7 @@ def replace_marked(path: Path, name: str, content: str) -> None:
 
 @contextmanager
 def part(name: str) -> Iterator[None]:
-    """Print, at the end of the block, its seconds of time and of processor time, including ended child processes."""
+    """At the end of the block, print its elapsed and processor seconds, including those of ended child processes."""
     began = os.times()
     yield
     passed = [after - before for before, after in zip(began, os.times(), strict=True)]
@@ -118,7 +119,7 @@ def part(name: str) -> Iterator[None]:
 
 
 def program(run: Callable[[], None]) -> Callable[[], int]:
-    """Return the main function of a program: 0 after a run, 2 after a user's error, which it prints as one line."""
+    """Return the main function of a program. It returns 0, or prints a user's error as one line and returns 2."""
 
     def main() -> int:
         try:

@@ -1,4 +1,4 @@
-"""Write one segment in its own folder: the documents with the views that grow alongside them, then the other views."""
+"""Write one segment in its own folder: the documents, with the views written at the same time, then the others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TextWriter:
             sink.add(document, spans)
 
     def finish(self) -> None:
-        """Make the text of the segment, and the views written alongside it, durable."""
+        """Make the documents of the segment, and the views written at the same time, durable."""
         for sink in self._sinks:
             sink.end()
         self._documents.finish()
@@ -84,7 +84,7 @@ def written(folder: Path, kind: str) -> tuple[SegmentPlace, int]:
 
 
 def complete(segment: SegmentPlace, tools: Tools) -> None:
-    """Make the views of a segment that were not written alongside its documents."""
+    """Make those views of a segment that were not written at the same time as its documents."""
     for view in views(tools.manifest):
         view.complete(segment, tools)
 

@@ -1,7 +1,7 @@
 """The gateway between uvicorn, which speaks HTTP, and the application, which runs in threads.
 
 A request takes a thread only after its whole body has been read, so a slow client blocks nobody. At most
-``server.max_waiting`` requests wait; more are refused at once, so that overload does not become delay. If the
+``server.max_waiting`` requests wait; more are refused at once, so that an overload does not cause long waits. If the
 application does not declare the length of an answer, the answer is made piece by piece. Each piece is made after the
 client has read the previous ones, and no thread is kept between pieces. An empty piece means that the answer is
 waiting; the gateway asks again after a pause.
@@ -217,7 +217,10 @@ class Gateway:
 
 
 def environ_of(scope: Any) -> dict[str, Any]:
-    """Return the environment of a request (PEP 3333), without its body and headers that imitate others (``_``)."""
+    """Return the WSGI environment of a request (PEP 3333), without the body.
+
+    It omits headers whose names contain ``_``, because WSGI could not distinguish them from names with ``-``.
+    """
     server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
     environ: dict[str, Any] = {
         "REQUEST_METHOD": scope["method"],

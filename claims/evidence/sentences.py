@@ -1,8 +1,8 @@
 """Evidence for a claim: the most relevant sentences of an index, best first.
 
-The search is for single passages. The score of a passage rises if its page holds other good passages, because the
-evidence for a claim is seldom in one passage alone. Of a passage of several sentences, the sentence most similar to the
-claim is used. The score of such a passage says little about the sentence, so these sentences are ordered by their
+The search ranks single passages. The score of a passage rises if its page holds other good passages, because the
+evidence for a claim is seldom in one passage alone. If a passage has several sentences, the sentence most similar to
+the claim is used. The score of such a passage says little about the sentence, so these sentences are ordered by their
 similarity to the claim.
 """
 
@@ -100,7 +100,7 @@ class Finder:
         return str(made_by) if made_by else ""
 
     def find(self, claims: Sequence[str]) -> list[ClaimEvidence]:
-        """Return the evidence for each claim, in their order; none for a claim without words.
+        """Return the evidence for each claim, in the order of the claims; it is empty for a claim without words.
 
         Raises QueryError if a claim is longer than a query may be, PartMissingError if a shard did not answer, because
         that shard may hold evidence against a claim.
@@ -117,8 +117,8 @@ class Finder:
     ) -> list[ClaimEvidence]:
         """Return the evidence with the annotated sentences instead of the retrieved ones.
 
-        A group lists its sentences by docid and number of the passage. The scores of the search stay. A claim with an
-        empty group keeps its retrieved evidence. Raises NotFoundError if a document is not in the index.
+        A group lists its sentences by docid and number of the passage. The scores of the search do not change. A
+        claim with an empty group keeps its retrieved evidence. Raises NotFoundError if a document is not in the index.
         """
         return [
             evidence._replace(sentences=self._annotated(claim, group)) if group else evidence

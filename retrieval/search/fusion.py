@@ -40,7 +40,8 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
 
     Only the first ``fusion.depth`` hits of each ranking are fused. A hit's passage comes from the retriever that ranked
     it highest (of equal ranks, the earlier ranking). Its ``parts`` keep each retriever's rank, score and vote. A
-    document that a ranking lacks gets no vote from it. Without ``group``, passages are fused instead of documents.
+    document that is not in a ranking gets no vote from that ranking. Without ``group``, passages are fused instead of
+    documents.
 
     If fewer than ``k`` hits are fused, hits without votes follow with the scores -1, -2, -3 and so on. They are sorted
     by rank; of equal ranks, the earlier ranking's hit comes first.
@@ -82,7 +83,7 @@ def _hit(score: float, votes: Sequence[_Vote]) -> Hit:
 def unfused(
     rankings: Sequence[Ranking], depth: int, seen: set[Any], key_of: Callable[[Hit], Any] = attrgetter("docid")
 ) -> Iterator[tuple[str, int, Hit]]:
-    """Yield the hits after the first ``depth`` that are not in ``seen``, each with its ranking and its rank.
+    """Yield (retriever, rank, hit) for the hits after the first ``depth`` of each ranking, except those in ``seen``.
 
     A document appears once, at its best rank. ``seen`` receives the ``key_of`` of each hit.
     """

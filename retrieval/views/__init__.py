@@ -43,7 +43,7 @@ class Tools(NamedTuple):
 
 
 class SegmentPlace(NamedTuple):
-    """A segment as its views see it; ``passages`` is 0 while its documents are being written."""
+    """What a view needs to know about a segment; ``passages`` is 0 while the documents are being written."""
 
     folder: Path
     name: str
@@ -51,7 +51,7 @@ class SegmentPlace(NamedTuple):
     passages: int = 0
 
     def documents(self) -> SegmentDocuments:
-        """Open all its documents, including the deleted ones."""
+        """Open all documents of the segment, including the deleted ones."""
         return SegmentDocuments(self.folder / DOCUMENTS)
 
 
@@ -78,11 +78,14 @@ class PassageSink(Protocol):
         ...
 
     def end(self) -> None:
-        """Note that no more documents follow: work that :meth:`finish` waits for may start, parallel to other sinks."""
+        """Note that no more documents follow.
+
+        A sink may now start its last work, in parallel with other sinks; :meth:`finish` waits for this work.
+        """
         return
 
     def finish(self) -> None:
-        """Close; the added data is complete and will be made durable."""
+        """Close the sink. Its files are then complete, and the caller makes them durable."""
         ...
 
     def abandon(self) -> None:
@@ -170,7 +173,7 @@ def view(name: str, manifest: Manifest) -> View:
 def views(manifest: Manifest) -> list[View]:
     """Return all views of an index.
 
-    Raises IndexStateError if this version does not know the kind of one.
+    Raises IndexStateError if this version does not know the kind of a view.
     """
     return [view(name, manifest) for name in sorted(manifest.views)]
 

@@ -207,7 +207,7 @@ _CLAIM = {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1"}
 
 @adapter.route("POST", "/text/similarity/", {**_CLAIM, "context": {"team_id": 7}}, changes=True)
 def alegre_store(asked: AlegreStore) -> AlegreStored:
-    """Store a text as Alegre does; the answer comes after the next search can find it."""
+    """Store a text as Alegre does; answer only when a search can find the text."""
     _models(asked, configured_index().index)
     _store(asked)
     return AlegreStored(success=True)
@@ -226,7 +226,7 @@ def alegre_similarity_sync(asked: AlegreSimilarity) -> AlegreTexts:
 
 @adapter.route("DELETE", "/text/similarity/", {"doc_id": "claim-1", "quiet": True}, problems=(404,), changes=True)
 def alegre_delete(asked: AlegreDelete) -> AlegreDeleted:
-    """Delete a text as Alegre does; the answer comes after no search finds it."""
+    """Delete a text as Alegre does; answer only when no search finds the text any more."""
     name, context = configured_index().name, asked.context or {}
     result: Literal["deleted", "updated"] = "deleted"
     registry().refresh(name)  # another worker may just have stored it
@@ -268,7 +268,7 @@ class StoredText(NamedTuple):
         return StoredText(document.text, kept, created if isinstance(created, str) else "", document.language)
 
     def document(self, index: Index, docid: str) -> Document:
-        """Return the document for this text, with filter fields from its contexts; raise BadInput by Alegre's name."""
+        """Return the document, with the filter fields of the contexts; raise BadInput with Alegre's field name."""
         metadata: dict[str, Any] = {_CONTEXTS: self.contexts, _CREATED: self.created_at}
         for name in set(index.info.filter_fields) - metadata.keys():
             if values := [value for context in self.contexts for value in metadata_values(context.get(name))]:
@@ -281,7 +281,7 @@ class StoredText(NamedTuple):
 
 
 def _store(asked: AlegreStore | AlegreSimilarity) -> None:
-    """Store a text in place of the one with its id; keep its contexts and, if the new text names none, its language."""
+    """Store a text. If it replaces another, keep the old contexts, and the old language if no new one is given."""
     docid = asked.doc_id or secrets.token_urlsafe(15)
     language = asked.language if asked.language and _CODE.fullmatch(asked.language) else ""
     text = StoredText(asked.text, [asked.context] if asked.context else [], asked.created_at or now(), language)
