@@ -87,6 +87,9 @@ class Browser:
 
     def open(self, path: str) -> None:
         self.driver.get(self._address + path)
+        # Under load, `get` can return while a long page still arrives.
+        whole = "return document.readyState === 'complete'"
+        WebDriverWait(self.driver, SECONDS_TO_ARRIVE).until(lambda driver: driver.execute_script(whole), path)
 
     def one(self, selector: str) -> WebElement:
         """Return an element, which may be that of a page that is still on its way after a click."""
