@@ -272,8 +272,8 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
     columns_of = ("collection", "queries", *PAIR, described(COMPARED), "gain of the default, p")
     header = (*columns_of, "chosen on the others", "gain, p", "regret")
     held_out = markdown_table(header, [_left_out(case, measured, ways) for case in measured], left=1)
-    lead = f"The default is {signed(overall(measured, default, before))} against {described(BEFORE)}.\n"
-    return f"Left out, one family of collections at a time:\n\n{held_out}\nOver all families:\n\n{best_ways}\n{lead}"
+    lead = f"The gain of the default over {described(BEFORE)} is {signed(overall(measured, default, before))}.\n"
+    return f"Each family of collections is left out once:\n\n{held_out}\nOver all families:\n\n{best_ways}\n{lead}"
 
 
 def _left_out(case: MeasuredCase, measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> list[str]:

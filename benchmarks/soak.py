@@ -90,12 +90,12 @@ class Soaked(NamedTuple):
     def __str__(self) -> str:
         answers, changes, told = (self.answers[name] for name in ("answers", "changes", "told to come back"))
         changed = f", {changes:,} changes" if changes else ""
-        changed += f" ({told} told to come back, and took then)" if told else ""
+        changed += f" ({told} requests to retry, each followed by a success)" if told else ""
         return (
-            f"{self.seconds / 60:.0f} minutes, {answers:,} answers{changed}, {answers / self.seconds:.0f} a second; "
-            f"faults: {dict(self.faults) or 'none'}; largest worker {self.first.megabytes:.0f} MB, "
-            f"{self.last.megabytes:.0f} MB at the end ({self.growth:+.1%}); files open at the median "
-            f"{self.first.files}, {self.last.files} at the end, {self.most_files} at most"
+            f"{self.seconds / 60:.0f} minutes, {answers:,} answers ({answers / self.seconds:.0f} a second){changed}; "
+            f"faults: {dict(self.faults) or 'none'}; memory of the largest worker: {self.first.megabytes:.0f} MB "
+            f"after the warm-up, {self.last.megabytes:.0f} MB at the end ({self.growth:+.1%}); open files of a worker "
+            f"(median): {self.first.files} after the warm-up, {self.last.files} at the end; {self.most_files} at most"
         )
 
 

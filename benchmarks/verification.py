@@ -189,10 +189,10 @@ def _risk_curve(collection: JudgedCollection) -> str:
     needed = needed_confidence(curve, most)
     decided = max((point.share for point in curve if point.confidence >= needed), default=0.0)
     return (
-        "Risk and coverage, the surest verdicts first:\n\n"
+        "Risk and coverage, from the most to the least probable verdicts:\n\n"
         f"{markdown_table(('verdicts given, of all claims', 'probability at least', 'wrong of these'), rows)}\n"
-        f"At most {most:.0%} wrong (`max_risk`): a probability of {needed:.2f}, at which {decided:.1%} of claims get "
-        "a verdict.\n"
+        f"If at most {most:.0%} of the verdicts may be wrong (`max_risk`), a verdict needs a probability of at least "
+        f"{needed:.2f}. Then {decided:.1%} of the claims get a verdict.\n"
     )
 
 
@@ -232,7 +232,8 @@ def pairs_section(
         right = f"{(verdicts == labels)[decided].mean():.0%}" if decided.any() else ""
         rows.append([f"{least:.2f}", f"{decided.sum()}", right, f"{decided[labels < 2].mean():.0%}"])
     header = ("`min_confidence`", "verdicts", "right of these", "decisive pairs decided")
-    return f"\n{len(pairs)} pairs, judged by what {collection.name}'s claims teach:\n\n{markdown_table(header, rows)}"
+    lead = f"{len(pairs)} pairs, judged by a model that learned from {collection.name}'s claims:"
+    return f"\n{lead}\n\n{markdown_table(header, rows)}"
 
 
 def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: FeatureExtractors) -> Cases:
