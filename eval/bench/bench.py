@@ -218,7 +218,7 @@ def method(bench: Bench) -> str:
         f"The quality is the mean over {bench.quality.queries:,} judged queries. "
         f"Each measure reads the first {bench.depth:,} hits. "
         f"The intervals are 95 % bootstrap intervals ({RESAMPLES:,} resamples, seed {bench.quality.seed}). "
-        f"The latency is that of {bench.timed:,} searches for {bench.k} hits, "
+        f"The latency was measured over {bench.timed:,} searches for {bench.k} hits, "
         f"after {bench.timed:,} searches to warm up. Each retriever ran in a separate process. "
         f"The machine has {bench.machine}."
     )
