@@ -12,13 +12,14 @@ STAMP := $(VENV)/.installed
 SERVING := $(VENV)/.serving
 PORT ?= 8000
 .DEFAULT_GOAL := help
-.PHONY: help setup jar pictures docs free-port serve test test-real test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
+.PHONY: help setup jar pictures docs free-port serve test test-real test-all test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
 
 help:
 	@echo "make serve   install what serving needs, build the example indexes, serve them on http://127.0.0.1:8000 (or PORT=8001)"
 	@echo "make setup   install everything, with torch and the tools to develop factseek"
 	@echo "make test    install everything, and run the tests that need no server process, cluster or browser (5 minutes)"
 	@echo "make test-real   run the tests with real servers, a Ray cluster, Chromium and real clients (10 minutes; needs factseek[clients,ray])"
+	@echo "make test-all   run both in one go, as continuous integration does"
 	@echo "make test-deep   run the tests that kill processes, fill disks, train and fuzz (half an hour; needs factseek[clients,ray])"
 	@echo "make check   check lint, types, format, import rules and plain prose"
 	@echo "make jar     compile retrieval/lucene/java to factseek.jar (needs javac 17: apt-get install openjdk-17-jdk-headless)"
@@ -74,6 +75,10 @@ test: $(STAMP)
 
 test-real: $(STAMP)
 	$(BIN)/python -m pytest -m "real and not deep" -n 2 --dist worksteal --durations 20
+
+# Both at once: what the tests share is imported and built only once.
+test-all: $(STAMP)
+	$(BIN)/python -m pytest -m "not deep" -n 2 --dist worksteal --durations 30
 
 test-deep: $(STAMP)
 	$(BIN)/python -m pytest -m deep --timeout 1200 -o faulthandler_timeout=1100

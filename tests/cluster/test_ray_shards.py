@@ -82,6 +82,7 @@ def test_java_keeps_its_handlers_of_faults(ray_cluster: str, folders: tuple[Path
     assert list(map(handler, faults)) == before
 
 
+@pytest.mark.deep
 def test_a_process_that_dies_is_not_missed_if_there_is_a_replica(ray_cluster: str, folders: tuple[Path, Path]) -> None:
     whole, sharded = folders
     cluster = settings(ray_cluster, replicas=2)
@@ -100,6 +101,7 @@ def test_a_process_that_dies_is_not_missed_if_there_is_a_replica(ray_cluster: st
         assert all(len(of_shard) == 2 for of_shard in nodes.values())
 
 
+@pytest.mark.deep
 def test_a_shard_that_is_lost_is_named_and_comes_back(ray_cluster: str, folders: tuple[Path, Path]) -> None:
     whole, sharded = folders
     cluster = settings(ray_cluster, ask_seconds=10)

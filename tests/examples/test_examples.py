@@ -75,7 +75,7 @@ def build(root: Path, indexes: Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, cwd=root, timeout=900, text=True).stdout
 
 
-@pytest.mark.real
+@pytest.mark.deep
 def test_what_is_current_is_left_alone_and_a_damaged_ranker_made_again(root: Path, example_folder: Path) -> None:
     indexes = example_folder / "indexes"
     ranker = indexes / "tweets.model"

@@ -68,7 +68,7 @@ def files(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "how", ["flipped", "missing", *(pytest.param(how, marks=pytest.mark.real) for how in ("zeroed", "cut"))]
+    "how", ["flipped", "missing", *(pytest.param(how, marks=pytest.mark.deep) for how in ("zeroed", "cut"))]
 )
 def test_damage_is_named_and_found(whole: Path, tmp_path: Path, how: str) -> None:
     for file in files(whole):

@@ -231,6 +231,7 @@ def changing(server: Served, model: Model, prefix: str, seed: int) -> Iterator[N
             changes.result()
 
 
+@pytest.mark.deep
 def test_what_was_acknowledged_is_there_whoever_was_killed(tmp_path: Path) -> None:
     folder = build_index(tmp_path / "live", ARABIC, language="ar", dense=False)
     model = Model()

@@ -143,7 +143,7 @@ def test_the_bundled_model_agrees_with_sentence_transformers(precision: Any, lea
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "distilbert"])
+@pytest.mark.parametrize("kind", ["bert", "xlm-roberta", pytest.param("distilbert", marks=pytest.mark.deep)])
 def test_any_pipeline_is_exported_whole(kind: str, tmp_path: Path) -> None:
     tiny = tiny_model(tmp_path / "tiny", prompts={"query": "query : ", "document": "the claim : "}, kind=kind)
     settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(tmp_path / "cache"))
@@ -242,7 +242,7 @@ def test_a_missing_model_is_named(model: str, message: str, monkeypatch: pytest.
 
 
 @pytest.mark.data
-@pytest.mark.real
+@pytest.mark.deep
 def test_int8_retrieves_like_the_model_itself(data_dir: Path) -> None:
     folder = data_dir / "scifact"
     judged = [line.split("\t")[:2] for line in (folder / "qrels" / "train.tsv").read_text("utf-8").splitlines()[1:300]]
