@@ -1,6 +1,7 @@
 """The memory that a worker may spend on bodies and answers: charged before use, and given back afterwards.
 
-The gateway stores the :class:`Charge` of a request in the request's environ. Without a charge, memory is unlimited.
+The gateway stores the :class:`Charge` of a request in the request's environ. Without a charge, as in tests, memory is
+unlimited.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Budget:
                 self._eldest = None
 
     def calmed(self, much: int) -> bool:
-        """Return True if nothing is held now, but more than ``much`` was held since the last True."""
+        """Return True if nothing is held, but more than ``much`` was held since the last call that returned True."""
         with self._lock:
             if self.held or self._most <= much:
                 return False

@@ -29,7 +29,7 @@ from .search import Timed
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder; the library reads it at its first import, after the fork."""
 REMEMBERED = 1024
-"""The most label combinations of one metric to cache, because a lookup is slower than counting."""
+"""The most label combinations of one metric to cache: a lookup takes a lock and is slower than counting."""
 _PREFIX = "factseek-metrics-"
 _NAME = re.compile(_PREFIX + r"(\d{1,9})-\w+")
 _FIRST_SIZE = 1 << 16

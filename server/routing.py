@@ -3,7 +3,7 @@
 Most requests use the same few addresses, above all that of a search. werkzeug needs a twentieth of a search's time to
 find the route. So this module remembers the routes of recent addresses; no route depends on a host.
 
-No answer contains the address, host or path that a client claims (``Host``, ``X-Forwarded-*``), unless the client is a
+An answer contains the address, host or path that a client claims (``Host``, ``X-Forwarded-*``) only if the client is a
 proxy in ``server.trusted_proxies``. Otherwise, the addresses in answers are the server's own.
 """
 

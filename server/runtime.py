@@ -61,7 +61,7 @@ TIDY_EVERY = 20.0
 FRESH_SECONDS = 10.0
 """The longest wait, in seconds, until a newly published state is served."""
 AGAIN = 2.0
-"""The least seconds between two starts by one worker, so that a writer that dies at once is not restarted at once."""
+"""The shortest time between two starts by one worker, in seconds: a writer that dies is not restarted at once."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _USED = "factseek.used"
 _FileIdentity = tuple[int, int, int]

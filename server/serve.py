@@ -50,7 +50,7 @@ def serve(config: Config) -> None:
 
 
 def check(config: Config) -> None:
-    """Open and close everything once, so that errors appear before workers start; raise ConfigError or the error."""
+    """Open and close everything once, so that an error appears before the workers start; raise this error."""
     if not config.server.indexes:
         raise ConfigError("there is no index to serve: add one under server.indexes, or give --index NAME=DIR")
     if config.server.writes and not config.server.keys:

@@ -1,4 +1,4 @@
-"""Adapters for other protocols. The name of an adapter is the name of its file. A client changes only an address.
+"""Adapters for other protocols. The name of an adapter is the name of its file. A client only needs a new address.
 
 An adapter translates a client's request into a search, a ranking or an encoding, and translates the result back. Its
 routes are below ``/NAME/`` (``serper.py`` below ``/serper/``). It is served if ``server.adapters`` names it. Its module

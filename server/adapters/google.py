@@ -42,7 +42,7 @@ _WORDS = {
     503: "UNAVAILABLE",
 }
 Reviews = list[tuple[str, Evidence | Document]]
-"""Claims, each with the document that reviews it. A claim is the text of the matching passage, or of the first."""
+"""Claims, each with the document that reviews it. A claim is the text of the matching passage, or of the first one."""
 
 
 class GoogleStatus(Answer):

@@ -90,7 +90,7 @@ class Batch:
         return self.search.retriever or ""
 
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        """Yield the answers in order, in pieces from ``written``; an empty piece if the next one has no memory."""
+        """Yield the answers in order, in pieces from ``written``; yield an empty piece if there is no memory."""
         number = 0
         for some in self._ranked():
             if some is None:

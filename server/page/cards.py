@@ -77,7 +77,7 @@ def plain_citation(hit: Evidence, link: str) -> str:
 
 
 def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LONGEST_EXCERPT) -> list[Piece]:
-    """Return the part of ``text`` with the most highlighted words, in whole words, split at its highlights."""
+    """Return the part of ``text`` with the most highlighted words, cut between words and split at its highlights."""
     begin = _best_start(text, highlights, longest)
     end = min(begin + longest, len(text))
     if begin:

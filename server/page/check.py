@@ -44,7 +44,7 @@ def kind_of(text: str) -> str:
     """Return the detected type of a text: a transcript if it cannot be anything else, else tweets.
 
     A transcript has lines with times, or speakers of whom one speaks again, or a line of several sentences that is too
-    long for a tweet. One line of three sentences or more without the marks of a tweet is one too.
+    long for a tweet. One line of three or more sentences without the marks of a tweet is a transcript too.
     """
     if _column_of_tweets(text):
         return TWEETS

@@ -83,7 +83,7 @@ class ShownRanking(NamedTuple):
     """The hits of one ranking with their reasons; ``late`` names the parts that were cut off.
 
     ``ready`` is False if the whole ranking was cut off. ``bears`` is False if no hit is related to the claim: none is
-    close in meaning, and none contains half of the claim's words.
+    close in meaning, and none contains more than half of the claim's words.
     """
 
     name: str
