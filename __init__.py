@@ -6,7 +6,7 @@ Importing this package imports no other module. Each name below is imported at i
 __version__ = "0.3.0"
 
 TYPE_CHECKING = False
-"""True for type checkers; importing it from ``typing`` would import a dozen modules."""
+"""True for type checkers. An import from ``typing`` would import a dozen modules."""
 
 if TYPE_CHECKING:
     from .api import (

@@ -59,8 +59,8 @@ def build(
     of another encoder. ``shards`` is the number of shards of a new index.
 
     Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and ``verb`` is missing
-    or does not fit. Raises MachineError if the disk is full, or Java or the encoder is missing; UsageError if
-    ``shards`` is impossible.
+    or does not fit. Raises MachineError if the disk is full, or Java or the encoder is missing. Raises
+    UsageError if ``shards`` is out of range.
     """
     from .cluster.layout import is_sharded
     from .indexer.build import BuildRequest
@@ -101,12 +101,12 @@ def run(
 ) -> Run:
     """Search for every query; return the hits of each qid, best first, in the order of ``queries``.
 
-    ``search`` says how to search, as in ``index.search``. The keywords are short forms of its most common options; a
+    ``search`` says how to search, as in ``index.search``. The keywords are short forms of the most common options; a
     keyword overrides the option in ``search``. ``k`` is the maximum number of hits of a query, 1,000 by default. A
     query without words has no hits. The run does not depend on the batches, the threads or the hash seed.
 
-    Raises QueryError if a qid comes twice, a query is too long, ``k`` is out of range, or the index lacks something
-    that the retriever needs.
+    Raises QueryError if two queries have the same qid, a query is too long, ``k`` is out of range, or the index lacks
+    something that the retriever needs.
     """
     from .eval.files.answers import TaskQuery
     from .eval.run.batch import filtered_queries, search_all, search_of
@@ -125,7 +125,7 @@ def run(
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
-    """Return each measure for each judged query. trec_eval's code computes them, with trec_eval's order of hits.
+    """Return each measure for each judged query. The code of trec_eval computes the measures, with its order of hits.
 
     ``measures`` are names of ir-measures (``nDCG@10``, ``AP(rel=2)``) or of trec_eval (``ndcg_cut_10``); the figures
     use the names of ir-measures. ``figures.means()`` maps measure to mean. ``figures.per_query()`` maps qid to measure
@@ -144,8 +144,9 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
 def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0) -> Comparison:
     """Compare named runs: their means with intervals, and tests of every pair, corrected for the number of tests.
 
-    ``comparison.means`` maps measure to run to interval. ``comparison.pairs`` tests the second run against the first.
-    ``comparison.as_json()`` is what ``factseek compare --json`` prints. The same ``seed`` gives the same figures.
+    ``comparison.means`` maps measure to run to interval. ``comparison.pairs`` tests the second run of each pair against
+    the first. ``comparison.as_json()`` is what ``factseek compare --json`` prints. The same ``seed`` gives the same
+    figures.
 
     Raises QueryError if there are fewer than two runs, a measure is unknown, or ``qrels`` is empty.
     """
@@ -164,7 +165,7 @@ def read_queries(path: str | Path) -> list[Query]:
     """Return the queries of a file in their order. The file may have any form that ``factseek run trec`` reads.
 
     ``irds:NAME`` reads the queries of a dataset of ir_datasets.
-    Raises SourceError, naming the line, at the first line that is not a query or repeats a qid.
+    Raises SourceError, with the line's number, for the first line that is not a query or repeats a qid.
     """
     from .eval.files.topics import read_topics
     from .integrations._stand_ins import stand_ins
@@ -177,7 +178,7 @@ def read_queries(path: str | Path) -> list[Query]:
 def read_run(path: str | Path) -> Run:
     """Return a TREC run. Its hits are in the total order, whatever the order of the lines.
 
-    Raises SourceError, naming the line, at the first line that is not a result or repeats an earlier result.
+    Raises SourceError, with the line's number, for the first line that is not a result or repeats an earlier result.
     """
     from .retrieval.records import trec
 
@@ -188,7 +189,7 @@ def read_qrels(path: str | Path) -> Qrels:
     """Return judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns with or without a header.
 
     ``irds:NAME`` reads the judgements of a dataset of ir_datasets.
-    Raises SourceError, naming the line, at the first line that is not a judgement or judges a docid again.
+    Raises SourceError, with the line's number, for the first line that is not a judgement or judges a docid again.
     """
     from .integrations._stand_ins import stand_ins
     from .retrieval.records import trec
@@ -217,7 +218,7 @@ def _check_qids(queries: Sequence[Query]) -> None:
     seen: set[str] = set()
     for query in queries:
         if query.qid in seen:
-            raise QueryError(f"the qid {shown(query.qid)} comes twice", remedy="give each query a qid of its own")
+            raise QueryError(f"two queries have the qid {shown(query.qid)}", remedy="give each query a qid of its own")
         seen.add(query.qid)
 
 

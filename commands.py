@@ -36,7 +36,7 @@ _SUBMITTED = {"rank": "STATEMENTS", "tune-encoder": "STATEMENTS", "verdict": "VE
 def parser(command: str = "") -> Parser:
     """Return the parser of the command line. A command imports what it needs when it runs.
 
-    With the name of a ``command``, the parser knows only this command, and takes a third of the time to make.
+    With the name of a ``command``, the parser knows only this command, and it is made in a third of the time.
     """
     from .settings import Config
 
@@ -106,7 +106,7 @@ def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPars
 
 
 class _Version(argparse.Action):
-    """Print the version, looked up only here because the look-up takes longer than most parsing."""
+    """Print the version. It is looked up only here, because the look-up takes longer than most parsing."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **rest)

@@ -14,9 +14,9 @@ __all__ = ["Config", "convert", "load", "read"]
 def load(path: str | Path | None = None) -> Config:
     """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``, else ``./config.yaml``.
 
-    If none of them exists, return the defaults. A ``config.yaml`` without any factseek setting is ignored, with a line
-    on standard error. Paths in the file are relative to the file's folder.
-    Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
+    If none of them exists, return the defaults. If a ``config.yaml`` has no factseek setting, it is ignored, and a line
+    on standard error says so. Paths in the file are relative to the file's folder.
+    Raises ConfigError, with the file and the dotted key, if the file cannot be read or a setting is wrong.
     """
     return config.load(path, Config)
 
@@ -24,7 +24,7 @@ def load(path: str | Path | None = None) -> Config:
 def read(path: Path) -> Config:
     """Read one configuration file.
 
-    Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
+    Raises ConfigError, with the file and the dotted key, if the file cannot be read or a setting is wrong.
     """
     return config.read(path, Config)
 
@@ -32,6 +32,6 @@ def read(path: Path) -> Config:
 def convert(raw: Any, place: str) -> Config:
     """Check ``raw``, the mapping that a configuration file holds, and return it as a Config.
 
-    Raises ConfigError, naming ``place`` and the dotted key, if a setting is wrong.
+    Raises ConfigError, with ``place`` and the dotted key, if a setting is wrong.
     """
     return config.convert(raw, place, Config)

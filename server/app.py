@@ -47,7 +47,7 @@ def create_app(
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
     judged_by: Mapping[str, ServedVerdicts] = MappingProxyType({}),
 ) -> Flask:
-    """Return the application that serves ``indexes``; raise ConfigError if a name or a proxy is invalid or unknown."""
+    """Return the application that serves ``indexes``; raise ConfigError if an index name, adapter or proxy is wrong."""
     app = Application(page.__name__)
     app.extensions[REGISTRY] = IndexRegistry(config, indexes)
     app.extensions[RANKERS] = ranked_by
@@ -57,7 +57,7 @@ def create_app(
     app.config["MAX_FORM_MEMORY_SIZE"] = config.server.max_body_bytes
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 3600
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    # A docid may hold anything, two slashes in a row too.
+    # A docid may contain any characters, also two slashes in a row.
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app, page.problem_page)

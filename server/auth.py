@@ -1,4 +1,4 @@
-"""API keys, of which only hashes are configured, and rate limits that apply across all workers."""
+"""API keys and rate limits. The configuration has only hashes of the keys. All workers share the limits."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .errors import RefusedError, dialect
 from .settings import ServerSettings
 
 OPEN = ("/livez", "/readyz", "/metrics", "/static/")
-"""Addresses that need no key: those for monitoring, and those of the page that asks for the key."""
-# Chromium reads only the first challenge in a line; it must be Basic, so that browsers ask for a password.
+"""Addresses that need no key: those for monitoring, and the files of the page that asks for the key."""
+# Chromium reads only the first challenge in a line. Basic comes first, so that browsers ask for a password.
 _CHALLENGE = 'Basic realm="factseek: any user name, the key as password", Bearer realm="factseek"'
 _BUCKET = struct.Struct("16sdd")  # caller, remaining requests, time of that state
 _LEAST = 1024
@@ -42,9 +42,10 @@ def digest(key: str) -> str:
 
 
 def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
-    """Refuse requests to ``app`` without a known key or above the rate limit; without keys, each address is one caller.
+    """Let ``app`` refuse requests above the rate limit and, if keys are configured, requests without a known key.
 
-    If documents may be written, reading needs no key, unless the server is private; views that write check the key.
+    The caller is the name of the key, or the address if no key was sent. If the server allows changes and is not
+    private, reading needs no key. The views that write check the key themselves.
     """
     if not settings.keys and not settings.per_minute:
         return
@@ -100,7 +101,7 @@ def _sent_key() -> str:
 class Rates:
     """Counts the requests of each caller, safely for threads and processes. Create it before the workers fork.
 
-    A file lock guards the memory. The system releases it if a worker that holds it is killed.
+    A file lock guards the memory. The system releases the lock if a worker that holds it is killed.
     """
 
     def __init__(self, callers: int = 0) -> None:
@@ -114,7 +115,7 @@ class Rates:
     def wait(self, caller: str, per_minute: int, now: float | None = None) -> float:
         """Count a request. Return 0 if it may be answered, else the seconds to wait.
 
-        Over a minute, a caller evenly regains ``per_minute`` requests. ``now`` is a time of the clock that processes
+        Over a minute, a caller evenly regains ``per_minute`` requests. ``now`` is a time of a clock that all processes
         share.
         """
         now = monotonic() if now is None else now

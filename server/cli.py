@@ -27,15 +27,15 @@ def register(commands: Subparsers) -> None:
     tools = commands.add_parser(
         "mcp",
         help="offer search tools to agents over the Model Context Protocol",
-        description="Offer search tools to agents over the Model Context Protocol. It uses standard input and"
-        " output, or HTTP with --http. Ctrl-C stops it.",
+        description="Offer search tools to agents over the Model Context Protocol. The command uses standard input"
+        " and output, or HTTP with --http. Ctrl-C stops it.",
     )
     for parser in (serving, tools):
         _add_named(parser, "--index", "NAME=DIR", "serve the index in DIR as NAME", "indexes of the configuration")
         _add_named(parser, "--ranker", "NAME=FILE", "serve the ranker in FILE as NAME", f"rankers{_UNLESS}")
     judge = "judge claims on the page with the model in FILE (from factseek verdict --save)"
     _add_named(serving, "--verdicts", "NAME=FILE", judge, f"verdicts{_UNLESS}")
-    speak = "serve another protocol under /NAME/ from the index INDEX, else from the first"
+    speak = "serve another protocol under /NAME/ with the index INDEX, else with the first index"
     _add_named(serving, "--adapter", "NAME[=INDEX]", speak, "adapters of the configuration, none")
     judge = "judge claims with the model in FILE (from factseek verdict --save)"
     tools.add_argument("--verdicts", type=Path, metavar="FILE", help=judge)
@@ -59,7 +59,7 @@ def register(commands: Subparsers) -> None:
     key = commands.add_parser(
         "key",
         help="create an API key for the server",
-        description="Create an API key, and print it with the configuration line that accepts it.",
+        description="Create an API key. Print the key, and the line that adds it to the configuration.",
     )
     key.add_argument("name", metavar="NAME", help="the owner of the key, as shown in the log and the configuration")
     key.set_defaults(command=make_key)
@@ -79,13 +79,13 @@ def make_key(args: argparse.Namespace) -> int:
 
     key = new_key()
     write(f"{key}\n")
-    what = "Store this key now; it is not shown again. To accept it, add this line under server.keys"
+    what = "Store this key now; it is not shown again. To let a server accept it, add this line under server.keys"
     say(f"{what}:\n  {args.name}: {digest(key)}")
     return DONE
 
 
 def serve(args: argparse.Namespace) -> int:
-    """Serve until stopped."""
+    """Serve until a signal stops the server."""
     config = configured(args)
     from .serve import serve as run
 
@@ -94,7 +94,7 @@ def serve(args: argparse.Namespace) -> int:
 
 
 def offer_tools(args: argparse.Namespace) -> int:
-    """Offer tools to agents until stopped."""
+    """Offer tools to agents until a signal or, without ``--http``, until standard input ends."""
     config = configured(args)
     from . import mcp
     from .app import create_app

@@ -20,14 +20,14 @@ from werkzeug.exceptions import HTTPException
 from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
 
 RETRY_AFTER = 5.0
-"""Seconds after which a client may retry an index that could not be searched; a replaced one is available by then."""
+"""Seconds after which a client may retry an index that could not be searched. A replaced index is available by then."""
 DIALECTS = "factseek.dialects"
-"""The extension of an application with the :class:`Dialect` of each prefix of addresses."""
+"""The key in ``app.extensions`` for the :class:`Dialect` of each prefix of addresses."""
 _PAGE = "factseek.problem_page"
 _HTTP = {
     400: ("bad-input", "the request is invalid"),
     404: ("not-found", "there is nothing at this address"),
-    405: ("method-not-allowed", "this address does not answer that method"),
+    405: ("method-not-allowed", "this address does not accept the method of the request"),
     413: ("too-large", "the body of the request is larger than this server accepts"),
     415: ("unsupported-media-type", "send the body as application/json"),
     500: ("internal", "an internal error occurred; see the server's log under this request id"),
@@ -59,14 +59,14 @@ class BadInput(QueryError):
     """A field of a request is invalid."""
 
     def __init__(self, field: str, reason: str, unnamed: str = "") -> None:
-        """Name the field as the client wrote it, or ``body``. The page labels fields itself, and shows ``unnamed``."""
+        """Take the client's name of the field, or ``body``. The page has its own labels, and shows ``unnamed``."""
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.unnamed = unnamed or reason
 
 
 class RefusedError(FactseekError):
-    """The server refuses a request; the client may retry after ``retry_after`` seconds, 0 means the default."""
+    """The server refuses a request. The client may retry after ``retry_after`` seconds; 0 means the default."""
 
     status, slug = 503, "unavailable"
 
@@ -122,12 +122,12 @@ class Failure(Protocol):
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """Return ``problem`` in this format. Its status is already that of the other protocol."""
+        """Return ``problem``, which already has the status of the other protocol, in this format."""
         ...
 
 
 class Dialect(Protocol):
-    """The errors of another protocol, its status for each of ours if different, and the query parameter with a key."""
+    """Another protocol: its format of errors, its status for each of ours if different, and its parameter for a key."""
 
     failure: type[Failure]
     statuses: Mapping[int, int]
@@ -135,13 +135,13 @@ class Dialect(Protocol):
 
 
 def dialect() -> Dialect | None:
-    """Return the dialect of the current request's address, None for our own API."""
+    """Return the dialect of the current request's address, or None for our own API."""
     dialects: Mapping[str, Dialect] = current_app.extensions.get(DIALECTS, {})
     return dialects.get(request.path.partition("/")[2].partition("/")[0])
 
 
 def register(app: Flask, page: Callable[[Problem], str]) -> None:
-    """Answer every error of ``app`` in one shape; ``page`` writes it for a browser."""
+    """Let :func:`answer` answer every error of ``app``; ``page`` makes the page for a browser."""
     app.extensions[_PAGE] = page
     app.register_error_handler(Exception, answer)
 
@@ -190,7 +190,7 @@ def _problem_of(error: Exception) -> Problem:
         status, slug, detail = error.status, error.slug, error.line
     elif isinstance(error, FactseekError):
         status, (slug, detail) = 503, _HTTP[503]
-        g.unanswerable = not isinstance(error, PartMissingError)  # opening it again would not restore a missing part
+        g.unanswerable = not isinstance(error, PartMissingError)  # opening the index again would not restore it
         detail = detail if g.unanswerable else error.line
     title = TITLES.get(slug, slug.replace("-", " ").capitalize())
     return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id, field=field)

@@ -3,8 +3,8 @@
 A request takes a thread only after its whole body has been read, so a slow client blocks nobody. At most
 ``server.max_waiting`` requests wait; more are refused at once, so that an overload does not cause long waits. If the
 application does not declare the length of an answer, the answer is made piece by piece. Each piece is made after the
-client has read the previous ones, and no thread is kept between pieces. An empty piece means that the answer is
-waiting; the gateway asks again after a pause.
+client has read the previous ones, and no thread is kept between pieces. An empty piece means that the next
+one is not ready; the gateway asks again after a pause.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from .settings import ServerSettings
 
 WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 ALWAYS = ("/livez", "/readyz", "/metrics")
-"""Addresses that are answered in overload too, by their own threads: a server at its limit is not dead."""
+"""Addresses that are also answered in an overload, by threads of their own: an overloaded server is not dead."""
 LAST_CALL = 2.0
-"""Seconds for a refused client to read the reason, and for an idle client to send a last request at a stop."""
+"""Seconds for a refused client to read the reason, and for an idle client to send a last request before a stop."""
 _CHANGES = ("PUT", "DELETE")
-"""Methods that wait for the writer of an index. They have their own threads, so that no search waits for them."""
+"""Methods of requests that wait for a writer. They have their own threads, so that no search waits for them."""
 _CHANGE_THREADS, _ALWAYS_THREADS, _STREAM_THREADS = 16, 2, 2
 _FREE_BODY = 16_384
 """Bytes of a body that are not charged to the memory budget, so that large bodies never block ordinary searches."""
 _OF_BODIES = 0.75
-"""The share of the memory that bodies may take: bodies that never end must leave some for answers."""
+"""The share of the memory that bodies may take. The rest is left for answers, even if bodies never end."""
 _LARGE_ANSWER = 1 << 18
 """Bytes of an answer that a client can be expected to read at once. A larger answer is charged until it is read."""
 _TOGETHER, _TOGETHER_SECONDS = 16_384, 0.01
 """Small pieces that are made within this time are sent together, up to this many bytes."""
 _PAUSE = 0.1
-"""Seconds until an answer that had nothing to send is asked again."""
+"""Seconds from an empty piece until the gateway asks for the next one."""
 _log = logging.getLogger("factseek.server")
 
 
@@ -64,7 +64,7 @@ class _Lane:
         """For each answer, the request's scope and its work, which a thread does or will do."""
 
     def make_way(self) -> None:
-        """Make room for a request, if necessary by dropping one whose client may be gone; raise OverloadedError."""
+        """Make room for a request, if necessary by dropping one whose client may be gone, or raise OverloadedError."""
         if len(self.jobs) < self.most:
             return
         for future, (scope, work) in self.jobs.items():
@@ -86,7 +86,7 @@ class _Answer(NamedTuple):
 
 
 class Gateway:
-    """The application as ASGI 3. PUT, DELETE and POST to ``changing`` addresses wait for a writer."""
+    """The application as ASGI 3. PUT and DELETE wait for a writer, and so do requests to ``changing`` addresses."""
 
     def __init__(self, application: WSGI, settings: ServerSettings, changing: Iterable[str] = ()) -> None:
         self.refused: Callable[[int], object] = lambda _: None
@@ -148,7 +148,7 @@ class Gateway:
                 return bytes(body)
 
     async def _answer(self, lane: _Lane, scope: Any, environ: dict[str, Any], *, join: bool) -> _Answer:
-        """Let a thread of a lane answer, with ``join`` in one piece; raise OverloadedError if too many wait."""
+        """Let a thread of a lane answer; with ``join``, in one piece. Raise OverloadedError if too many wait."""
         lane.make_way()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Answer] = loop.create_future()
@@ -174,7 +174,7 @@ class Gateway:
             lane.jobs.pop(future, None)
 
     async def _stream(self, answer: _Answer, receive: Any, send: Any) -> None:
-        """Send an answer piece by piece until the client leaves; raise OverloadedError if too many others are sent."""
+        """Send an answer piece by piece until the client leaves; raise OverloadedError if there are too many others."""
         pool, loop = self._stream_pool, asyncio.get_running_loop()
         if self._streams >= self._most_streams:
             pool.submit(_close, answer)
@@ -196,7 +196,7 @@ class Gateway:
             pool.submit(_close, answer)
 
     async def _refuse(self, error: Exception, environ: dict[str, Any], receive: Any, send: Any, *, whole: bool) -> None:
-        """Let the application explain why a request is refused, and discard the rest of its body."""
+        """Let the application explain why it refuses a request, and discard the rest of the request's body."""
         # The traceback would keep the body in memory until garbage collection.
         error.__traceback__ = error.__context__ = None
         answer = _answered(self._application, {**environ, "wsgi.input": io.BytesIO(), REFUSAL: error}, join=True)
@@ -276,7 +276,7 @@ def _answered(application: WSGI, environ: dict[str, Any], *, join: bool) -> _Ans
     except BaseException:
         close()
         raise
-    # werkzeug dates cacheable answers, but an answer has only one date.
+    # werkzeug adds a Date header to cacheable answers, but uvicorn adds one to every answer.
     lines = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers if name != "Date"]
     if join and not bodiless and "content-length" not in names:
         lines.append((b"content-length", b"%d" % len(body)))

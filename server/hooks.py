@@ -30,7 +30,7 @@ PROTECTION = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # The address of a search contains the query, which other sites must not see when a link is followed.
+    # The address of a search contains the query, which other sites must not see when a user follows a link.
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -58,7 +58,7 @@ def _begin() -> None:
     noted.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
     if REFUSAL in environ:
         raise environ[REFUSAL]
-    # Invalid UTF-8 would be read with replacement characters: several addresses would mean one document or query.
+    # Invalid UTF-8 would be read as replacement characters, so different addresses would mean the same document.
     try:
         environ["PATH_INFO"].encode("latin-1").decode()
     except UnicodeDecodeError:
@@ -71,7 +71,7 @@ def _begin() -> None:
         raise BadInput(parameter.partition("=")[0][:80], "is not UTF-8; percent-encode the bytes of UTF-8") from None
     encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip()
     if encoding.lower() not in ("", "identity"):
-        reason = f"a body with Content-Encoding: {encoding[:40]} is not read; send it unencoded"
+        reason = f"a body with Content-Encoding: {encoding[:40]} is not accepted; send it unencoded"
         raise RefusedError(reason, 415, "unsupported-media-type")
 
 

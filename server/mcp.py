@@ -1,7 +1,7 @@
 """The tools for language-model agents: ``factseek mcp``, an MCP server on top of the HTTP API in the same process.
 
-An agent meets the same checks, limits and notes as an HTTP client. Each tool calls the HTTP API, except for verdicts,
-for which the API has no route. Agents read the docstring of each tool.
+The same checks, limits and notes apply to an agent and to an HTTP client. Each tool calls the HTTP API, except for
+verdicts, for which the API has no route. Agents read the docstring of each tool.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ Factory = Callable[..., Flask]
 PATH = "/mcp"
 """The path of the tools over HTTP."""
 WARNING = (
-    "A model made this verdict from the sentences that it found. It is often wrong: read the evidence, and cite the "
+    "A model made this verdict from retrieved sentences. The verdict is often wrong: read the evidence, and cite the "
     "sources, not the verdict."
 )
 NO_MODEL = "No model of verdicts is served: judge by the evidence, and name its sources."
 _INSTRUCTIONS = (
-    "Search these indexes for evidence on a claim. Cite what you use by its citation; never state more than the "
-    "evidence says. An index of fact-checks contains claims with the rating of their fact-checker."
+    "Search these indexes for evidence on a claim. Cite each hit that you use by its citation; never state more than "
+    "the evidence says. An index of fact-checks contains claims with the rating of their fact-checker."
 )
 _EXCERPT = 600
 """The most characters of a passage in an answer; get_document returns the whole text."""
 _MOST = 20
-"""The most hits of an answer, because an agent reads each."""
+"""The most hits of an answer, because an agent reads every hit."""
 _CREDENTIALS = ("authorization", "x-api-key")
 _KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")
 """Headers of an API refusal that are passed to the agent."""
@@ -165,7 +165,7 @@ class RankedTexts(BaseModel):
 
 
 class RefusedQuestionError(Exception):
-    """The API refused a request. The arguments are its message and the HTTP status of its answer."""
+    """The API refused a request. The arguments are the message and the HTTP status of the API's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class AgentTools:
         )
 
     def rank_claims(self, texts: Texts) -> RankedTexts:
-        """Rank texts by check-worthiness, those with the claims most worth checking first."""
+        """Rank texts by check-worthiness, the most check-worthy first."""
         body = {"claims": [{"id": str(number), "text": text} for number, text in enumerate(texts, 1)], "words": 0}
         return RankedTexts(**self._answer("POST", "claims", "rank", body=body))
 
@@ -250,7 +250,7 @@ class AgentTools:
 
 
 def _in_pool(pool: Executor, call: Callable[..., T]) -> Callable[..., Awaitable[T]]:
-    """Return a tool that runs in a thread of ``pool``, which Java must know; a refusal is a line for the agent."""
+    """Return a tool that runs ``call`` in a thread of ``pool``, and turns a refusal into one line for the agent."""
 
     @wraps(call)
     async def run(*values: Any, **named: Any) -> T:
@@ -302,7 +302,7 @@ class OneLineServer(MCPServer[Any]):
 
 
 def gated(app: Application, door: Flask, threads: int) -> Application:
-    """Return ``app`` for callers whom ``door``, the HTTP API, admits; other callers get the refusal of ``door``."""
+    """Return ``app`` behind ``door``, the HTTP API: if ``door`` refuses a caller, the caller gets this refusal."""
     pool = ThreadPoolExecutor(threads, "gate")
 
     def answer_to(scope: Any) -> TestResponse:
@@ -333,7 +333,7 @@ def run_stdio(config: Config, verdicts: Path | None, create_app: Factory) -> Non
 
 
 def run_http(config: Config, verdicts: Path | None, create_app: Factory, listener: socket.socket, url: str) -> None:
-    """Offer the tools over HTTP on a bound socket until a signal, with the keys, rates and limits of the server."""
+    """Offer the tools over HTTP on a bound socket until a signal; keys, rates and limits are the server's."""
     import uvicorn
 
     log_to_stderr()

@@ -1,6 +1,7 @@
 """The memory that a worker may spend on bodies and answers: charged before use, and given back afterwards.
 
-The gateway stores the :class:`Charge` of each request in its environ. Without one, as in tests, memory is unlimited.
+The gateway stores the :class:`Charge` of a request in the request's environ. Without a charge, as in tests, memory is
+unlimited.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MEMORY = "factseek.memory"
 """The key in the environ for the :class:`Charge` of a request."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _LARGE = 1 << 20
-"""Blocks of memory from this size on are mapped separately."""
+"""The C library maps blocks of memory of at least this size separately."""
 
 
 class NoMemoryError(OverloadedError):
@@ -49,8 +50,8 @@ class Budget:
         """Take ``size`` more bytes for a holder from a share of the budget; return whether that was possible."""
         with self._lock:
             self._eldest = self._eldest or holder
-            # Favour some requests: else one larger than the whole budget would never succeed, and parallel answers
-            # would all fail.
+            # Favour some requests: else a request larger than the whole budget would never succeed, and parallel
+            # answers would all fail.
             favoured = self.held <= holder.held or holder is self._eldest
             if not favoured and self.held + size > self._limit * share:
                 return False
@@ -69,7 +70,7 @@ class Budget:
                 self._eldest = None
 
     def calmed(self, much: int) -> bool:
-        """Return True if nothing is held now, but more than ``much`` was held since this last returned True."""
+        """Return True if nothing is held, but more than ``much`` was held since the last call that returned True."""
         with self._lock:
             if self.held or self._most <= much:
                 return False
@@ -124,7 +125,7 @@ class PartMemory:
         self._spent -= size
 
     def take_again(self) -> None:
-        """Take at once what the refused part needed; raise NoMemoryError before the part is read in vain."""
+        """Take at once what the refused part needed, or raise NoMemoryError, so that the part is not read in vain."""
         self._spent = 0
         self._hold(self._needed)
 
@@ -154,13 +155,13 @@ def charged_document(index: Index, docid: str) -> Document:
 
 
 def give_memory_back() -> None:
-    """Return free memory between used blocks to the system."""
+    """Give free memory between used blocks back to the system."""
     with suppress(AttributeError, OSError):  # only glibc has this
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def share_memory_among_threads() -> None:
-    """Limit the C library to two arenas, as each keeps the most that it ever needed; return large blocks at once."""
+    """Limit the C library to two arenas, because an arena keeps all that it ever needed; free large blocks at once."""
     with suppress(AttributeError, OSError):  # only glibc has this
         library = ctypes.CDLL(None)
         library.mallopt(_M_ARENA_MAX, 2)

@@ -1,6 +1,6 @@
 """Prometheus metrics: totals of requests and answers over all workers, and the state of the served indexes.
 
-Workers count together in files of a folder in memory. The library maps sparse files. If the file system is full, a
+All workers count in files of one folder in memory. The library maps sparse files. If the file system is full, a
 missing page ends the process with SIGBUS. So each file is allocated completely before it is mapped.
 """
 
@@ -29,7 +29,7 @@ from .search import Timed
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder; the library reads it at its first import, after the fork."""
 REMEMBERED = 1024
-"""The most label combinations of one metric to cache: a lookup takes a lock, and more time than counting."""
+"""The most label combinations of one metric to cache: a lookup takes a lock and is slower than counting."""
 _PREFIX = "factseek-metrics-"
 _NAME = re.compile(_PREFIX + r"(\d{1,9})-\w+")
 _FIRST_SIZE = 1 << 16
@@ -123,7 +123,7 @@ def _count(metrics: Metrics, response: Response) -> Response:
 
 def _ended(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]) -> None:
     metrics.seconds(route)(perf_counter() - began)
-    for search in searches:  # labelled by the retriever's file, of which there are few
+    for search in searches:  # the label is the retriever's file, because there are few
         retriever, took = search.retriever.partition(":")[0], search.took
         for stage in took.__struct_fields__:
             metrics.stages(route, retriever, stage)(getattr(took, stage) / 1000)
@@ -155,7 +155,7 @@ def _served(serving: IndexRegistry) -> str:
         for state in ("answers", "lost", "unasked")
     ]
     if replicas:
-        gauge("shard_replicas", "Replicas by the result of their last request.", replicas)
+        gauge("shard_replicas", "Replicas by the result of the last request to them.", replicas)
     return "\n".join([*lines, ""])
 
 
@@ -174,7 +174,7 @@ def _allocate_files() -> None:
                         if not os.fstat(file.fileno()).st_size:
                             os.posix_fallocate(file.fileno(), 0, _FIRST_SIZE)
                     except OSError:
-                        Path(filename).unlink()  # it would be unreadable
+                        Path(filename).unlink()  # an empty file would be unreadable
                         raise
             super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
 
@@ -187,7 +187,7 @@ def _allocate_files() -> None:
             super()._init_value(key)  # type: ignore[no-untyped-call]
 
     patched: Any = values
-    patched.MmapedDict = AllocatedDict  # the library creates its files by this name
+    patched.MmapedDict = AllocatedDict  # the library finds the class for its files by this name
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def shared() -> Iterator[None]:
                     shutil.rmtree(folder, ignore_errors=True)
             created = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{master}-", dir=root))
             lock = os.open(created, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(lock, fcntl.LOCK_EX)  # shows that a server uses the folder; workers inherit it
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the lock shows that a server uses the folder; workers inherit it
             break
         except OSError as error:
             problem = error
@@ -231,7 +231,7 @@ def takes_files(folder: str) -> bool:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Return whether the server that created a folder is dead and no worker of it uses the folder."""
+    """Return whether the server that created a folder is dead and none of its workers uses the folder."""
     name = _NAME.fullmatch(folder.name)
     if not name or Path(f"/proc/{name[1]}").exists():
         return False

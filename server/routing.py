@@ -3,8 +3,8 @@
 Most requests use the same few addresses, above all that of a search. werkzeug needs a twentieth of a search's time to
 find the route. So this module remembers the routes of recent addresses; no route depends on a host.
 
-No answer contains the address, host or path that a client claims (``Host``, ``X-Forwarded-*``), unless the client is a
-proxy in ``server.trusted_proxies``. Addresses are written as those of the server itself.
+An answer contains the address, host or path that a client claims (``Host``, ``X-Forwarded-*``) only if the client is a
+proxy in ``server.trusted_proxies``. Otherwise, the addresses in answers are the server's own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..retrieval.errors import ConfigError
 REMEMBERED = 1024
 """The most addresses to remember; beyond that, all are forgotten together."""
 _LONGEST = 200
-"""The most characters of an address to remember: one with a long docid rarely occurs again."""
+"""The most characters of an address to remember: an address with a long docid rarely occurs again."""
 _BY_PROXY = "factseek.by_proxy"
 """The key in the environ of a request whose headers come from a trusted proxy."""
 _CALLER = re.compile(r"\[?((?:[0-9a-f]*:){2,}[0-9a-f.]*)(?:%\w+)?(?:\](?::\d+)?)?|([\d.]+)(?::\d+)?", re.I)
@@ -47,7 +47,7 @@ class DocidConverter(BaseConverter):
     part_isolating = False
 
     def to_url(self, value: str) -> str:
-        """Return a docid as part of an address. If it has ``.`` or ``..``, which clients resolve, escape slashes."""
+        """Return a docid as part of an address; escape slashes if a part is ``.`` or ``..``, which clients resolve."""
         dots = {".", ".."} & set(value.split("/"))
         return quote(value, safe="" if dots else "/")
 
@@ -79,7 +79,7 @@ class BoundRoutes(MapAdapter):
     map: RememberingMap
 
     def match(self, *args: Any, **options: Any) -> Any:
-        """Return werkzeug's result, the route and the values in the address; errors are not remembered."""
+        """Return werkzeug's result: the route and the values in the address. Errors are not remembered."""
         if args or options != {"return_rule": True}:
             return super().match(*args, **options)
         remembered, address = self.map.remembered, (self.default_method, self.path_info)
@@ -103,7 +103,7 @@ def _checked(host: str) -> str:
 
 
 def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
-    """Return the networks of ``server.trusted_proxies``, also of single addresses; raise ConfigError if invalid."""
+    """Return the networks or single addresses of ``server.trusted_proxies``; raise ConfigError if one is invalid."""
     networks = []
     for address in addresses:
         try:
@@ -126,7 +126,10 @@ def _address(caller: str) -> str:
 
 
 def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplication:
-    """Return an application that trusts these proxies, in a chain the farthest; raise ConfigError if one is invalid."""
+    """Return an application that trusts the headers of these proxies; raise ConfigError if an address is invalid.
+
+    In a chain of trusted proxies, the farthest one reports the caller.
+    """
     networks = networks_of(addresses)
 
     def is_trusted(text: str) -> bool:

@@ -44,24 +44,24 @@ if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
 REGISTRY = "factseek"
-"""The extension of an application with its :class:`IndexRegistry`."""
+"""The key in ``app.extensions`` for the :class:`IndexRegistry`."""
 READY = "ready"
 UNAVAILABLE = "unavailable"
 GONE = "gone"
 """The directory of the index no longer exists; the open index may still answer."""
 RESERVED = ("aliases", "claims", "indexes", "jobs")
 LOOK_EVERY = 0.5
-"""Seconds between two looks at the manifests."""
+"""Seconds between two checks of the manifests."""
 TRY_AGAIN = 30.0
-"""Seconds until an index that could not be opened, or failed a request, is tried again."""
+"""Seconds until an index is opened again that could not be opened or could not answer a request."""
 YOUNG = "24m"
 """Java's memory for the short-lived objects of a search."""
 TIDY_EVERY = 20.0
-"""Seconds between two times that memory is given back; after an index is replaced, that happens at once."""
+"""Seconds between two returns of memory to the system. After an index is replaced, memory is returned at once."""
 FRESH_SECONDS = 10.0
-"""The longest wait, in seconds, for a look at what was just published."""
+"""The longest wait, in seconds, until a newly published state is served."""
 AGAIN = 2.0
-"""Seconds between two starts by one worker: a writer that dies at once is not restarted at once."""
+"""The shortest time between two starts by one worker, in seconds: a writer that dies is not restarted at once."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _USED = "factseek.used"
 _FileIdentity = tuple[int, int, int]
@@ -70,7 +70,7 @@ _log = logging.getLogger("factseek.server")
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ServedIndex:
-    """A snapshot of an index with its retrievers, the default first; each request keeps the one that it uses."""
+    """A snapshot of an index with its retrievers, the default first. Each request keeps the snapshot that it uses."""
 
     name: str
     index: Index
@@ -112,12 +112,12 @@ class IndexRegistry:
             self.reloader.retire(index)
 
     def refresh(self, name: str) -> None:
-        """Wait until the newest state of this index is served, or cannot be."""
+        """Wait until the newest state of this index is served or could not be opened."""
         if self.reloader is not None:
             self.reloader.refresh(name)
 
     def states(self) -> dict[str, str]:
-        """Return the state of each index. Each call tries a search on an index of unknown state, until one succeeds."""
+        """Return the state of each index. If the state of an index is unknown, try a search to find it out."""
         with self._asking:
             for name, served in self.indexes.items():
                 if name not in self.recorded:
@@ -134,7 +134,7 @@ def registry() -> IndexRegistry:
 
 
 def index_named(name: str) -> ServedIndex:
-    """Return the index, kept open for the current request; raise UnknownIndexError, or IndexStateError if not open."""
+    """Return the index and keep it open for the current request; raise UnknownIndexError or IndexStateError."""
     serving = registry()
     served = serving.indexes.get(name)
     if served is not None:
@@ -186,7 +186,8 @@ def _try(index: Index) -> None:
     words = f"{document.title} {document.text}"[:200] if document else ""
     words = words if any(map(str.isalnum, words)) else "evidence"
     index.evidence("", index.search([words], Search(k=1))[0])
-    for ranking in index.info.retrievers:  # a first search measures its ranking, and no user should wait for it
+    # The first search of a ranking also measures the ranking, and no user should wait for that.
+    for ranking in index.info.retrievers:
         alone = Search(k=1, retriever=ranking)
         if index.resolve(alone).rankings == (ranking,):
             index.evidence("", index.search([words], alone)[0], alone)
@@ -203,7 +204,7 @@ class IndexReloader:
         self._again: dict[str, float] = {}
         self._tidied = 0.0
         self._asked: SimpleQueue[Index | tuple[str, threading.Event] | None] = SimpleQueue()
-        """Snapshots to close, indexes to look at with the event of the waiting thread, None to stop."""
+        """A snapshot to close, the name of an index to check with the event of the waiting thread, or None to stop."""
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reloader")
         registry.reloader = self
@@ -219,7 +220,7 @@ class IndexReloader:
         self._asked.put(index)
 
     def refresh(self, name: str) -> None:
-        """Wait until the published state is served, or cannot be."""
+        """Wait until the published state is served or could not be opened, at most :data:`FRESH_SECONDS`."""
         done = threading.Event()
         self._asked.put((name, done))
         done.wait(FRESH_SECONDS)
@@ -308,7 +309,7 @@ class IndexReloader:
 
 
 class Writers:
-    """Starts writer processes: one per index, if something waits and no writer runs.
+    """Starts writer processes: at most one per index, if changes wait and no writer runs.
 
     A writer holds a lock of its index from before its start until its end, however it ends. So there is never more than
     one writer, whichever worker starts it, and the lock is free as soon as the writer is gone. Safe for threads.

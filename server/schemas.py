@@ -1,4 +1,4 @@
-"""The types of requests and of answers: validation, the fields that errors name and OpenAPI are made from them."""
+"""The types of requests and of answers. They check requests, name the fields in errors, and describe the API."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class FusionRequest(RequestFields):
     kind: Annotated[FusionKind | None, says("the kind of fusion: reciprocal ranks, or a sum of normalised scores")] = (
         None
     )
-    rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion; without kind it selects rrf")] = None
+    rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion; without kind, selects rrf")] = None
     weights: Annotated[
         Annotated[dict[Annotated[str, Meta(max_length=80)], FusionWeight], Meta(max_length=16)] | None,
-        says("the rankings that are fused, each with its weight"),
+        says("the rankings to fuse, each with its weight"),
     ] = None
     depth: Annotated[Positive | None, says("the number of hits of each ranking to fuse")] = None
 
@@ -121,7 +121,7 @@ class SearchOptions(RequestFields):
         Literal["near"] | None, says("near: groups near-duplicates under their best hit, and counts and lists them")
     ] = None
     sort: Annotated[
-        Literal["date"] | None, says("date: sorts the hits with at least half of the best score by date, newest first")
+        Literal["date"] | None, says("date: newest first, for the hits with at least half of the best score")
     ] = None
     passages: Annotated[bool, says("add to each hit all passages of its document that contain a word of the query")] = (
         False
@@ -143,15 +143,15 @@ class SingleQueryOptions(SearchOptions, kw_only=True):
         str,
         Meta(
             max_length=1_000,
-            description="the cursor of the previous answer, for the hits that follow; note tells if the index changed",
+            description="the cursor of the previous answer, for the hits that follow; note says if the index changed",
         ),
     ] = ""
     count: Annotated[bool, says("also return the total number of hits")] = False
     facets: Annotated[
         Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
         says(
-            "count all matching documents by a field, and return its most frequent values and the total:"
-            " an object of field and number of values, or a list of field=number (default: 10). Several indexes are"
+            "count all matching documents by field, and return the most frequent values of each field and the total:"
+            " an object of fields and numbers of values, or a list of field=number (default: 10). Several indexes are"
             " counted one by one and together, and `index` is a field too"
         ),
     ] = {}
@@ -169,8 +169,8 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
     like: Annotated[
         str,
         says(
-            "the id of a document of the index, instead of a query: finds similar documents, without"
-            " itself and, under collapse, without its near-duplicates"
+            "the id of a document of the index, instead of a query: finds similar documents. The document is left out"
+            " and, under collapse, so are its near-duplicates"
         ),
     ] = ""
     format: Annotated[
@@ -198,7 +198,7 @@ IndexName = Annotated[str, Meta(max_length=64)]
 
 
 class SearchManyRequest(SingleQueryOptions, kw_only=True):
-    """The body of ``POST /v1/search``, for all indexes; each uses its own default retriever."""
+    """The body of ``POST /v1/search``. Without ``retriever``, each index uses its own default retriever."""
 
     query: Annotated[str, says("a claim, a tweet or a question")]
     indexes: Annotated[
@@ -251,7 +251,7 @@ class DocumentRequest(RequestFields, kw_only=True):
     """
 
     text: Annotated[str, says("the text to search and show")]
-    docid: Annotated[str, says("optional, because the address contains it")] = ""
+    docid: Annotated[str, says("required in a bulk; otherwise, the address contains it")] = ""
     title: Annotated[str, says("searched with the text")] = ""
     url: Annotated[str, says("the address of the document")] = ""
     date: Annotated[str, says("a day, month or year, such as 2020-03")] = ""
@@ -280,9 +280,10 @@ class DocParameters(RequestFields):
 
 
 def prepare(kind: type[RequestFields] = RequestFields) -> None:
-    """Decode each type of request once, from one thread.
+    """Make a decoder of each type of request once, in one thread.
 
-    msgspec inspects a type when it first decodes one; threads that do so at the same moment can crash the process.
+    msgspec inspects a type when it first decodes it. If several threads do this at the same time, the process can
+    crash.
     """
     msgspec.json.Decoder(kind)
     for narrower in kind.__subclasses__():
@@ -301,7 +302,7 @@ def from_body(request: Request, kind: type[_Asked]) -> _Asked:
         return asked
     except msgspec.ValidationError as error:
         raw: Any = None
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # what follows the first fault
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # there may be further faults
             raw = msgspec.json.decode(body)
         raise _explained(mismatch_in(raw, error, partial(msgspec.convert, type=kind))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -313,7 +314,7 @@ _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-
 
 
 def fixed(body: bytes) -> bytes:
-    """Return a body without a byte-order mark; half a character becomes ``?``, as in an index."""
+    """Return a body without a byte-order mark; half a surrogate pair becomes ``?``, as in an index."""
     body = body.removeprefix(b"\xef\xbb\xbf")
     if b"\\ud" not in body and b"\\uD" not in body:
         return body
@@ -327,7 +328,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
-    """Return a request's query string; raise BadInput, naming the parameter, if it does not fit or is given twice."""
+    """Return a request's parameters; raise BadInput with a parameter that does not fit or is given twice."""
     values: dict[str, Any] = {}
     for name, texts in parameters.lists():
         if name not in _LISTS and len(texts) > 1:
@@ -339,21 +340,21 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
         raise explained(error) from None
     for name, value in values.items():
         if isinstance(value, str) and getattr(asked, name, value) is None:
-            raise BadInput(name, f"{value!r} stands for no value; leave out the parameter instead")
+            raise BadInput(name, f"{value!r} means no value; leave out the parameter instead")
     return asked
 
 
 def body_of(request: Request) -> bytes:
-    """Return a request's body; raise RequestEntityTooLarge."""
+    """Return a request's body; raise RequestEntityTooLarge if it exceeds the limit."""
     most = request.max_content_length
     if most is not None and request.environ.get("wsgi.input_terminated"):
-        # The stream ends with the body, as the engine's own stream does, so it can be read without further checks.
+        # The stream ends with the body, so it can be read without further checks.
         body: bytes = request.environ["wsgi.input"].read(most + 1)
         if len(body) > most:
             raise RequestEntityTooLarge
         return body
     body = request.get_data(cache=False)
-    # Of a body in chunks, werkzeug reads at most the limit, and does not report that more follows.
+    # werkzeug reads a chunked body up to the limit, and does not report that more follows.
     if request.content_length is None and most is not None and len(body) >= most:
         raise RequestEntityTooLarge
     return body
@@ -432,7 +433,7 @@ class ParsedAnswer(Answer):
 
 
 class QueryText(Answer):
-    """A query, as Anserini and Pyserini answer it, and, if it uses the query language, how it was understood.
+    """A query in the format of Anserini and Pyserini; ``parsed`` says how a query in the query language was understood.
 
     If the request has ``like``, ``like`` is the docid and ``text`` has the words that were searched for.
     """
@@ -443,7 +444,7 @@ class QueryText(Answer):
 
 
 def query_text(question: Question, parsed: ParsedQuery | None, text: str) -> QueryText:
-    """Return the answer's part about a query that was searched for by ``text``."""
+    """Return the part of an answer that describes the query; ``text`` is what was searched for."""
     if question.like:
         return QueryText(text=str(text), like=question.like)
     told = msgspec.convert(parsed.as_json(), ParsedAnswer) if parsed else UNSET
@@ -483,7 +484,7 @@ class SearchManyAnswer(Answer, kw_only=True):
 
 
 class Candidate(Answer):
-    """A hit, as Anserini and Pyserini answer it."""
+    """A hit in the format of Anserini and Pyserini."""
 
     docid: str
     score: float
@@ -514,7 +515,7 @@ class DocumentAnswer(Answer):
 
 
 class PassagePlace(Answer, kw_only=True):
-    """A passage of a document; ``start`` and ``end`` are characters of the document's text, ``page`` counts from 1."""
+    """A passage; ``start`` and ``end`` are offsets in characters of the document's text, ``page`` counts from 1."""
 
     number: int
     page: int | UnsetType = UNSET
@@ -598,7 +599,7 @@ class BatchAnswer(Answer):
     manifest_id: str
     retriever: str
     results: list[Any]
-    """Each one of ``BATCH_RESULTS``."""
+    """Each is one of ``BATCH_RESULTS``."""
     took_ms: Took
 
 
@@ -671,8 +672,8 @@ class JobAnswer(Answer, kw_only=True):
     ``handled`` of the ``documents`` are done: added, replaced, unchanged, refused, or skipped because they changed
     after the bulk was accepted. ``refusals`` and ``skips`` list the first hundred of each. ``unread_dates`` counts
     documents with a date that was not understood, and ``unread_date`` is the first such date; date filters ignore it.
-    Times are in UTC, or empty. ``error`` is empty unless the job failed; then the handled documents stay, and the same
-    bulk can be sent again.
+    Times are in UTC, or empty. ``error`` gives the reason if the job failed, else it is empty. After a failure, the
+    handled documents stay, and the same bulk can be sent again.
     """
 
     request_id: str

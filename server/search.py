@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 KEEP: Final = "keep"
 """The value of ``undated`` that keeps undated documents under a date bound."""
 BESIDE = "factseek.beside"
-"""The extension of an application with the threads for calls that cannot be interrupted."""
+"""The key in ``app.extensions`` for the threads of calls that cannot be interrupted."""
 
 
 class TimedOutError(RefusedError):
-    """A search found nothing within its time."""
+    """A search found nothing within its time limit."""
 
     slug = "timed-out"
 
@@ -99,9 +99,12 @@ def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name
 
 
 def answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer a question within a request's limits, and note it; raise BadInput, by the client's name of the query."""
+    """Answer a question within the request's limits, and note the search; raise BadInput with the client's field.
+
+    ``query_name`` is the client's name for the query.
+    """
     began = monotonic()
-    if has_request_context() and "began" in g:  # the request may have counted before it searched
+    if has_request_context() and "began" in g:  # the request may have counted documents before this search
         began -= perf_counter() - float(g.began)
     with query_errors_named(query_name):
         result = index.answer(_limited(question))
@@ -112,7 +115,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
 
 
 def whole_answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Do the same as :func:`answer`, but raise PartMissingError if a part is missing: the client could not see that."""
+    """Answer as :func:`answer` does, but raise PartMissingError if a part is missing: the client could not see that."""
     began = monotonic()
     result = answer(index, question, query_name)
     check_whole(index, began)
@@ -149,13 +152,13 @@ def query_errors_named(query_name: str = "query") -> Iterator[None]:
 
 
 def limit_of(queries: int = 1) -> Deadline:
-    """Return the deadline of a search for this many queries that starts now."""
+    """Return the deadline of a search that starts now and has this many queries."""
     beside: Executor = current_app.extensions[BESIDE]
     return Deadline(registry().config.server.search_seconds * queries, beside, answer_memory())
 
 
 def note_search(query: str | list[str], search: Timed) -> None:
-    """Note queries and result of the current request for the log and the metrics; for a document, note its docid."""
+    """Note queries and result of the current request for the log and the metrics; of a document, note the docid."""
     noted = g._get_current_object()
     noted.setdefault("queries", []).append({"like": query.docid} if isinstance(query, DocumentQuery) else query)
     noted.setdefault("searches", []).append(search)
@@ -167,12 +170,12 @@ def note_query(query: str | list[str]) -> None:
 
 
 def _retriever(asked: str | None, search: Search, index: Index) -> str:
-    """Return the retriever, or raise BadInput, with the field to blame, and without folders, which are not public."""
+    """Return the retriever, or raise BadInput for the wrong field, without names of folders, which are not public."""
     try:
         if asked not in (None, AUTO):
             return index.resolve(search._replace(retriever=asked)).retriever
     except QueryError:
-        pass  # the code below finds the field to blame
+        pass  # the code below finds the wrong field
     field, name = "retriever", asked
     try:
         name = index.resolve(Search(retriever=asked)).retriever

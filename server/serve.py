@@ -1,4 +1,4 @@
-"""Serve with gunicorn and its workers. Check everything that the user can fix before the workers are forked.
+"""Serve with gunicorn and its workers. Before gunicorn forks the workers, check everything that the user can fix.
 
 Each worker opens the indexes itself, because neither Java nor SQLite survives a fork.
 """
@@ -38,11 +38,11 @@ from .worker import EventWorker, server_of
 
 BACKLOG = 2048
 _RESERVED_DESCRIPTORS = 256
-"""File descriptors reserved for indexes, templates and writers; a quarter of all if there are few."""
+"""File descriptors reserved for indexes, templates and writers, but at most a quarter of all descriptors."""
 
 
 def serve(config: Config) -> None:
-    """Check and serve the configured indexes until a signal stops it, then exit with gunicorn's exit code."""
+    """Check the configured indexes and serve them until a signal, then exit with gunicorn's exit code."""
     check(config)
     listener = listen(config.server.host, config.server.port)
     with shared():
@@ -50,7 +50,7 @@ def serve(config: Config) -> None:
 
 
 def check(config: Config) -> None:
-    """Open and close everything once, so that errors are reported before workers start; raise them or ConfigError."""
+    """Open and close everything once, so that an error appears before the workers start; raise this error."""
     if not config.server.indexes:
         raise ConfigError("there is no index to serve: add one under server.indexes, or give --index NAME=DIR")
     if config.server.writes and not config.server.keys:
@@ -75,7 +75,7 @@ def check(config: Config) -> None:
             with open_index(folder, config) as index:
                 manifest = index.info.published
         for made_by in manifest.encoders.values():
-            # This exports the model if necessary: once, not in each worker.
+            # If necessary, this exports the model once, so that no worker has to.
             encoders(made_by, folder)
     rankers.check(config)
     verdicts.check(config)
@@ -110,7 +110,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             free = most - min(_RESERVED_DESCRIPTORS, most // 4)
             self._most_connections = min(config.server.max_connections, free)
         self._rates = Rates(len(config.server.keys))
-        # When its end closes, the writers know that master and workers have ended.
+        # When this pipe closes, the writers know that the master and the workers have ended.
         self._lifeline = os.pipe() if config.server.writes else None
         self._url = url_of(listener)
         self._descriptor = listener.detach()
@@ -134,7 +134,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             self.cfg.set(name, value)
 
     def _announce(self, worker: Any) -> None:
-        if worker.age == 1:  # the first worker answers
+        if worker.age == 1:  # the first worker can answer
             say(f"factseek serves {', '.join(self._config.server.indexes)} on {self._url}")
 
     def load(self) -> Any:
@@ -148,7 +148,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         self.reloader = IndexReloader(registry, config)
         self.reloader.start()
         self._metrics = metrics_of(app)
-        # Read the parts of pages before there are connections, which take file descriptors.
+        # Read MIME types and templates before clients connect: connections take file descriptors.
         mimetypes.init()
         for name in app.jinja_env.list_templates():
             app.jinja_env.get_template(name)

@@ -53,7 +53,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     removed = MappingProxyType(
         {
             "callbacks": "use /similarity/sync/text of the adapter alegre, which answers at once",
-            "cursor_seconds": "leave it out: a cursor goes on with the index as it is",
+            "cursor_seconds": "leave it out: a cursor continues in the current index",
             "comparisons": "factseek compare --html FILE writes the comparison as a page",
         }
     )

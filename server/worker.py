@@ -1,4 +1,4 @@
-"""The worker process: gunicorn's, with uvicorn's server in it, and with limits that uvicorn lacks.
+"""A worker process of gunicorn. It runs uvicorn's server with limits that uvicorn lacks.
 
 uvicorn does not limit the time for a request's head or for reading an answer, the number of connections, the length of
 heads and trailers, or the number of pipelined requests.
@@ -27,15 +27,15 @@ from .gateway import LAST_CALL, Gateway
 from .memory import give_memory_back, share_memory_among_threads
 
 READING, IDLE = 20.0, 15.0
-"""Seconds for a request to arrive, or for an answer to be read further; and seconds of silence between requests."""
+"""Seconds for a client to send a request or to read more of an answer; and seconds of silence between requests."""
 _MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190
-"""The most bytes of a head, and of the address in it; a longer query goes into a body."""
+"""The most bytes of a head, and of the address in it. A client sends a longer query in a body."""
 _SLICE = 4_096
 """Bytes to parse at once: only the pipelined requests in one slice are kept besides the current one."""
 _RESERVED_CONNECTIONS = 16
 """Connections above the limit that are still read, because they may be health checks."""
 _MUCH = 16 << 20
-"""If bodies and answers took more bytes than this, memory is given back to the system once none are left."""
+"""If bodies and answers took more bytes than this, memory is given back to the system once none of them is left."""
 _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 _UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
 
@@ -102,7 +102,7 @@ class _Connection(HttpToolsProtocol):
             self._silent += len(piece)
             super().data_received(piece)
             if self._silent > _MOST_HEAD:
-                # The parser collects a whole header before it passes it on.
+                # The parser collects a whole header before it passes the header on.
                 self._status = 431
                 self.send_400_response("")
         self._unread = b"" if self._dead else unread[at:]
@@ -124,14 +124,14 @@ class _Connection(HttpToolsProtocol):
             self.transport.close()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes a bool
-        """Answer the requests sent before the client closed its sending half; return whether to keep ours open."""
+        """Answer what the client sent before it closed its sending half; return whether to keep our half open."""
         self._half_closed = True
         if self._answers:
             self.cycle.scope["half_closed"] = True  # type: ignore[typeddict-unknown-key]
         return self._answers and (bool(self.pipeline) or not self.cycle.more_body)
 
     def shutdown(self) -> None:
-        """Give an idle client a moment for a last request; the answer says that it is the last."""
+        """Give an idle client a moment for a last request, whose answer announces that the connection closes."""
         if self._answers:
             self.cycle.keep_alive = False
         elif not self._stopping:
@@ -201,7 +201,7 @@ class _Connection(HttpToolsProtocol):
         self._dead, self._status, self._unread = True, status, b""
         self._refused(status)
         if self._answers and self.cycle.more_body:
-            # The request itself is broken, and its thread waits for the rest of its body.
+            # The request itself is broken, and the gateway waits for the rest of its body.
             if not self.cycle.response_started:
                 self._write_refusal()
             self.cycle.disconnected = True
@@ -222,7 +222,7 @@ class _Connection(HttpToolsProtocol):
         self.loop.call_later(LAST_CALL, self.transport.abort)
 
     def sweep(self) -> None:  # noqa: C901  one check after the other
-        """Disconnect a client that is too slow in sending its head, or in reading its answer."""
+        """Disconnect a client that sends its request, or reads its answer, too slowly."""
         now = self.loop.time()
         unsent = self.transport.get_write_buffer_size()
         if unsent:
@@ -260,7 +260,7 @@ class _Server(uvicorn.Server):
 def server_of(
     gateway: Gateway, most: int, answering: float, refused: Callable[[int], object], **more: Any
 ) -> uvicorn.Server:
-    """Return uvicorn's server of a gateway; ``more`` are settings of uvicorn."""
+    """Return a server of uvicorn for a gateway; ``more`` are further settings of uvicorn."""
     config = uvicorn.Config(
         gateway,
         loop="uvloop",
@@ -298,7 +298,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         super().init_process()
 
     def init_signals(self) -> None:
-        """Let SIGTERM stop after all answers, or at once if the worker is still starting; SIGQUIT stops at once."""
+        """Let SIGTERM stop the worker after all answers, or at once during its start; let SIGQUIT stop it at once."""
         for number in self.SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         # Ctrl-C reaches every process of a terminal, and the master passes it on, so workers ignore it.
@@ -313,7 +313,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self._server.should_exit = True
 
     def run(self) -> None:
-        """Serve until a signal stops it, then finish the current requests.
+        """Serve until a signal stops the worker, then finish the current requests.
 
         The process exits without the usual cleanup: the Java virtual machine and native libraries still have threads,
         and the order of their destructors is undefined.

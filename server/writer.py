@@ -1,6 +1,6 @@
-"""``python -m factseek.server.writer``: the process that writes one served index, started by a worker.
+"""``python -m factseek.server.writer``: the process that writes one served index.
 
-It ends with the server, or after a while without work.
+A worker starts it. It ends with the server, or after a while without work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NICE = 5
 
 
 def main(folder: str, lock: str, lifeline: str) -> int:
-    """Write an index until the server closes ``lifeline``, holding ``lock``; the configuration is on standard input."""
+    """Write an index and hold ``lock`` until the server closes ``lifeline``; the settings are on standard input."""
     config = convert(msgspec.json.decode(sys.stdin.buffer.read()), "the server's settings", Config)
     log_to_stderr()
     with suppress(OSError):
@@ -42,7 +42,7 @@ def limits_of(settings: ServerSettings) -> WriterLimits:
 
 
 def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
-    """Return a function that waits some seconds and returns whether to stop: at a signal, or with server or index."""
+    """Return a function that waits some seconds and returns True after a signal, or if the server or index is gone."""
     stop_requested = False
 
     def hear(*_: object) -> None:

@@ -1,6 +1,7 @@
 """The routes that change an index: documents, bulks and their jobs, and aliases.
 
-A change of one document goes to the writer of its index, and the request waits for the result. A bulk does not wait.
+A change of one document goes to the writer of its index, and the request waits for the result. A request with a bulk
+does not wait.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class NotWrittenError(RefusedError):
 
 
 def writable(name: str) -> ServedIndex:
-    """Return the index if the caller may change it. Raise RefusedError if not, or the error of the index."""
+    """Return the index if the caller may change it; raise RefusedError if not, or what :func:`index_named` raises."""
     settings = registry().config.server
     # Without keys anybody could write. factseek serve refuses to start then, and other servers must not write either.
     if not settings.writes or not settings.keys:
@@ -83,7 +84,7 @@ def document_at(docid: str, asked: DocumentRequest, manifest: Manifest) -> Docum
 
 
 def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool = False) -> Change:
-    """Return the change that writes a document, on condition of the existing document's ``states`` or absence."""
+    """Return the change that writes a document; ``states`` and ``absent`` are its conditions, as in :class:`Change`."""
     return Change(
         docid=document.docid, line=exported(document), checksum=checksum(document), states=states, absent=absent
     )
@@ -122,7 +123,7 @@ def _queue(folder: Path) -> Iterator[Queue]:
             yield queue
     except UserError as error:
         _log.error("%s", error.line)
-        raise NotWrittenError("the server cannot store the change; its log gives the reason") from None
+        raise NotWrittenError("the server cannot store the change; the server's log gives the reason") from None
 
 
 def _published(folder: Path, change: Change) -> Result:
@@ -167,7 +168,7 @@ def _conditions() -> tuple[tuple[str, ...], bool]:
 
 
 def _lines_of(request: Request, most: int) -> list[bytes]:
-    """Return the documents, unchecked lines of JSON; raise BadInput, UnsupportedMediaType or RequestEntityTooLarge."""
+    """Return documents as unchecked lines of JSON; raise BadInput, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json and request.mimetype not in _LINES:
         raise UnsupportedMediaType
     body, place = fixed(body_of(request)), "is not a JSON array of documents"
@@ -194,8 +195,8 @@ def _lines_of(request: Request, most: int) -> list[bytes]:
 def put_document(name: str, docid: str) -> Response:
     """Add a document, or replace the document with its docid.
 
-    The answer comes after the change is published, so the next search finds it. ``If-Match`` with an ETag requires that
-    the document is in that state. ``If-None-Match: *`` requires that no document has this docid.
+    The answer comes after the change is published, so the next search finds the document. ``If-Match`` with an ETag
+    requires that the document is in that state. ``If-None-Match: *`` requires that no document has this docid.
     """
     served = writable(name)
     document = document_at(docid, from_body(request, DocumentRequest), served.index.info.published)
@@ -237,8 +238,8 @@ def delete_document(name: str, docid: str) -> Response:
 def post_documents(name: str) -> Response:
     """Submit many documents, and return at once a job that reports on them.
 
-    Each document is checked separately. An invalid document is refused, and so is one with the docid of an earlier
-    document but other content. The job gives the reasons.
+    Each document is checked separately. An invalid document is refused. A document is also refused if an earlier one
+    has the same docid and other content. The job gives the reasons.
     """
     served = writable(name)
     mode = from_query(request.args, schemas.BulkParameters).mode

@@ -65,8 +65,8 @@ def test_one_file_does_for_every_front_door(tmp_path: Path, module: str, command
          "adapter alegre, which answers at once"),
         ("server: {comparisons: {a: a.json}}", "server.comparisons: is no longer a setting; factseek compare --html "
          "FILE writes the comparison as a page"),
-        ("server: {cursor_seconds: 5}", "server.cursor_seconds: is no longer a setting; leave it out: a cursor goes "
-         "on with the index as it is"),
+        ("server: {cursor_seconds: 5}", "server.cursor_seconds: is no longer a setting; leave it out: a cursor "
+         "continues in the current index"),
     ],
 )  # fmt: skip
 def test_a_setting_that_was_removed_names_what_to_use(tmp_path: Path, text: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""Adapters for other protocols, one file each, found by its name. A client only needs to change its address.
+"""Adapters for other protocols. The name of an adapter is the name of its file. A client only needs a new address.
 
 An adapter translates a client's request into a search, a ranking or an encoding, and translates the result back. Its
 routes are below ``/NAME/`` (``serper.py`` below ``/serper/``). It is served if ``server.adapters`` names it. Its module
@@ -29,10 +29,10 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 
 class Adapter:
-    """A protocol: the shape of its errors, and its routes with the original's addresses.
+    """A protocol: the shape of its errors, and its routes with the addresses of the original server.
 
-    ``statuses`` maps our statuses to the original's, if they differ. ``key_parameter`` is the query parameter with the
-    client's key, ``""`` if there is none.
+    ``statuses`` maps our statuses to those of the original, if they differ. ``key_parameter`` is the query parameter
+    with the client's key, ``""`` if there is none.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class Adapter:
         """Answer at an address with the result of a view, an Answer or a list of them.
 
         The view's ``asked`` is the query string of a GET, else the body; its annotation gives the type. If the request
-        does not fit the type, ``misfit`` turns the error into the protocol's. ``problems`` are error statuses that the
-        view adds. If the view ``changes`` the index, the index must be writable.
+        does not fit the type, ``misfit`` turns the error into one of the protocol. ``problems`` are error statuses that
+        the view adds. If the view ``changes`` the index, the index must be writable.
         """
 
         def add(view: View) -> View:

@@ -2,8 +2,8 @@
 
 The model ``elasticsearch`` ranks by words. Its threshold is the share of the query's words that a text must contain, as
 in ``minimum_should_match``. An encoder of the index, selected by name, ranks by meaning. Its threshold is a cosine, and
-its score is the cosine plus 1. Texts are stored and deleted as by the server's own routes, with a key. A text that is
-stored again keeps its earlier contexts next to the new one. ``/similarity/sync/text`` stores a text and returns similar
+its score is the cosine plus 1. Storing and deleting needs a key, as on the server's own routes. A text that is stored
+again keeps its earlier contexts next to the new one. ``/similarity/sync/text`` stores a text and returns similar
 texts. Bulk texts and callbacks are not available. Fields, answers and errors follow Alegre's
 ``similarity_controller.py``, ``similarity_sync_controller.py`` and ``text_similarity.py``, and flask-restx.
 """
@@ -111,7 +111,7 @@ class AlegreStore(ForeignFields, kw_only=True):
 
 
 class AlegreDelete(ForeignFields, kw_only=True):
-    """A text to delete. If ``context`` is one of its several contexts, only that context is deleted."""
+    """A text to delete. If the text has several contexts and ``context`` is one, only that context is deleted."""
 
     doc_id: str
     context: Context | None = None
@@ -139,7 +139,7 @@ class AlegreSearch(ForeignFields, kw_only=True):
     ] = None
     min_es_score: Annotated[float | None, says(f"scores of {WORDS} must be higher than this")] = None
     context: Annotated[
-        Context | None, says("values that one context of a text must contain; of a list, any one value")
+        Context | None, says("values that one context of a text must contain; for a list, any one of its values")
     ] = None
     language: Language = None
     fuzzy: Annotated[bool | None, says("true: correct misspelled words")] = None
@@ -253,7 +253,7 @@ def alegre_delete(asked: AlegreDelete) -> AlegreDeleted:
 
 
 class StoredText(NamedTuple):
-    """A text with its data; its contexts are listed from the newest."""
+    """A text with its data; the newest of its contexts comes first."""
 
     text: str
     contexts: list[Context]

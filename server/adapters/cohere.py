@@ -1,8 +1,8 @@
 """Cohere's ``POST /v2/rerank`` over the model of the stage ``rerank``.
 
-The configured model answers, whichever model the request names. ``relevance_score`` is the logistic function of its
-score. Fields and errors follow Cohere's API reference and the types of its Python SDK. ``return_documents``, which only
-version 1 had, works as in version 1.
+The configured model answers, whichever model the request names. ``relevance_score`` is the logistic function of the
+model's score. Fields and errors follow Cohere's API reference and the types of its Python SDK. ``return_documents``,
+which only version 1 had, works as in version 1.
 """
 
 from __future__ import annotations

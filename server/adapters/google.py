@@ -1,6 +1,6 @@
 """Google's Fact Check Tools: ``GET /v1alpha1/claims:search`` over an index of reviews (``factseek index claimreview``).
 
-Without a query, it lists the newest reviews of a publisher. A page token is the cursor of a factseek search.
+Without a query, the route lists the newest reviews of a publisher. A page token is the cursor of a factseek search.
 Parameters, answers and errors follow the discovery document of ``factchecktools`` v1alpha1. The age of a review counts
 from the later of two days: that of the review and that of the claim.
 """
@@ -42,7 +42,7 @@ _WORDS = {
     503: "UNAVAILABLE",
 }
 Reviews = list[tuple[str, Evidence | Document]]
-"""Claims, each with the document that reviews it: the matching passage, or the first one."""
+"""Claims, each with the document that reviews it. A claim is the text of the matching passage, or of the first one."""
 
 
 class GoogleStatus(Answer):
@@ -124,7 +124,7 @@ class GoogleClaim(Answer, rename="camel"):
 
 
 class GoogleClaims(Answer, rename="camel"):
-    """Reviewed claims, best first, and the token of the next page; each is left out if there is none."""
+    """Reviewed claims, best first, and the token of the next page; a field is left out if it would be empty."""
 
     claims: list[GoogleClaim] | UnsetType = UNSET
     next_page_token: str | UnsetType = UNSET
@@ -143,7 +143,7 @@ def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
         offset=0 if asked.pageToken else asked.offset,
         cursor=asked.pageToken,
         filter=FilterRequest(source=[site, f"www.{site}"] if site else [], language=[language] if language else []),
-        # The number of days, not the day they lead to: a token must stay valid after midnight.
+        # Pass the number of days, not the oldest day: a token must stay valid after midnight.
         since=f"{asked.maxAgeDays} days" if asked.maxAgeDays else "",
     )
     try:

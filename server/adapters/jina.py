@@ -1,7 +1,8 @@
 """Jina's ``POST /v1/rerank`` over the model of the stage ``rerank``.
 
-The configured model answers, whichever model the request names, and the answer has its name. ``relevance_score`` is the
-logistic function of its score. Fields follow Jina's API reference; errors have FastAPI's shape.
+The configured model answers, whichever model the request names, and the answer has the configured model's name.
+``relevance_score`` is the logistic function of the model's score. Fields follow Jina's API reference; errors have
+FastAPI's shape.
 """
 
 from __future__ import annotations

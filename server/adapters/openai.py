@@ -1,7 +1,8 @@
 """OpenAI's ``POST /v1/embeddings`` with the encoder of a served index, and ``GET /v1/models``.
 
-There are two models. The encoder's name makes the vectors of documents, its name with ``:query`` those of queries,
-because an encoder may have a different prompt for each. Fields and errors follow OpenAI's API reference.
+There are two models, because an encoder may have one prompt for documents and another for queries. The model with the
+encoder's name makes the vectors of documents. The model with ``:query`` after this name makes the vectors of queries.
+Fields and errors follow OpenAI's API reference.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def openai_embeddings(asked: OpenAIEmbedding) -> OpenAIVectors:
     """Encode texts as OpenAI does."""
     encoder = _encoder()
     model = asked.model or encoder.name
-    if model not in (encoder.name, encoder.name + _QUERY):  # clients would mistake vectors of another model for its own
+    if model not in (encoder.name, encoder.name + _QUERY):  # no other model may answer under this name
         reason = f"there is no model {model[:80]!r}; the models are {encoder.name} and {encoder.name}{_QUERY}"
         raise NotFoundError(reason)
     if asked.dimensions not in (None, encoder.dimension):

@@ -1,7 +1,7 @@
 """The routes of Pyserini 1's REST server (``python -m pyserini.server.rest``), as in version 1.6.0.
 
-Options of its prebuilt indexes are ignored: ``ef_search``, ``encoder``, ``query_generator``. Its settings, which any
-client can change for all others, are not available.
+The options of that server's prebuilt indexes are ignored: ``ef_search``, ``encoder``, ``query_generator``. Its
+settings are not available, because any client could change them for all others.
 """
 
 from __future__ import annotations

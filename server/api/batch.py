@@ -1,7 +1,8 @@
-"""Many queries in one request: they are ranked in groups and answered as results arrive; a bad query fails alone.
+"""Many queries in one request: they are ranked in groups and answered as results arrive; an invalid query fails alone.
 
 The memory of each part of the answer is charged as the part is read, and given back as it is sent. If there is no
-memory, the answer waits without a thread. So slow readers of large answers delay each other, but never cause refusals.
+memory, the answer waits without a thread. So clients that read large answers slowly delay each other, but never
+cause refusals.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Batch:
         return self.search.retriever or ""
 
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        """Yield the answers in order, in pieces from ``written``; an empty piece if there is no memory for the next."""
+        """Yield the answers in order, in pieces from ``written``; yield an empty piece if there is no memory."""
         number = 0
         for some in self._ranked():
             if some is None:
@@ -99,7 +100,7 @@ class Batch:
             number += len(some)
 
     def run(self) -> tuple[str, int]:
-        """Return the results as a TREC run, and the number of failed queries, which it lacks; raise NoMemoryError."""
+        """Return the results as a TREC run, and the number of failed queries, which it omits; raise NoMemoryError."""
         lines, faults = [], 0
         for some in self._ranked():
             if some is None:
@@ -164,7 +165,7 @@ class Batch:
             )
 
     def _ranked(self) -> Iterator[list[_Ranked] | None]:
-        """Yield the rankings of a few queries, whose documents are read together; yield None to wait."""
+        """Yield the rankings of a few queries, whose documents are read together; yield None if there is no memory."""
         few = max(1, _READ // self._k)
         seen: set[str] = set()
         began = perf_counter()
@@ -224,7 +225,7 @@ class Batch:
         try:
             return self._rank(queries, memory)
         except (QueryError, CutOffError):
-            # one of them is bad: find out which
+            # at least one query fails: find out which
             return [self._rank_one(query, memory) for query in queries]
         finally:
             memory.keep(0)

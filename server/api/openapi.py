@@ -48,7 +48,7 @@ _FOREIGN_KEYS: Json = {**_KEYS, "header": {"type": "apiKey", "in": "header", "na
 """The ways in which clients of other protocols send keys."""
 _COMMON_HEADERS: Json = {
     "X-Request-Id": {
-        "description": "the id that the request sent if it has 1 to 64 letters, digits, '.', '_' or '-', else a new id",
+        "description": "the request's own id if this has 1 to 64 letters, digits, '.', '_' or '-', else a new id",
         "schema": {"type": "string"},
     },
     "Retry-After": {"description": "seconds to wait before the next try", "schema": {"type": "integer", "minimum": 1}},
@@ -194,7 +194,7 @@ _NO_DEFAULT: tuple[tuple[str, object], ...] = (("default", None), ("default", {}
 
 
 def _without_null(kind: Json) -> Json:
-    """Return a field's schema for a parameter: absent instead of null, and never an object."""
+    """Return the schema of a field as a parameter, which is absent instead of null and never an object."""
     plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) not in _NO_DEFAULT}
     options = [
         option
@@ -229,10 +229,10 @@ def _responses(operation: Operation, config: Config) -> Json:
             responses[str(status)]["content"] = {JSON: {"schema": _ref(answer)}}
     errors = {*operation.problems, *_UNREAD, 500}
     if operation.tag != "Operation":
-        # Monitoring is answered without a key, at any rate, and in overload.
+        # Monitoring needs no key, has no rate limit, and is answered in an overload.
         errors |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
     for status in sorted(errors - operation.also.keys()):
-        # A request that is refused unread gets our own shape: its protocol is not known yet.
+        # If a request is refused before it is read, its protocol is unknown, and the error has our own shape.
         failure = None if status in _UNREAD else operation.failure
         responses[str(operation.statuses.get(status, status) if failure else status)] = _problem(status, failure)
     for response in responses.values():
@@ -338,7 +338,7 @@ def _limited(kind: Json) -> str:
 
 
 def _curl(address: str, operation: Json) -> str:
-    """Return a command that calls this server, or ``""`` if the address needs more than an index, or a key."""
+    """Return a command that calls this server, or ``""`` if the address needs a key or more than an index."""
     index = next(iter(registry().indexes), "")
     if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
         return ""

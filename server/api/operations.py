@@ -18,7 +18,7 @@ _NONE: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Operation(NamedTuple):
-    """A route's requests and answers; address, method and summary come from the view."""
+    """A route's requests and answers. The address, the method and the summary come from the route itself."""
 
     tag: str
     answer: type | None = None
@@ -26,7 +26,7 @@ class Operation(NamedTuple):
     parameters: type[schemas.RequestFields] | None = None
     body: type[schemas.RequestFields] | None = None
     many: bool = False
-    """Whether the body is a list of ``body``, or has one per line of JSON."""
+    """Whether the request has several of ``body``: as a JSON array, or one per line."""
     status: int = 200
     """The status of a successful answer."""
     conditions: Mapping[str, str] = _NONE
@@ -44,7 +44,7 @@ class Operation(NamedTuple):
     failure: type | None = None
     """The shape of errors if it is not ours but that of an adapter's protocol."""
     statuses: Mapping[int, int] = _NONE
-    """That protocol's status for each of ours, if different."""
+    """The protocol's status for each of ours, if different."""
     answers_list: bool = False
     """Whether the answer is a list of ``answer``."""
 
@@ -56,7 +56,7 @@ _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
 _RUN = "a TREC run: qid Q0 docid rank score tag"
 _DOCUMENT = {"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"}
-_IF_MATCH = {"If-Match": "an ETag of the document, or *: only if the document is in that state"}
+_IF_MATCH = {"If-Match": "an ETag: only if the document is in this state; *: only if the document exists"}
 _ETAG = {"ETag": "names this state of the document; send it back as If-None-Match"}
 _SAME = {304: "The document is still what If-None-Match names."}
 _CUT_OFF = {"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"}

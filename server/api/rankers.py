@@ -93,7 +93,7 @@ def _ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRank
     known = {**configured, **rankers}
     if not known:
         raise UnknownRankerError(
-            "no ranker is served: train one (factseek rank … --save FILE) and add it under server.rankers, or with "
+            "no ranker is served: train one (factseek rank … --save FILE) and add it under server.rankers, or give "
             "--ranker NAME=FILE"
         )
     wanted = next(iter(known)) if name is None else name
@@ -187,7 +187,7 @@ def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most:
         raise BadInput(f"{place}.text", f"has {len(asked.text)} characters, but at most {most} are allowed")
     if asked.language and languages and asked.language not in languages:
         known = ", ".join(languages)
-        raise BadInput(f"{place}.language", f"{asked.language!r} is not a language that the ranker knows: {known}")
+        raise BadInput(f"{place}.language", f"{asked.language!r} is not a language of the ranker, which knows {known}")
     language = asked.language or (language_of([text], languages) if languages else "")
     return Statement(asked.id, text, speaker=asked.speaker.strip(), language=language, place=str(number))
 
@@ -222,5 +222,5 @@ def _answer(ranked: Ranked, languages: Sequence[str], asked: Sequence[ClaimReque
         speaker=statement.speaker,
         text=statement.text,
         words=[WordWeight(word=word, weight=weight) for word, weight in ranked.words],
-        note=f"is in {foreign}, but the ranker learned from {', '.join(languages)}" if foreign else "",
+        note=f"the text is in {foreign}, but the ranker learned from {', '.join(languages)}" if foreign else "",
     )

@@ -72,7 +72,7 @@ class Page(Generic[_Asked]):
 
 
 def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
-    """Return a request to weighted indexes, continued at its cursor; raise BadInput if that is of another search.
+    """Return a request to weighted indexes, continued at its cursor; raise BadInput if the cursor is of another search.
 
     The last page ends at the most hits that a client may request, whatever the page size.
     """
@@ -94,7 +94,7 @@ def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
     hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
     if made_for != page.search or len(ids) != len(served) * _ID:
         raise BadInput(
-            "cursor", "belongs to another search or index; send it with the query and the choices that returned it"
+            "cursor", "belongs to another search or index; send it with the query and the options that returned it"
         )
     most = _most(served)
     if hits >= most:

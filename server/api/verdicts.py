@@ -33,7 +33,7 @@ class ServedVerdicts(NamedTuple):
 
 
 def check(config: Config) -> None:
-    """Raise ConfigError if a model cannot be loaded, or lacks entailment and is wrong too often to show to people."""
+    """Raise ConfigError if a model cannot be loaded, or lacks entailment: without it, a model is wrong too often."""
 
     def load(name: str, path: str, config: Config) -> None:
         if _loaded(name, path, config).learned.manifest.entailment is None:
@@ -53,7 +53,7 @@ def _loaded(name: str, path: str, config: Config) -> ServedVerdicts:
 
 
 def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[ServedVerdicts, Verifier] | None:
-    """Return the first model that was trained with an index like this one, and its verifier there, or None."""
+    """Return the first model that was trained with an index like this one, and its verifier for this one; or None."""
     models: Mapping[str, ServedVerdicts] = current_app.extensions[VERDICTS]
     if not models:
         return None

@@ -1,4 +1,4 @@
-"""The tab Add. After a preview, a text or a saved page becomes a document, and a table or a PDF becomes several."""
+"""The tab Add. After a preview, a text, a saved page or a PDF becomes one document, and a table becomes several."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
 class AddState(RequestFields):
-    """The content of the form: a document, HTML of one, the action, and the claim that is passed on to other tabs.
+    """The content of the form: a document or the HTML of a page, the action, and the claim for other tabs.
 
     ``rows`` has the documents of a table or a PDF as a JSON list. ``column`` is a list such as ``text=Finding,
-    date=When``; a name alone is the text's.
+    date=When``; a name without a field is the column of the text.
     """
 
     docid: str = ""
@@ -68,7 +68,7 @@ class AddState(RequestFields):
 
 @blueprint.route("/add", methods=["GET", "POST"])
 def add_page() -> tuple[str, int]:
-    """Show the form, then a preview, and after adding, a link to the document."""
+    """Show the form, then a preview and, after the document was added, a link to it."""
     asked, served, status, shown = AddState(), None, 200, dict[str, Any]()
     settings = registry().config.server
     may_write = settings.writes and bool(settings.keys)
@@ -121,7 +121,7 @@ def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
 
 def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tuple[list[Document], list[str]]:
     """Return the documents of a table or a PDF, and the reader's guesses; store the documents in the form."""
-    name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]  # a docid comes from it
+    name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]  # docids contain this name
     pairs = [pair.rpartition("=") for pair in asked.column.split(",") if pair.strip()]
     columns = {field.strip() or "text": name.strip() for field, _, name in pairs}
     options = ReadOptions(language=served.index.info.language, columns=columns)
@@ -139,7 +139,7 @@ def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tu
     settings = registry().config.server
     asked.rows = f"[{','.join(map(exported, documents))}]"
     if not documents or len(documents) > settings.max_bulk or len(asked.rows) > settings.max_body_bytes:
-        reason = "is too large for a form; read it with factseek index" if documents else "contains nothing to add"
+        reason = "is too large for a form; index it with factseek index" if documents else "contains nothing to add"
         asked.rows = ""
         raise BadInput("file", f"{name[:80]} {reason}")
     notes = [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
@@ -175,11 +175,11 @@ def _add_several(asked: AddState, served: ServedIndex) -> Job:
 
 
 def _check_origin() -> None:
-    # A browser sends its key with any site's form.
+    # A browser sends the key with a form of any site.
     site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
     if site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host):
         return
-    reason = "this form was not sent from this server's own page; open the page, and send it from there"
+    reason = "this form was not sent from this server's own page; open the page, and send the form from there"
     raise RefusedError(reason, 403, "foreign-form")
 
 
@@ -193,8 +193,8 @@ def _extract(asked: AddState, served: ServedIndex) -> None:
             setattr(asked, field, getattr(asked, field) or getattr(document, field))
         asked.html = ""
     if not asked.text:
-        raise BadInput("text", "there is nothing to add: paste a text, the HTML of a page, or choose a file")
-    if not asked.docid:  # words of its title, and a digest of its address or text
+        raise BadInput("text", "there is nothing to add: paste a text or the HTML of a page, or choose a file")
+    if not asked.docid:  # words of the title, and a digest of the address or the text
         slug = _UNFIT.sub("-", (asked.title or asked.text)[:60]).strip("-").lower() or "document"
         asked.docid = f"{slug}-{hashlib.sha256((asked.url or asked.text).encode('utf-8', 'replace')).hexdigest()[:8]}"
     asked.source = asked.source or (urlsplit(asked.url).hostname or "" if "//" in asked.url else "")

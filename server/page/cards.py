@@ -58,7 +58,7 @@ def title_of(title: str, passage: str, docid: str) -> str:
 
 
 def review_of(metadata: Mapping[str, Any]) -> Review | None:
-    """Return the review in a document's metadata, None without a rating; values that are not text are ignored."""
+    """Return the review in a document's metadata, or None without a rating; ignore values that are not text."""
     texts = {name: value if isinstance(value := metadata.get(name), str) else "" for name in Review._fields}
     if not texts["rating"].strip():
         return None
@@ -77,7 +77,7 @@ def plain_citation(hit: Evidence, link: str) -> str:
 
 
 def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LONGEST_EXCERPT) -> list[Piece]:
-    """Return the part of ``text`` with most highlights, in whole words, split at its highlights."""
+    """Return the part of ``text`` with the most highlighted words, cut between words and split at its highlights."""
     begin = _best_start(text, highlights, longest)
     end = min(begin + longest, len(text))
     if begin:

@@ -44,7 +44,7 @@ def kind_of(text: str) -> str:
     """Return the detected type of a text: a transcript if it cannot be anything else, else tweets.
 
     A transcript has lines with times, or speakers of whom one speaks again, or a line of several sentences that is too
-    long for a tweet. One line of three sentences without the marks of a tweet is a paragraph.
+    long for a tweet. One line of three or more sentences without the marks of a tweet is a transcript too.
     """
     if _column_of_tweets(text):
         return TWEETS
@@ -73,7 +73,7 @@ def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
 
 
 def _tweets(text: str) -> Iterator[str]:
-    """Yield the tweets of a table that names their column; else one tweet per line."""
+    """Yield the tweets of a table whose header names the column of the text; without such a table, yield the lines."""
     column = _column_of_tweets(text)
     if column is None:
         yield from (line.strip() for line in text.splitlines() if line.strip())
@@ -124,7 +124,7 @@ class CheckState(RequestFields):
 
     @property
     def read_as(self) -> str:
-        """The type as which the text is read."""
+        """The type that the text is read as."""
         return self.kind or kind_of(self.text)
 
     @property

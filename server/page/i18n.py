@@ -44,7 +44,7 @@ class Speech(NamedTuple):
         return "→" if self.direction == "rtl" else "←"
 
     def __call__(self, text: str, **values: object) -> str:
-        """Return an English text in this language; ``{name}`` in it is replaced by its value."""
+        """Return the translation of an English text, with the value of each ``{name}`` filled in."""
         spoken = texts(self.language).get(text, text)
         return spoken.format(**values) if values else spoken
 

@@ -24,7 +24,7 @@ blueprint = Blueprint("page", __name__)
 READING = ("GET", "HEAD")
 """The methods that read an address; any other sends a form."""
 AGAIN = "to"
-"""The form field that replaces a link whose address would be too long: the parameters besides the query."""
+"""The field with the parameters besides the query, in a form instead of a link whose address would be too long."""
 TABS = {
     "Search": ("search_page", "query"),
     "Check": ("check_page", "text"),
@@ -99,7 +99,7 @@ def _answers(served: ServedIndex, stage: str) -> bool:
 
 
 def chosen_indexes(state: PageState) -> list[ServedIndex]:
-    """Return the indexes of a state, the first served index if it names none; raise UnknownIndexError."""
+    """Return the indexes of a state, or the first served index if the state has none; raise UnknownIndexError."""
     names = list(dict.fromkeys(state.index)) or list(registry().indexes)[:1]
     return [index_named(name) for name in names or [""]]
 

@@ -83,7 +83,7 @@ class ShownRanking(NamedTuple):
     """The hits of one ranking with their reasons; ``late`` names the parts that were cut off.
 
     ``ready`` is False if the whole ranking was cut off. ``bears`` is False if no hit is related to the claim: none is
-    close in meaning, and none contains half of its words.
+    close in meaning, and none contains more than half of the claim's words.
     """
 
     name: str
@@ -151,7 +151,7 @@ def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
 
 
 def ranking_of_many(asked: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
-    """Return one ranking over several indexes; each ranks by ``retriever`` or by its own.
+    """Return one ranking over several indexes; each index ranks by ``retriever`` or, without one, by its default.
 
     Raises BadInput or TimedOutError.
     """
@@ -291,7 +291,7 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
 
     These are the documents that contain a word of the query, according to the first retriever that can tell. If none
     can tell, all documents count. A facet has its most frequent entries, then ``further`` ones that can be opened;
-    ``more`` values are not shown.
+    ``more`` is the number of values that are not shown.
     """
     indexes, searches = {}, {}
     for asked in each:
@@ -344,7 +344,7 @@ def quotations_of(state: PageState) -> list[str]:
 
 
 def chips_of(state: PageState) -> list[dict[str, Any]]:
-    """Return a chip for each active choice; removing one that narrows may add hits. A very long query has no chips."""
+    """Return a chip for each active choice; removing one that ``narrows`` may add hits. A long query has no chips."""
     if len(state.query) > LONGEST_ADDRESS:
         return []
     year, several = _year_of(state), len(state.index) > 1

@@ -144,9 +144,10 @@ def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
 
 
 def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[dict[str, Any]]:
-    """Return what the templates show of each ranking: its cards, split into ``firm`` and the ``weak`` at its end.
+    """Return what the templates show of each ranking: its cards, the ``firm`` ones and the ``weak`` ones at the end.
 
-    A good hit of one ranking may follow weak hits of another. ``places`` are the ranks of a hit in the other columns.
+    Weak hits before a better hit stay ``firm``: after a fusion, a good hit of one ranking may follow weak hits of
+    another. ``places`` are the ranks of a hit in the other columns.
     """
     ranks: dict[str, dict[tuple[object, str], int]] = {}
     for ranked in shown:
@@ -182,8 +183,8 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
     """Return what the templates show of a hit, in whichever column.
 
     ``address`` leads to its document, ``cited`` to its source if known, ``like`` to similar documents. ``copies`` are
-    titles and addresses of the first near-duplicates grouped under it. ``direction`` is ``auto`` if the language is
-    unknown: the browser then decides by the title.
+    titles and addresses of the first near-duplicates grouped under it. ``direction`` is ``rtl``, or ``auto``: the
+    browser then decides by the title.
     """
     address = state.document(served.name, hit.docid, hit.passage.number)
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)

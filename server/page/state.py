@@ -114,7 +114,7 @@ class PageState(RequestFields):
 
 
 class PlainState(PageState):
-    """The state of a query whose marks are read as text, because as conditions they find nothing."""
+    """The state of a query whose quotation marks are read as text, because as conditions they find nothing."""
 
     @property
     def syntax(self) -> str:
@@ -149,7 +149,7 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
 
 
 def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str]) -> _Fields:
-    """Return the parameters of a page, stripped, without empty ones; raise BadInput as :func:`read_state` does."""
+    """Return the stripped parameters of a page, without empty ones; raise BadInput as :func:`read_state` does."""
     values: dict[str, Any] = {}
     for name, texts in parameters.lists():
         if name not in known:

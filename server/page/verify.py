@@ -34,7 +34,7 @@ _EXAMPLES = {
 _MORE_LIKELY_THAN_NOT = 0.5
 """A label's probability above which the page shows it as the conclusion."""
 _JUDGED = 10
-"""The number of hits of which one must bear on the claim."""
+"""The number of hits of which at least one must bear on the claim."""
 _SMALL = 1_000
 """A model that learned from fewer claims is called small."""
 

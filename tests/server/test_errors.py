@@ -226,7 +226,7 @@ def test_a_query_string_that_is_not_utf8_is_refused(client: FlaskClient, address
 def test_an_encoded_body_is_refused_by_its_encoding(client: FlaskClient, encoding: str) -> None:
     body, headers = b"\x1f\x8b\x08nothing", {"Content-Type": "application/json", "Content-Encoding": encoding}
     problem = check(client.post("/v1/english/search", data=body, headers=headers), 415, "unsupported-media-type")
-    assert problem["detail"] == f"a body with Content-Encoding: {encoding} is not read; send it unencoded"
+    assert problem["detail"] == f"a body with Content-Encoding: {encoding} is not accepted; send it unencoded"
     headers["Content-Encoding"] = "identity"
     assert client.post("/v1/english/search", data=b'{"query": "moon"}', headers=headers).status_code == 200
 

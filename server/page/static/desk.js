@@ -1,4 +1,4 @@
-// Smooths what works without it: Enter sends the box (Shift+Enter begins a line), and citations are copied by a press.
+// The page works without this script. With it, Enter sends the box, Shift+Enter begins a line, and a button copies a citation.
 "use strict";
 
 for (const box of document.querySelectorAll("textarea[data-enter]")) {
@@ -24,7 +24,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-// Whoever presses into a citation wants all of it.
+// A click into a citation selects all of it.
 for (const field of document.querySelectorAll(".copy textarea")) {
   field.addEventListener("focus", () => field.select());
 }

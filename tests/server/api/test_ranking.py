@@ -76,7 +76,7 @@ BAD: list[tuple[Any, str, str]] = [
     (
         {"claims": [{"id": "1", "text": "a", "language": "tr"}]},
         "claims[0].language",
-        "claims[0].language: 'tr' is not a language that the ranker knows: en",
+        "claims[0].language: 'tr' is not a language of the ranker, which knows en",
     ),
 ]
 

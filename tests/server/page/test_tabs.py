@@ -91,11 +91,11 @@ def test_a_paragraph_comes_back_sentence_by_sentence_and_says_so(client: FlaskCl
     paragraph = " ".join(f"In {year} the number of cases fell by {year - 1960} percent." for year in range(2000, 2006))
     page = get(client, f"/check?text={quote(paragraph)}")
     assert len(page.text_of("h2")) == 6
-    note = "Read as a transcript. Sentences: 6. Read it as tweets, one per line"
+    note = "The text was read as a transcript. Sentences: 6. Read it as tweets, one per line"
     assert note in page.text_of("p")
     whole = get(client, links(page, "Read it as tweets, one per line")[0])
     assert [text.split(" ", 1)[1].strip() for text in whole.text_of("h2")] == [paragraph]
-    assert any(text.startswith("Read as tweets, one per line. Tweets: 1.") for text in whole.text_of("p"))
+    assert any(text.startswith("The text was read as tweets, one per line. Tweets: 1.") for text in whole.text_of("p"))
 
 
 def test_a_statement_that_is_too_long_is_named_with_what_to_do(client: FlaskClient) -> None:
