@@ -92,7 +92,7 @@ def test_what_a_date_leaves_out_is_counted_and_one_press_away(client: FlaskClien
         assert "A date is set" not in client.get(kept).text
 
 
-NOTHING = "No result seems to bear on your text."
+NOTHING = "Nothing here seems to bear on this."
 
 
 @pytest.mark.parametrize(
