@@ -111,8 +111,8 @@ def offer_tools(args: argparse.Namespace) -> int:
 def configured(args: argparse.Namespace) -> Config:
     """Return the configuration, changed by the command-line options; raise ConfigError if an option is invalid."""
     config = config_of(args, Config)
-    asked = {name: getattr(args, name, None) for name in ("host", "port", "workers")}
-    changes: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    options = {name: getattr(args, name, None) for name in ("host", "port", "workers")}
+    changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if args.index:
         changes["indexes"] = _paths("--index", "DIR", args.index)
     for option, setting in (("ranker", "rankers"), ("verdicts", "verdicts")):

@@ -203,7 +203,7 @@ class IndexReloader:
         self._encoders = SharedEncoders(config.encoder)
         self._again: dict[str, float] = {}
         self._tidied = 0.0
-        self._asked: SimpleQueue[Index | tuple[str, threading.Event] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[Index | tuple[str, threading.Event] | None] = SimpleQueue()
         """A snapshot to close, the name of an index to check with the event of the waiting thread, or None to stop."""
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reloader")
@@ -217,17 +217,17 @@ class IndexReloader:
 
     def retire(self, index: Index) -> None:
         """Close an index that no request uses any more."""
-        self._asked.put(index)
+        self._tasks.put(index)
 
     def refresh(self, name: str) -> None:
         """Wait until the published state is served or could not be opened, at most :data:`FRESH_SECONDS`."""
         done = threading.Event()
-        self._asked.put((name, done))
+        self._tasks.put((name, done))
         done.wait(FRESH_SECONDS)
 
     def stop(self) -> None:
         """Close everything. No request may be running."""
-        self._asked.put(None)
+        self._tasks.put(None)
         self._thread.join()
 
     def _run(self) -> None:
@@ -257,17 +257,17 @@ class IndexReloader:
         until = monotonic() + LOOK_EVERY
         while (left := until - monotonic()) > 0:
             try:
-                asked = self._asked.get(timeout=left)
+                task = self._tasks.get(timeout=left)
             except Empty:
                 break
-            if asked is None:
+            if task is None:
                 return False
-            if isinstance(asked, tuple):
-                name, done = asked
+            if isinstance(task, tuple):
+                name, done = task
                 self._look(name, Path(self._config.server.indexes[name]))
                 done.set()
             else:
-                asked.close()
+                task.close()
         return True
 
     def _look(self, name: str, folder: Path) -> None:

@@ -39,7 +39,7 @@ def says(description: str) -> Meta:
 FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="the weight of this ranking")]
 Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
 _LISTS = frozenset({"facets", "filter", "stages"})
-_Asked = TypeVar("_Asked", bound="RequestFields")
+_Fields = TypeVar("_Fields", bound="RequestFields")
 
 
 class RequestFields(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -290,16 +290,16 @@ def prepare(kind: type[RequestFields] = RequestFields) -> None:
         prepare(narrower)
 
 
-def from_body(request: Request, kind: type[_Asked]) -> _Asked:
+def from_body(request: Request, kind: type[_Fields]) -> _Fields:
     """Return a request's JSON body; raise BadInput with the field, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json:
         raise UnsupportedMediaType
     body = fixed(body_of(request))
     try:
-        asked = msgspec.json.decode(body, type=kind)
+        fields = msgspec.json.decode(body, type=kind)
         if not issubclass(kind, ForeignFields):
             json.loads(body, object_pairs_hook=_each_once)
-        return asked
+        return fields
     except msgspec.ValidationError as error:
         raw: Any = None
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # there may be further faults
@@ -327,7 +327,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> None:
         raise BadInput(name[:80], f"is given {times} times")
 
 
-def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
+def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
     """Return a request's parameters; raise BadInput with a parameter that does not fit or is given twice."""
     values: dict[str, Any] = {}
     for name, texts in parameters.lists():
@@ -335,13 +335,13 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
             raise BadInput(name, f"is given {len(texts)} times")
         values[name] = texts if name in _LISTS else texts[0]
     try:
-        asked = msgspec.convert(values, kind, strict=False)
+        fields = msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
         raise explained(error) from None
     for name, value in values.items():
-        if isinstance(value, str) and getattr(asked, name, value) is None:
+        if isinstance(value, str) and getattr(fields, name, value) is None:
             raise BadInput(name, f"{value!r} means no value; leave out the parameter instead")
-    return asked
+    return fields
 
 
 def body_of(request: Request) -> bytes:

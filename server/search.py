@@ -62,7 +62,7 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
     last = settings.max_k - (options.k or settings.k)
     if offset > last:
         raise BadInput("offset", f"{offset} is out of range: a page of this size begins after at most {last} hits")
-    asked = Search(
+    search = Search(
         k=options.k,
         where=_where(options, index),
         fusion=_fusion(options.fusion, settings.fusion, settings.max_k),
@@ -74,10 +74,10 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
         offset=offset,
     )
     context = stages.StageContext(index.settings, index.info.published, lambda: index.terms)
-    for field, named in (("stages", asked.stages), ("collapse", asked.collapse and (f"collapse={asked.collapse}",))):
+    for field, named in (("stages", search.stages), ("collapse", search.collapse and (f"collapse={search.collapse}",))):
         with query_errors_named(field):
             stages.opened(named or (), context)
-    return asked._replace(retriever=_retriever(options.retriever, asked, index))
+    return search._replace(retriever=_retriever(options.retriever, search, index))
 
 
 def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name: str) -> Question:
@@ -169,16 +169,16 @@ def note_query(query: str | list[str]) -> None:
     g.setdefault("queries", []).append(query)
 
 
-def _retriever(asked: str | None, search: Search, index: Index) -> str:
+def _retriever(wanted: str | None, search: Search, index: Index) -> str:
     """Return the retriever, or raise BadInput for the wrong field, without names of folders, which are not public."""
     try:
-        if asked not in (None, AUTO):
-            return index.resolve(search._replace(retriever=asked)).retriever
+        if wanted not in (None, AUTO):
+            return index.resolve(search._replace(retriever=wanted)).retriever
     except QueryError:
         pass  # the code below finds the wrong field
-    field, name = "retriever", asked
+    field, name = "retriever", wanted
     try:
-        name = index.resolve(Search(retriever=asked)).retriever
+        name = index.resolve(Search(retriever=wanted)).retriever
         field = "fusion.weights"
         index.resolve(search._replace(retriever=name))
     except QueryError as error:
@@ -187,8 +187,8 @@ def _retriever(asked: str | None, search: Search, index: Index) -> str:
 
 
 def _where(options: SearchOptions, index: Index) -> Filter | None:
-    asked, most = options.filter, registry().config.server.max_filter_values
-    lists = asked.values() if isinstance(asked, FilterRequest) else {"": asked}
+    wanted, most = options.filter, registry().config.server.max_filter_values
+    lists = wanted.values() if isinstance(wanted, FilterRequest) else {"": wanted}
     for name, values in lists.items():
         if len(values) > most:
             field = f"filter.{name}" if name else "filter"
@@ -209,13 +209,13 @@ def _where(options: SearchOptions, index: Index) -> Filter | None:
         raise BadInput(field, error.line) from None
 
 
-def _fusion(asked: FusionRequest | FusionKind | None, configured: FusionSettings, most: int) -> FusionSettings | None:
-    if asked is None:
+def _fusion(wanted: FusionRequest | FusionKind | None, configured: FusionSettings, most: int) -> FusionSettings | None:
+    if wanted is None:
         return None
-    if isinstance(asked, str):
-        return replace(configured, kind=asked)
-    check_most("fusion.depth", asked.depth, most)
-    changes = {name: value for name, value in asdict(asked).items() if value is not None}
+    if isinstance(wanted, str):
+        return replace(configured, kind=wanted)
+    check_most("fusion.depth", wanted.depth, most)
+    changes = {name: value for name, value in asdict(wanted).items() if value is not None}
     if "rrf_k" in changes:
         changes.setdefault("kind", "rrf")
     fusion = replace(configured, **changes)

@@ -70,11 +70,11 @@ def folder_of(served: ServedIndex) -> Path:
     return served.index.info.place.resolve()
 
 
-def document_at(docid: str, asked: DocumentRequest, manifest: Manifest) -> Document:
+def document_at(docid: str, sent: DocumentRequest, manifest: Manifest) -> Document:
     """Return the document that a request writes at ``docid``; raise BadInput, with the field, if it is invalid."""
-    if asked.docid not in ("", docid):
-        raise BadInput("docid", f"is {asked.docid[:80]!r}, but the address has {docid[:80]!r}; leave out the field")
-    row = {**msgspec.structs.asdict(asked), "docid": docid}
+    if sent.docid not in ("", docid):
+        raise BadInput("docid", f"is {sent.docid[:80]!r}, but the address has {docid[:80]!r}; leave out the field")
+    row = {**msgspec.structs.asdict(sent), "docid": docid}
     document = read_line(msgspec.json.encode(row).decode(), manifest.language)
     if isinstance(document, Refused):
         raise BadInput(document.part, document.reason)
@@ -282,10 +282,10 @@ def point_alias(name: str) -> Response:
     earlier continue with the previous index.
     """
     alias = writable(name).name
-    asked = from_body(request, schemas.AliasRequest)
-    if asked.index == alias:
+    body = from_body(request, schemas.AliasRequest)
+    if body.index == alias:
         raise BadInput("index", "an alias cannot point to itself")
-    target, folders = index_named(asked.index).name, registry().config.server.indexes
+    target, folders = index_named(body.index).name, registry().config.server.indexes
     if alias not in folders or not Path(folders[alias]).is_symlink():
         raise BadInput("name", f"{alias} is an index itself, not an alias")
     point(Path(folders[alias]), Path(folders[target]))

@@ -218,6 +218,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.deep
 def test_a_disk_that_is_full_when_lucene_writes(made: Path, disk: Path, tmp_path: Path) -> None:
     many = tmp_path / "many.jsonl"
     with many.open("w", encoding="utf-8") as file:

@@ -39,6 +39,7 @@ def test_what_pip_is_configured_to_do_is_told_to_uv(installer: ModuleType, monke
     }
 
 
+@pytest.mark.deep
 def test_where_uv_fails_pip_installs(
     installer: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

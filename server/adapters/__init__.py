@@ -66,14 +66,14 @@ class Adapter:
     ) -> Callable[[View], View]:
         """Answer at an address with the result of a view, an Answer or a list of them.
 
-        The view's ``asked`` is the query string of a GET, else the body; its annotation gives the type. If the request
+        The view's ``body`` is the query string of a GET, else the body; its annotation gives the type. If the request
         does not fit the type, ``misfit`` turns the error into one of the protocol. ``problems`` are error statuses that
         the view adds. If the view ``changes`` the index, the index must be writable.
         """
 
         def add(view: View) -> View:
             hints = get_type_hints(view)
-            answer, kind, reads = hints["return"], hints.get("asked"), method == "GET"
+            answer, kind, reads = hints["return"], hints.get("body"), method == "GET"
             listed = get_args(answer)
 
             @wraps(view)
@@ -83,10 +83,10 @@ class Adapter:
                 if kind is None:
                     return json_answer(view(**values))
                 try:
-                    asked = from_query(request.args, kind) if reads else from_body(request, kind)
+                    body = from_query(request.args, kind) if reads else from_body(request, kind)
                 except BadInput as error:
                     raise (misfit(error) if misfit else error) from None
-                return json_answer(view(asked, **values))
+                return json_answer(view(body, **values))
 
             self.blueprint.add_url_rule(address, view.__name__, answered, methods=[method])
             if changes and method == "POST":

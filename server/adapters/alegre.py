@@ -197,59 +197,59 @@ class AlegreTexts(Answer):
 
 
 @adapter.route("POST", "/text/similarity/search/", {"text": EXAMPLE, "threshold": 0.5, "limit": 3})
-def alegre_search(asked: AlegreSearch) -> AlegreTexts:
+def alegre_search(body: AlegreSearch) -> AlegreTexts:
     """Find similar texts as Alegre does."""
-    return _texts(asked)
+    return _texts(body)
 
 
 _CLAIM = {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1"}
 
 
 @adapter.route("POST", "/text/similarity/", {**_CLAIM, "context": {"team_id": 7}}, changes=True)
-def alegre_store(asked: AlegreStore) -> AlegreStored:
+def alegre_store(body: AlegreStore) -> AlegreStored:
     """Store a text as Alegre does; answer only when a search can find the text."""
-    _models(asked, configured_index().index)
-    _store(asked)
+    _models(body, configured_index().index)
+    _store(body)
     return AlegreStored(success=True)
 
 
 @adapter.route("POST", "/similarity/sync/text", {**_CLAIM, "limit": 3}, changes=True)
-def alegre_similarity_sync(asked: AlegreSimilarity) -> AlegreTexts:
+def alegre_similarity_sync(body: AlegreSimilarity) -> AlegreTexts:
     """Store a text as Alegre does, and return similar texts, including the text itself."""
     index = configured_index().index
-    check_most("limit", asked.limit, index.settings.search.max_k)
-    for model in _models(asked, index):
-        _query(index, model, asked.text, asked.vector)
-    _store(asked)
-    return _texts(asked)
+    check_most("limit", body.limit, index.settings.search.max_k)
+    for model in _models(body, index):
+        _query(index, model, body.text, body.vector)
+    _store(body)
+    return _texts(body)
 
 
 @adapter.route("DELETE", "/text/similarity/", {"doc_id": "claim-1", "quiet": True}, problems=(404,), changes=True)
-def alegre_delete(asked: AlegreDelete) -> AlegreDeleted:
+def alegre_delete(body: AlegreDelete) -> AlegreDeleted:
     """Delete a text as Alegre does; answer only when no search finds the text any more."""
-    name, context = configured_index().name, asked.context or {}
+    name, context = configured_index().name, body.context or {}
     result: Literal["deleted", "updated"] = "deleted"
     registry().refresh(name)  # another worker may just have stored it
 
     def take_away(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
         nonlocal result
         if before is None:
-            raise NotFoundError(f"there is no document {asked.doc_id!r} in this index")
+            raise NotFoundError(f"there is no document {body.doc_id!r} in this index")
         text = StoredText.of(before)
         others = [other for other in text.contexts if other != context]
         result = "updated" if context in text.contexts and others else "deleted"
         if result == "deleted":
-            return Change(docid=asked.doc_id, states=states)
-        return put_change(text._replace(contexts=others).document(index, asked.doc_id), states)
+            return Change(docid=body.doc_id, states=states)
+        return put_change(text._replace(contexts=others).document(index, body.doc_id), states)
 
     try:
-        _change(name, asked.doc_id, take_away)
+        _change(name, body.doc_id, take_away)
     except NotFoundError:
-        missing = f"Doc Not Found for id {asked.doc_id}! No Deletion Occurred"
-        if not asked.quiet:
+        missing = f"Doc Not Found for id {body.doc_id}! No Deletion Occurred"
+        if not body.quiet:
             raise NotFoundError(f"{missing}.") from None
         return AlegreDeleted(failed=f"{missing} - quiet failure requested, so 200 code returned.")
-    return AlegreDeleted(index=name, doc_id=asked.doc_id, result=result)
+    return AlegreDeleted(index=name, doc_id=body.doc_id, result=result)
 
 
 class StoredText(NamedTuple):
@@ -273,18 +273,18 @@ class StoredText(NamedTuple):
         for name in set(index.info.filter_fields) - metadata.keys():
             if values := [value for context in self.contexts for value in metadata_values(context.get(name))]:
                 metadata[name] = list(dict.fromkeys(values))
-        asked = DocumentRequest(text=self.text, language=self.language, metadata=metadata)
+        body = DocumentRequest(text=self.text, language=self.language, metadata=metadata)
         try:
-            return document_at(docid, asked, index.info.published)
+            return document_at(docid, body, index.info.published)
         except BadInput as error:
             raise BadInput("doc_id" if error.field == "docid" else "text", error.unnamed) from None
 
 
-def _store(asked: AlegreStore | AlegreSimilarity) -> None:
+def _store(body: AlegreStore | AlegreSimilarity) -> None:
     """Store a text. If it replaces another, keep the old contexts, and the old language if no new one is given."""
-    docid = asked.doc_id or secrets.token_urlsafe(15)
-    language = asked.language if asked.language and _CODE.fullmatch(asked.language) else ""
-    text = StoredText(asked.text, [asked.context] if asked.context else [], asked.created_at or now(), language)
+    docid = body.doc_id or secrets.token_urlsafe(15)
+    language = body.language if body.language and _CODE.fullmatch(body.language) else ""
+    text = StoredText(body.text, [body.context] if body.context else [], body.created_at or now(), language)
 
     def put(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
         whole = text
@@ -321,11 +321,11 @@ def _retrievers(index: Index) -> dict[str, str]:
     return models
 
 
-def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
+def _models(body: AlegreSearch | AlegreStore, index: Index) -> list[str]:
     """Return the models in a request, each once, else the ranking by words; raise BadInput if one does not exist."""
     there, models = _retrievers(index), list[str]()
-    names = [("model", asked.model)] if asked.model is not None else []
-    names += [(f"models[{number}]", name) for number, name in enumerate(asked.models or [])]
+    names = [("model", body.model)] if body.model is not None else []
+    names += [(f"models[{number}]", name) for number, name in enumerate(body.models or [])]
     for field, name in names:
         model = WORDS if name.lower() == WORDS else name
         if model not in there:
@@ -347,24 +347,24 @@ def _query(index: Index, model: str, text: str, vector: Sequence[float] | None) 
     return VectorQuery(text, tuple(number / length for number in vector))
 
 
-def _texts(asked: AlegreSearch) -> AlegreTexts:
+def _texts(body: AlegreSearch) -> AlegreTexts:
     """Return the texts that are similar by each model in turn; raise BadInput, TimedOutError or PartMissingError."""
     served = configured_index()
-    check_most("limit", asked.limit, served.index.settings.search.max_k)
-    models = _models(asked, served.index)
-    return AlegreTexts(result=[text for model in models for text in _similar(served, model, asked)])
+    check_most("limit", body.limit, served.index.settings.search.max_k)
+    models = _models(body, served.index)
+    return AlegreTexts(result=[text for model in models for text in _similar(served, model, body)])
 
 
-def _similar(served: ServedIndex, model: str, asked: AlegreSearch) -> Iterator[AlegreText]:
+def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[AlegreText]:
     """Yield the texts in a context that are similar by a model, best first."""
-    began, index, text, by_words = monotonic(), served.index, asked.text, model == WORDS
-    _query(index, model, text, asked.vector)
-    context = {name: value for name, value in (asked.context or {}).items() if name not in _OF_ONE_ITEM}
+    began, index, text, by_words = monotonic(), served.index, body.text, model == WORDS
+    _query(index, model, text, body.vector)
+    context = {name: value for name, value in (body.context or {}).items() if name not in _OF_ONE_ITEM}
     wanted = {name: _as_texts(value) for name, value in context.items()}
     # The index itself filters by the fields that it declares.
     declared = set(index.info.filter_fields) - {_CONTEXTS, _CREATED}
     filters = {name: values for name in context if name in declared and (values := metadata_values(context[name]))}
-    most = asked.limit or _LIMIT
+    most = body.limit or _LIMIT
     options = SearchOptions(
         k=min(most, index.settings.search.max_k),
         retriever=_retrievers(index)[model],
@@ -375,11 +375,11 @@ def _similar(served: ServedIndex, model: str, asked: AlegreSearch) -> Iterator[A
     search = search_of(options, index, k_name="limit")
     if not index.resolve(search).has_words(text):
         return
-    if asked.fuzzy and by_words:
+    if body.fuzzy and by_words:
         text = respelt(text, index.spellings(text, search))
     note_query(text)
-    query = _query(index, model, text, asked.vector)
-    hits = _near(index, query, search._replace(limit=limit_of()), model, asked)
+    query = _query(index, model, text, body.vector)
+    hits = _near(index, query, search._replace(limit=limit_of()), model, body)
     admitted = (hit for hit in hits if _is_admitted(StoredText.of(index.document(hit.docid)).contexts, wanted))
     for hit in islice(admitted, most):
         document, score = charged_document(index, hit.docid), hit.score + (0.0 if by_words else 1.0)
@@ -414,15 +414,15 @@ def _as_texts(value: object) -> list[str]:
     return [str(part) for part in (value if isinstance(value, list) else [value]) if part is not None]
 
 
-def _near(index: Index, text: str, search: Search, model: str, asked: AlegreSearch) -> Iterator[Hit]:
+def _near(index: Index, text: str, search: Search, model: str, body: AlegreSearch) -> Iterator[Hit]:
     """Yield the hits above the threshold, best first, in growing slices of at most ``max_k`` hits.
 
     For the ranking by words, a hit must contain the threshold's percentage of words, rounded down as in Elasticsearch,
     and at least 1. Words that the analyzer treats as the same count once.
     """
-    own = asked.per_model_threshold or {}
+    own = body.per_model_threshold or {}
     thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}
-    common = _THRESHOLD if asked.threshold is None else asked.threshold
+    common = _THRESHOLD if body.threshold is None else body.threshold
     share = max(-_FAR, min(_FAR, thresholds.get(model, common)))
     words: dict[str, str] = {}
     if model == WORDS:
@@ -430,7 +430,7 @@ def _near(index: Index, text: str, search: Search, model: str, asked: AlegreSear
             for term in index.terms(word):
                 words.setdefault(term, word)
     needed = max(1, floor(len(set(words.values())) * round(share * 100) / 100))
-    least = float("-inf") if asked.min_es_score is None else asked.min_es_score
+    least = float("-inf") if body.min_es_score is None else body.min_es_score
     most, begin, size = index.settings.search.max_k, 0, _FIRST_SLICE
     while begin < most:
         size = min(size, most - begin)

@@ -65,8 +65,8 @@ class CohereRanking(Answer):
 
 
 @adapter.route("POST", "/v2/rerank", {"model": "rerank-v3.5", "query": EXAMPLE, "documents": TEXTS})
-def cohere_rerank(asked: CohereRerank) -> CohereRanking:
+def cohere_rerank(body: CohereRerank) -> CohereRanking:
     """Re-rank documents as Cohere does."""
-    check_count("documents", asked.documents)
-    results = results_of(re_ranker(), asked.query, asked.documents, asked.top_n, with_documents=asked.return_documents)
+    check_count("documents", body.documents)
+    results = results_of(re_ranker(), body.query, body.documents, body.top_n, with_documents=body.return_documents)
     return CohereRanking(id=g.request_id, results=results, meta=CohereMeta(api_version=CohereVersion()))

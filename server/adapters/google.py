@@ -131,20 +131,20 @@ class GoogleClaims(Answer, rename="camel"):
 
 
 @adapter.route("GET", "/v1alpha1/claims:search", {"query": "Nobody ever walked on the moon.", "pageSize": 1})
-def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
+def google_claims_search(body: GoogleSearch) -> GoogleClaims:
     """Search for reviewed claims as Google's Fact Check Tools do."""
-    site = asked.reviewPublisherSiteFilter.strip().lower().removeprefix("www.")
-    language = asked.languageCode.partition("-")[0].lower()
-    if not (asked.query or asked.reviewPublisherSiteFilter):
+    site = body.reviewPublisherSiteFilter.strip().lower().removeprefix("www.")
+    language = body.languageCode.partition("-")[0].lower()
+    if not (body.query or body.reviewPublisherSiteFilter):
         raise BadInput("query", "is required without reviewPublisherSiteFilter")
     wanted = SearchRequest(
-        query=asked.query,
-        k=asked.pageSize or _DEFAULT_PAGE,
-        offset=0 if asked.pageToken else asked.offset,
-        cursor=asked.pageToken,
+        query=body.query,
+        k=body.pageSize or _DEFAULT_PAGE,
+        offset=0 if body.pageToken else body.offset,
+        cursor=body.pageToken,
         filter=FilterRequest(source=[site, f"www.{site}"] if site else [], language=[language] if language else []),
         # Pass the number of days, not the oldest day: a token must stay valid after midnight.
-        since=f"{asked.maxAgeDays} days" if asked.maxAgeDays else "",
+        since=f"{body.maxAgeDays} days" if body.maxAgeDays else "",
     )
     try:
         page = resume({configured_index().name: 1.0}, wanted)
@@ -153,11 +153,11 @@ def google_claims_search(asked: GoogleSearch) -> GoogleClaims:
             raise
         raise BadInput("pageToken", "belongs to another search; send it with the parameters of that search") from None
     index, oldest = next(iter(page.served.values())).index, ""
-    if asked.maxAgeDays:
-        oldest = (datetime.now(UTC).date() - timedelta(days=min(asked.maxAgeDays, 700_000))).isoformat()
-    undated = msgspec.structs.replace(page.asked, since="")
-    search = search_of(undated, index, k_name="pageSize", offset=page.asked.offset)
-    reviews, more = _found(index, asked.query, search, oldest) if asked.query else _newest(index, search, oldest)
+    if body.maxAgeDays:
+        oldest = (datetime.now(UTC).date() - timedelta(days=min(body.maxAgeDays, 700_000))).isoformat()
+    undated = msgspec.structs.replace(page.options, since="")
+    search = search_of(undated, index, k_name="pageSize", offset=page.options.offset)
+    reviews, more = _found(index, body.query, search, oldest) if body.query else _newest(index, search, oldest)
     return GoogleClaims(
         claims=[_claim(*review) for review in reviews] or UNSET,
         next_page_token=page.cursor(search.offset + len(reviews)) if more else UNSET,

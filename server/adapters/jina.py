@@ -49,11 +49,11 @@ class JinaRanking(Answer):
 
 
 @adapter.route("POST", "/v1/rerank", {"query": EXAMPLE, "documents": TEXTS, "top_n": 1})
-def jina_rerank(asked: JinaRerank) -> JinaRanking:
+def jina_rerank(body: JinaRerank) -> JinaRanking:
     """Re-rank documents as Jina does."""
-    check_count("documents", asked.documents)
+    check_count("documents", body.documents)
     model = re_ranker()
-    texts = [document if isinstance(document, str) else document.text for document in asked.documents]
-    results = results_of(model, asked.query, texts, asked.top_n, with_documents=asked.return_documents)
-    tokens = sum(model.count_tokens(asked.query, text) for text in texts)
+    texts = [document if isinstance(document, str) else document.text for document in body.documents]
+    results = results_of(model, body.query, texts, body.top_n, with_documents=body.return_documents)
+    tokens = sum(model.count_tokens(body.query, text) for text in texts)
     return JinaRanking(model=model.name, usage=JinaUsage(total_tokens=tokens), results=results)

@@ -113,27 +113,27 @@ def _misfit(error: BadInput) -> Exception:
 
 
 @adapter.route("POST", "/v1/embeddings", {"input": EXAMPLE}, problems=(404,), misfit=_misfit)
-def openai_embeddings(asked: OpenAIEmbedding) -> OpenAIVectors:
+def openai_embeddings(body: OpenAIEmbedding) -> OpenAIVectors:
     """Encode texts as OpenAI does."""
     encoder = _encoder()
-    model = asked.model or encoder.name
+    model = body.model or encoder.name
     if model not in (encoder.name, encoder.name + _QUERY):  # no other model may answer under this name
         reason = f"there is no model {model[:80]!r}; the models are {encoder.name} and {encoder.name}{_QUERY}"
         raise NotFoundError(reason)
-    if asked.dimensions not in (None, encoder.dimension):
+    if body.dimensions not in (None, encoder.dimension):
         raise BadInput("dimensions", f"this model has only {encoder.dimension}")
-    texts = [asked.input] if isinstance(asked.input, str) else asked.input
+    texts = [body.input] if isinstance(body.input, str) else body.input
     check_count("input", texts, "texts can be encoded")
     for number, text in enumerate(texts):
         if not text.strip():
-            raise BadInput("input" if isinstance(asked.input, str) else f"input[{number}]", "is empty")
+            raise BadInput("input" if isinstance(body.input, str) else f"input[{number}]", "is empty")
     encode, limit = encoder.encode_query if model.endswith(_QUERY) else encoder.encode_document, limit_of()
     parts = []
     for start in range(0, len(texts), _AT_ONCE):
         if limit.is_over("encoding"):
             raise TimedOutError(f"only {start} of {len(texts)} texts were encoded in time: send fewer at once")
         parts.append(encode(texts[start : start + _AT_ONCE]))
-    packed = asked.encoding_format == "base64"
+    packed = body.encoding_format == "base64"
     data = []
     for number, vector in enumerate(np.concatenate(parts)):
         numbers = base64.b64encode(vector.astype("<f4").tobytes()).decode() if packed else vector.tolist()

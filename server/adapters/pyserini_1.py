@@ -83,16 +83,16 @@ class PyseriniDocument(Answer):
 
 
 @adapter.route("POST", "/v1/indexes/<name>/search", {"query": EXAMPLE, "hits": 3}, problems=(404,))
-def pyserini_1_search(asked: PyseriniQuery, name: str) -> PyseriniHits:
+def pyserini_1_search(body: PyseriniQuery, name: str) -> PyseriniHits:
     """Search as Pyserini 1 does."""
-    index, text, qid = index_named(name).index, asked.query, asked.qid
+    index, text, qid = index_named(name).index, body.query, body.qid
     if isinstance(text, dict):
         text, qid = text.get("query_txt", ()), text.get("qid", qid)
     if not isinstance(text, str) or not isinstance(qid, str):
         raise BadInput("query", "give a text, or an object whose query_txt and qid are texts")
     candidates = [
         PyseriniCandidate(docid=hit.docid, score=hit.score, document_txt=text_of(charged_document(index, hit.docid)))
-        for hit in hits_of(index, text, SearchOptions(k=asked.hits), "hits")
+        for hit in hits_of(index, text, SearchOptions(k=body.hits), "hits")
     ]
     return PyseriniHits(query=PyseriniQueryInfo(qid=qid, query_txt=text), candidates=candidates)
 
@@ -114,7 +114,7 @@ def pyserini_1_status(name: str) -> PyseriniStatus:
 
 
 @adapter.route("GET", "/v1/indexes/")
-def pyserini_1_indexes(asked: PyseriniIndexType) -> list[str]:
+def pyserini_1_indexes(body: PyseriniIndexType) -> list[str]:
     """List the indexes of a type as Pyserini 1 does."""
-    wanted = _RETRIEVERS.get(asked.index_type)
+    wanted = _RETRIEVERS.get(body.index_type)
     return [name for name, served in registry().indexes.items() if wanted in served.retrievers]

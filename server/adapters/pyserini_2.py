@@ -80,42 +80,42 @@ class Pyserini2Document(Answer, kw_only=True):
 
 
 @adapter.route("GET", "/v1/<name>/search", {"query": EXAMPLE, "hits": 3})
-def pyserini_2_search(asked: Pyserini2Search, name: str) -> Pyserini2Answer:
+def pyserini_2_search(body: Pyserini2Search, name: str) -> Pyserini2Answer:
     """Search as Pyserini 2 does."""
-    index = _index(name, asked)
-    if (asked.k1 is None) != (asked.b is None):
-        raise BadInput("k1" if asked.k1 is None else "b", "BM25 parameters k1 and b must be set together")
-    search = search_of(SearchOptions(k=asked.hits, retriever=None if asked.k1 is None else "bm25"), index, "hits")
-    if asked.k1 is not None and asked.b is not None:
-        search = search._replace(bm25=msgspec.structs.replace(index.settings.bm25, k1=asked.k1, b=asked.b))
+    index = _index(name, body)
+    if (body.k1 is None) != (body.b is None):
+        raise BadInput("k1" if body.k1 is None else "b", "BM25 parameters k1 and b must be set together")
+    search = search_of(SearchOptions(k=body.hits, retriever=None if body.k1 is None else "bm25"), index, "hits")
+    if body.k1 is not None and body.b is not None:
+        search = search._replace(bm25=msgspec.structs.replace(index.settings.bm25, k1=body.k1, b=body.b))
     candidates = [
-        Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, asked))
-        for hit in whole_answer(index, Question(asked.query, search, highlight=False)).hits
+        Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, body))
+        for hit in whole_answer(index, Question(body.query, search, highlight=False)).hits
     ]
-    return Pyserini2Answer(index=name, query=Pyserini2Query(text=asked.query), candidates=candidates)
+    return Pyserini2Answer(index=name, query=Pyserini2Query(text=body.query), candidates=candidates)
 
 
 @adapter.route("GET", "/v1/<name>/doc/<docid:docid>", problems=(404,))
-def pyserini_2_document(asked: Pyserini2DocParameters, name: str, docid: str) -> Pyserini2Document:
+def pyserini_2_document(body: Pyserini2DocParameters, name: str, docid: str) -> Pyserini2Document:
     """Return a document as Pyserini 2 does."""
-    return Pyserini2Document(index=name, docid=docid, doc=_doc(_index(name, asked), docid, asked))
+    return Pyserini2Document(index=name, docid=docid, doc=_doc(_index(name, body), docid, body))
 
 
-def _index(name: str, asked: Pyserini2DocParameters) -> Index:
+def _index(name: str, body: Pyserini2DocParameters) -> Index:
     try:
         index = index_named(name).index
     except UnknownIndexError as error:
         raise RefusedError(error.line, 400, "unknown-index") from None
-    if asked.max_doc_length is not None and not asked.parse:
+    if body.max_doc_length is not None and not body.parse:
         raise BadInput("max_doc_length", "requires parse=true")
     return index
 
 
-def _doc(index: Index, docid: str, asked: Pyserini2DocParameters) -> Any:
+def _doc(index: Index, docid: str, body: Pyserini2DocParameters) -> Any:
     document = charged_document(index, docid)
-    if not asked.parse:
+    if not body.parse:
         return msgspec.json.encode(document_answer(document)).decode()
-    text = document.text[: asked.max_doc_length]
+    text = document.text[: body.max_doc_length]
     fields = {**document._asdict(), "text": text, "metadata": dict(document.metadata)}
     filled = {name: value for name, value in fields.items() if value and name != "docid"}
     return text if filled.keys() <= {"text"} else filled

@@ -105,34 +105,34 @@ class RoutirPong(Answer):
 @adapter.route(
     "POST", "/search", {"service": "example-en/bm25", "query": "measles vaccine", "limit": 3}, problems=(404,)
 )
-def routir_search(asked: RoutirSearch) -> RoutirScores:
+def routir_search(body: RoutirSearch) -> RoutirScores:
     """Search as RoutIR does."""
-    name, _, retriever = asked.service.partition("/")
-    options = SearchOptions(k=asked.limit, retriever=retriever or None, group=True)
-    hits = hits_of(index_named(name).index, asked.query, options, "limit")
-    return RoutirScores(**_answer(asked), scores={hit.docid: hit.score for hit in hits})
+    name, _, retriever = body.service.partition("/")
+    options = SearchOptions(k=body.limit, retriever=retriever or None, group=True)
+    hits = hits_of(index_named(name).index, body.query, options, "limit")
+    return RoutirScores(**_answer(body), scores={hit.docid: hit.score for hit in hits})
 
 
 @adapter.route("POST", "/score", {"service": "rerank", "query": "measles", "passages": ["A virus."]})
-def routir_score(asked: RoutirScore) -> RoutirPassageScores:
+def routir_score(body: RoutirScore) -> RoutirPassageScores:
     """Score passages as RoutIR does, in the order of the request; a higher score is better."""
-    if asked.service != _SCORES:
-        raise BadInput("service", f"{asked.service[:80]!r} does not score passages; {_SCORES!r} does")
-    check_count("passages", asked.passages)
-    texts = sorted(ranked(re_ranker(), asked.query, asked.passages), key=lambda text: text.place)
-    return RoutirPassageScores(**_answer(asked), scores=[text.score for text in texts])
+    if body.service != _SCORES:
+        raise BadInput("service", f"{body.service[:80]!r} does not score passages; {_SCORES!r} does")
+    check_count("passages", body.passages)
+    texts = sorted(ranked(re_ranker(), body.query, body.passages), key=lambda text: text.place)
+    return RoutirPassageScores(**_answer(body), scores=[text.score for text in texts])
 
 
-def _answer(asked: RoutirSearch | RoutirScore) -> dict[str, Any]:
-    head = {"query": asked.query, "service": asked.service}
+def _answer(body: RoutirSearch | RoutirScore) -> dict[str, Any]:
+    head = {"query": body.query, "service": body.service}
     return {**head, "cached": False, "processed": True, "timestamp": time()}
 
 
 @adapter.route("POST", "/content", {"collection": "example-en", "id": "en-vaccines-measles"}, problems=(404,))
-def routir_content(asked: RoutirContent) -> RoutirDocument:
+def routir_content(body: RoutirContent) -> RoutirDocument:
     """Return a document as RoutIR does."""
-    document = charged_document(index_named(asked.collection).index, asked.id)
-    return RoutirDocument(collection=asked.collection, id=asked.id, text=text_of(document))
+    document = charged_document(index_named(body.collection).index, body.id)
+    return RoutirDocument(collection=body.collection, id=body.id, text=text_of(document))
 
 
 @adapter.route("GET", "/avail")

@@ -56,15 +56,15 @@ class SearchR1Answer(Answer):
 
 
 @adapter.route("POST", "/retrieve", {"queries": ["measles vaccine"], "topk": 2, "return_scores": True})
-def search_r1_retrieve(asked: SearchR1Queries) -> SearchR1Answer:
+def search_r1_retrieve(body: SearchR1Queries) -> SearchR1Answer:
     """Search for many queries as Search-R1 does."""
     index, most = configured_index().index, registry().config.server.max_batch_hits
-    k = asked.topk or index.settings.search.k
-    search = search_of(SearchOptions(k=asked.topk), index, k_name="topk")
-    if len(asked.queries) * k > most:
-        raise BadInput("topk", f"{len(asked.queries)} queries with {k} hits each exceed the limit of {most} hits")
+    k = body.topk or index.settings.search.k
+    search = search_of(SearchOptions(k=body.topk), index, k_name="topk")
+    if len(body.queries) * k > most:
+        raise BadInput("topk", f"{len(body.queries)} queries with {k} hits each exceed the limit of {most} hits")
     resolved, longest = index.resolve(search), index.settings.search.max_query_chars
-    texts = {query: query[:longest] for query in asked.queries if resolved.has_words(query[:longest])}
+    texts = {query: query[:longest] for query in body.queries if resolved.has_words(query[:longest])}
     found: dict[str, list[Any]] = {}
     for query, text in texts.items():  # a request often repeats a query; search only once
         hits = whole_answer(index, Question(text, search, highlight=False), "queries").hits
@@ -72,8 +72,8 @@ def search_r1_retrieve(asked: SearchR1Queries) -> SearchR1Answer:
             SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}') for hit in hits
         ]
         scored = [SearchR1Hit(document=one, score=hit.score) for one, hit in zip(documents, hits, strict=True)]
-        found[query] = scored if asked.return_scores else documents
-    return SearchR1Answer(result=[found.get(query, []) for query in asked.queries])
+        found[query] = scored if body.return_scores else documents
+    return SearchR1Answer(result=[found.get(query, []) for query in body.queries])
 
 
 class SearchR1Rerank(ForeignFields):
@@ -102,22 +102,22 @@ _EXAMPLE = {
 
 
 @adapter.route("POST", "/rerank", _EXAMPLE)
-def search_r1_rerank(asked: SearchR1Rerank) -> SearchR1Answer:
+def search_r1_rerank(body: SearchR1Rerank) -> SearchR1Answer:
     """Re-rank the documents of many queries as Search-R1 does."""
-    if len(asked.documents) != len(asked.queries):
-        raise BadInput("documents", f"there are {len(asked.documents)} lists for {len(asked.queries)} queries")
-    pairs, most = sum(map(len, asked.documents)), registry().config.server.max_batch_hits
+    if len(body.documents) != len(body.queries):
+        raise BadInput("documents", f"there are {len(body.documents)} lists for {len(body.queries)} queries")
+    pairs, most = sum(map(len, body.documents)), registry().config.server.max_batch_hits
     if pairs > most:
         raise BadInput("documents", f"{pairs} documents exceed the limit of {most}")
     model = re_ranker()
-    bare = [[document.get("document", document) for document in sent] for sent in asked.documents]
+    bare = [[document.get("document", document) for document in sent] for sent in body.documents]
     texts = [_texts(f"documents[{number}]", documents) for number, documents in enumerate(bare)]
     limit = limit_of(len(texts))
     result: list[list[Any]] = []
-    for query, documents, contents in zip(asked.queries, bare, texts, strict=True):
-        best = ranked(model, query, contents, asked.rerank_topk or _BEST, limit)
+    for query, documents, contents in zip(body.queries, bare, texts, strict=True):
+        best = ranked(model, query, contents, body.rerank_topk or _BEST, limit)
         scored = [SearchR1Scored(document=documents[text.place], score=text.score) for text in best]
-        result.append(scored if asked.return_scores else [one.document for one in scored])
+        result.append(scored if body.return_scores else [one.document for one in scored])
     return SearchR1Answer(result=result)
 
 

@@ -84,14 +84,14 @@ class SerperAnswer(Answer, rename="camel"):
 
 
 @adapter.route("POST", "/search", {"q": EXAMPLE, "num": 3})
-def serper_search(asked: SerperSearch) -> SerperAnswer:
+def serper_search(body: SerperSearch) -> SerperAnswer:
     """Search as Serper does."""
     served = configured_index()
     most = served.index.settings.search.max_k
-    check_most("num", asked.num, most)
-    check_most("page", asked.page, most // asked.num)
-    begin = (asked.page - 1) * asked.num
-    hits = hits_of(served.index, asked.q, SearchOptions(k=begin + asked.num), "num", query_name="q")[begin:]
+    check_most("num", body.num, most)
+    check_most("page", body.page, most // body.num)
+    begin = (body.page - 1) * body.num
+    hits = hits_of(served.index, body.q, SearchOptions(k=begin + body.num), "num", query_name="q")[begin:]
     organic = []
     for position, hit in enumerate(hits, 1):
         text = hit.passage.text
@@ -105,7 +105,7 @@ def serper_search(asked: SerperSearch) -> SerperAnswer:
                 date=_date(hit.date) or UNSET,
             )
         )
-    echoed = {name: value for name, value in structs.asdict(asked).items() if value is not None}
+    echoed = {name: value for name, value in structs.asdict(body).items() if value is not None}
     return SerperAnswer(search_parameters=SerperParameters(**echoed), organic=organic)
 
 

@@ -67,27 +67,27 @@ def _misfit(error: BadInput) -> Exception:
 
 
 @adapter.route("POST", "/rerank", {"query": EXAMPLE, "texts": TEXTS}, problems=(422, 424), misfit=_misfit)
-def tei_rerank(asked: TeiRerank) -> list[TeiRank]:
+def tei_rerank(body: TeiRerank) -> list[TeiRank]:
     """Re-rank texts as TEI does."""
-    if not asked.texts:
+    if not body.texts:
         raise BadInput("texts", "cannot be empty")
     most = registry().config.server.max_batch
-    if len(asked.texts) > most:
-        reason = f"batch size {len(asked.texts)} > maximum allowed batch size {most}"
+    if len(body.texts) > most:
+        reason = f"batch size {len(body.texts)} > maximum allowed batch size {most}"
         raise RefusedError(reason, 413, "too-large")
     try:
         model = re_ranker()
     except NoReRankerError as error:
         raise RefusedError(f"model is not a re-ranker model: {error.line}", 424) from None
-    for number, text in enumerate(asked.texts):
-        if asked.truncate is False and not model.reads_all(asked.query, text):
+    for number, text in enumerate(body.texts):
+        if body.truncate is False and not model.reads_all(body.query, text):
             reason = f"texts[{number}]: is too long for the model together with the query; truncate it"
             raise RefusedError(reason, 413, "too-large")
     return [
         TeiRank(
             index=text.place,
-            text=asked.texts[text.place] if asked.return_text else UNSET,
-            score=text.score if asked.raw_scores else text.probability,
+            text=body.texts[text.place] if body.return_text else UNSET,
+            score=text.score if body.raw_scores else text.probability,
         )
-        for text in ranked(model, asked.query, asked.texts)
+        for text in ranked(model, body.query, body.texts)
     ]

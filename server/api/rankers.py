@@ -147,22 +147,22 @@ def rank_claims() -> Response:
     return json_answer(ranked_claims(from_body(request, RankRequest)))
 
 
-def ranked_claims(asked: RankRequest) -> RankAnswer:
+def ranked_claims(body: RankRequest) -> RankAnswer:
     """Return the claims of a request, ranked and explained; raise UnknownRankerError, BadInput or TimedOutError."""
     settings = registry().config.server
-    served = _ranker_named(asked.ranker, settings.rankers)
+    served = _ranker_named(body.ranker, settings.rankers)
     manifest, languages = served.learned.manifest, served.learned.manifest.languages
-    if not 1 <= len(asked.claims) <= settings.max_claims:
-        raise BadInput("claims", f"1 to {settings.max_claims} claims can be ranked at once, not {len(asked.claims)}")
+    if not 1 <= len(body.claims) <= settings.max_claims:
+        raise BadInput("claims", f"1 to {settings.max_claims} claims can be ranked at once, not {len(body.claims)}")
     statements = [
-        _statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(asked.claims)
+        _statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(body.claims)
     ]
-    ranking = _ranked(asked, statements, served.learned.ranker, settings.search_seconds)
+    ranking = _ranked(body, statements, served.learned.ranker, settings.search_seconds)
     note_search([claim.text for claim in statements], ranking)
     note, late = "", len(ranking.ranked) - ranking.explained
-    if asked.words and not served.learned.ranker.explains:
+    if body.words and not served.learned.ranker.explains:
         note = f"{manifest.model} does not use words, so no word has a weight"
-    elif asked.words and late:
+    elif body.words and late:
         note = f"the time was too short to weigh the words of the last {late} of {len(ranking.ranked)} claims"
     return RankAnswer(
         request_id=g.request_id,
@@ -173,45 +173,45 @@ def ranked_claims(asked: RankRequest) -> RankAnswer:
         languages=list(languages),
         took_ms=ranking.took,
         note=note,
-        claims=[_answer(claim, languages, asked.claims) for claim in ranking.ranked],
+        claims=[_answer(claim, languages, body.claims) for claim in ranking.ranked],
     )
 
 
-def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
+def _statement(number: int, body: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
     """Return a claim with its language, detected as the command line detects it for a single line."""
     place = f"claims[{number}]"
-    text = asked.text.strip()
+    text = body.text.strip()
     if not text:
         raise BadInput(f"{place}.text", "contains no text")
-    if len(asked.text) > most:
-        raise BadInput(f"{place}.text", f"has {len(asked.text)} characters, but at most {most} are allowed")
-    if asked.language and languages and asked.language not in languages:
+    if len(body.text) > most:
+        raise BadInput(f"{place}.text", f"has {len(body.text)} characters, but at most {most} are allowed")
+    if body.language and languages and body.language not in languages:
         known = ", ".join(languages)
-        raise BadInput(f"{place}.language", f"{asked.language!r} is not a language of the ranker, which knows {known}")
-    language = asked.language or (language_of([text], languages) if languages else "")
-    return Statement(asked.id, text, speaker=asked.speaker.strip(), language=language, place=str(number))
+        raise BadInput(f"{place}.language", f"{body.language!r} is not a language of the ranker, which knows {known}")
+    language = body.language or (language_of([text], languages) if languages else "")
+    return Statement(body.id, text, speaker=body.speaker.strip(), language=language, place=str(number))
 
 
-def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> ClaimRanking:
+def _ranked(body: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> ClaimRanking:
     """Rank claims, then explain them from the first on, as far as time allows."""
     began = perf_counter()
     timed = _TimedRanker(ranker, seconds)
     try:
-        ranked = rank(timed, statements)[: asked.top]
+        ranked = rank(timed, statements)[: body.top]
     except CutOffError as error:
         raise TimedOutError(f"{error.line} ({seconds:g} seconds); send fewer claims at once") from None
     done, explained = perf_counter(), 0
     with suppress(CutOffError):  # the note reports it
-        for place, claim in enumerate(ranked if asked.words else ()):
-            ranked[place] = claim._replace(words=explain(timed, claim.statement, asked.words))
+        for place, claim in enumerate(ranked if body.words else ()):
+            ranked[place] = claim._replace(words=explain(timed, claim.statement, body.words))
             explained += 1
     took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
     return ClaimRanking(ranked, explained, took)
 
 
-def _answer(ranked: Ranked, languages: Sequence[str], asked: Sequence[ClaimRequest]) -> RankedClaim:
+def _answer(ranked: Ranked, languages: Sequence[str], body: Sequence[ClaimRequest]) -> RankedClaim:
     statement = ranked.statement
-    named = asked[int(statement.place)].language
+    named = body[int(statement.place)].language
     foreign = "" if named else unknown_language(statement.text, languages)
     return RankedClaim(
         rank=ranked.rank,

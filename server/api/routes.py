@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 blueprint = Blueprint("api", __name__)
 many = Blueprint("many", __name__)
 _ANYTHING = "*/*"
-_Asked = TypeVar("_Asked", schemas.SearchRequest, schemas.SearchManyRequest)
+_Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
 _HEAD = Struct(">I8s")
 """The number of hits before the page, and the digest of the search; the ids of the manifests follow."""
 _ID = 8
@@ -50,11 +50,11 @@ _CHANGED = "the index has changed since the previous page: hits may be repeated 
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[_Asked]):
+class Page(Generic[_Options]):
     """A request continued at its cursor, its indexes in order, and the indexes that changed since the previous page."""
 
     served: dict[str, ServedIndex]
-    asked: _Asked
+    options: _Options
     search: bytes
     """A digest of the options that define the list."""
     changed: frozenset[str] = frozenset()
@@ -71,25 +71,25 @@ class Page(Generic[_Asked]):
         return "; ".join(filter(None, (note, _CHANGED if name in self.changed else "")))
 
 
-def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
+def resume(weights: Mapping[str, float], options: _Options) -> Page[_Options]:
     """Return a request to weighted indexes, continued at its cursor; raise BadInput if the cursor is of another search.
 
     The last page ends at the most hits that a client may request, whatever the page size.
     """
     served = {name: index_named(name) for name in weights}
-    listed = [getattr(asked, name) for name in asked.__struct_fields__ if name not in _SHOWING]
+    listed = [getattr(options, name) for name in options.__struct_fields__ if name not in _SHOWING]
     encoded = msgspec.json.encode((weights, listed), order="deterministic")
-    page = Page(served, asked, blake2b(encoded, digest_size=8).digest())
-    if not asked.cursor:
+    page = Page(served, options, blake2b(encoded, digest_size=8).digest())
+    if not options.cursor:
         return page
-    if asked.offset:
+    if options.offset:
         raise BadInput("offset", "cursor and offset exclude each other; leave out one of them")
     try:
-        packed = urlsafe_b64decode(asked.cursor + "=" * (-len(asked.cursor) % 4))
+        packed = urlsafe_b64decode(options.cursor + "=" * (-len(options.cursor) % 4))
     except ValueError:
         packed = b""
     ids = packed[_HEAD.size :]
-    if not ids or len(ids) % _ID or _text(packed) != asked.cursor:
+    if not ids or len(ids) % _ID or _text(packed) != options.cursor:
         raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
     hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
     if made_for != page.search or len(ids) != len(served) * _ID:
@@ -101,10 +101,10 @@ def resume(weights: Mapping[str, float], asked: _Asked) -> Page[_Asked]:
         raise BadInput("cursor", f"continues after {hits} hits, but this server returns only the first {most}")
     then = [ids[start : start + _ID].hex() for start in range(0, len(ids), _ID)]
     changed = {name for name, id_ in zip(sorted(served), then, strict=True) if served[name].manifest_id != id_}
-    k = asked.k or next(iter(served.values())).index.settings.search.k
+    k = options.k or next(iter(served.values())).index.settings.search.k
     if k <= most:
         k = min(k, most - hits)
-    return replace(page, asked=msgspec.structs.replace(asked, offset=hits, k=k), changed=frozenset(changed))
+    return replace(page, options=msgspec.structs.replace(options, offset=hits, k=k), changed=frozenset(changed))
 
 
 def _text(packed: bytes) -> str:
@@ -147,8 +147,8 @@ def search_simply(name: str) -> Response:
     """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
     index_named(name)
     parameters = from_query(request.args, schemas.SimpleSearch)
-    asked = cast(schemas.SearchRequest, parameters.with_one_query())
-    return _answered(name, asked, "hits" if parameters.k is None else "k", parameters)
+    options = cast(schemas.SearchRequest, parameters.with_one_query())
+    return _answered(name, options, "hits" if parameters.k is None else "k", parameters)
 
 
 @blueprint.post("/v1/<name>/search")
@@ -163,16 +163,16 @@ def _answered(
     name: str, body: schemas.SearchRequest, k_name: str, simply: schemas.SimpleSearch | None = None
 ) -> Response:
     page = resume({name: 1.0}, body)
-    asked, served = page.asked, page.served[name]
-    question = question_of(asked, served.index, k_name)
-    wanted = _format_of(asked)
+    options, served = page.options, page.served[name]
+    question = question_of(options, served.index, k_name)
+    wanted = _format_of(options)
     result = answer(served.index, question)
     if wanted != listings.JSON:
-        return _listing(result, wanted, asked.qid, served.name)
+        return _listing(result, wanted, options.qid, served.name)
     query = query_text(question, result.parsed, result.text)
     fields: dict[str, Any] = {
         "request_id": g.request_id,
-        "qid": UNSET if asked.qid is None else asked.qid,
+        "qid": UNSET if options.qid is None else options.qid,
         "index": name,
         "manifest_id": served.manifest_id,
         "retriever": result.retriever,
@@ -185,9 +185,9 @@ def _answered(
         "coverage": result.coverage or UNSET,
         "approximate": result.approximate or UNSET,
         "depth": result.depth or UNSET,
-        "cursor": page.cursor(asked.offset + len(result.hits)) if result.more else UNSET,
+        "cursor": page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
         "total": total_answer(result.total) if result.total else UNSET,
-        "facets": facet_answers(result.facets) if asked.facets else UNSET,
+        "facets": facet_answers(result.facets) if options.facets else UNSET,
     }
     if simply is None:
         return json_answer(schemas.SearchAnswer(**fields, query=query if query.parsed or query.like else UNSET))
@@ -200,14 +200,14 @@ def _answered(
     return json_answer(schemas.SimpleAnswer(**fields, query=query, candidates=candidates))
 
 
-def _format_of(asked: schemas.SearchRequest) -> str:
+def _format_of(options: schemas.SearchRequest) -> str:
     """Return the format of an answer: the one in the request, else the one that ``Accept`` prefers, else ``json``."""
-    name = asked.format or listings.JSON
+    name = options.format or listings.JSON
     # Most clients accept anything, which means JSON.
-    if not asked.format and request.environ.get("HTTP_ACCEPT", _ANYTHING) not in (_ANYTHING, JSON):
+    if not options.format and request.environ.get("HTTP_ACCEPT", _ANYTHING) not in (_ANYTHING, JSON):
         by_media = {listings.kind(each).media: each for each in listings.KINDS}
         name = by_media.get(request.accept_mimetypes.best_match([JSON, *by_media], JSON) or JSON, listings.JSON)
-    if name != listings.JSON and (asked.explain or asked.passages or asked.count or asked.facets):
+    if name != listings.JSON and (options.explain or options.passages or options.count or options.facets):
         reason = "cannot contain explain, passages, count or facets; leave them out, or ask for json"
         raise BadInput("format", f"{name} {reason}")
     return name
@@ -236,14 +236,14 @@ def search_many() -> Response:
     with query_errors_named("indexes"):
         weights = chosen_weights(weights, weights)
     page = resume(weights, body.with_one_k())
-    asked, questions = page.asked, {}
+    options, questions = page.options, {}
     for name, served in page.served.items():
         try:
-            questions[name] = question_of(asked, served.index, "k" if body.hits is None else "hits")
+            questions[name] = question_of(options, served.index, "k" if body.hits is None else "hits")
         except BadInput as error:
             raise error if error.field == "facets" else BadInput(error.field, f"{name}: {error.unnamed}") from None
     indexes = {name: served.index for name, served in page.served.items()}
-    result = answer_of_many(indexes, questions, weights, asked.rrf_k or 0)
+    result = answer_of_many(indexes, questions, weights, options.rrf_k or 0)
     first, counts = next(iter(result.indexes.values())).question, result.counts
     query = query_text(next(iter(questions.values())), first.parsed, first.text)
     each = {
@@ -254,7 +254,7 @@ def search_many() -> Response:
             note=page.note(part.note, name),
             suggestion=part.suggestion or UNSET,
             total=total_answer(counts.totals[name]) if counts else UNSET,
-            facets=facet_answers(counts.of_each[name]) if counts and asked.facets else UNSET,
+            facets=facet_answers(counts.of_each[name]) if counts and options.facets else UNSET,
             coverage=part.coverage or UNSET,
             approximate=part.resolved.approximate or UNSET,
         )
@@ -263,15 +263,15 @@ def search_many() -> Response:
     return json_answer(
         schemas.SearchManyAnswer(
             request_id=g.request_id,
-            qid=UNSET if asked.qid is None else asked.qid,
+            qid=UNSET if options.qid is None else options.qid,
             indexes=each,
             rrf_k=result.rrf_k,
             took_ms=result.took,
             hits=result.hits,
             query=query if query.parsed else UNSET,
-            cursor=page.cursor(asked.offset + len(result.hits)) if result.more else UNSET,
+            cursor=page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
             total=total_answer(counts.total) if counts else UNSET,
-            facets=facet_answers(counts.facets) if counts and asked.facets else UNSET,
+            facets=facet_answers(counts.facets) if counts and options.facets else UNSET,
         )
     )
 

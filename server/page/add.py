@@ -69,27 +69,27 @@ class AddState(RequestFields):
 @blueprint.route("/add", methods=["GET", "POST"])
 def add_page() -> tuple[str, int]:
     """Show the form, then a preview and, after the document was added, a link to it."""
-    asked, served, status, shown = AddState(), None, 200, dict[str, Any]()
+    form, served, status, shown = AddState(), None, 200, dict[str, Any]()
     settings = registry().config.server
     may_write = settings.writes and bool(settings.keys)
     if may_write:
         check_key()  # so that a browser asks for the key before the user types anything
     try:
-        asked = read_parameters(request.values, AddState, AddState.__struct_fields__)
-        served = chosen_indexes(PageState(index=asked.index[:1]))[0]
+        form = read_parameters(request.values, AddState, AddState.__struct_fields__)
+        served = chosen_indexes(PageState(index=form.index[:1]))[0]
         if request.method == "POST":
             _check_origin()
-            shown = _posted(asked, writable(served.name))
+            shown = _posted(form, writable(served.name))
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
         status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
-        if asked.act == "add" and asked.text:
-            shown["preview"] = _preview(asked)
+        if form.act == "add" and form.text:
+            shown["preview"] = _preview(form)
     return page_of(
         "add.html",
-        PageState(index=asked.index, lang=asked.lang),
+        PageState(index=form.index, lang=form.lang),
         status,
-        asked=asked,
+        form=form,
         served=served,
         may_write=may_write,
         most=settings.max_body_bytes,
@@ -97,32 +97,32 @@ def add_page() -> tuple[str, int]:
     )
 
 
-def _posted(asked: AddState, served: ServedIndex) -> dict[str, Any]:
+def _posted(form: AddState, served: ServedIndex) -> dict[str, Any]:
     file = file_of("file")
     if file and ((file.filename or "").lower().endswith(_SEVERAL) or _is_table(file)):
-        documents, notes = _read_several(file, asked, served)
+        documents, notes = _read_several(file, form, served)
         return {"documents": documents, "notes": notes}
-    if asked.rows:
-        return {"job": _add_several(asked, served)}
-    _extract(asked, served)
-    if asked.act != "add":
-        return {"preview": _preview(asked)}
-    fields = {name: getattr(asked, name) for name in _FIELDS}
-    document = document_at(asked.docid, DocumentRequest(**fields), served.index.info.published)
+    if form.rows:
+        return {"job": _add_several(form, served)}
+    _extract(form, served)
+    if form.act != "add":
+        return {"preview": _preview(form)}
+    fields = {name: getattr(form, name) for name in _FIELDS}
+    document = document_at(form.docid, DocumentRequest(**fields), served.index.info.published)
     if unread_date(document):
-        raise BadInput("date", f"{asked.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
+        raise BadInput("date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
     try:
-        perform(served, put_change(document, absent=not asked.replace))
+        perform(served, put_change(document, absent=not form.replace))
     except ConditionError:
-        reason = f"there is already a document {asked.docid[:80]!r}; choose another name, or tick the box to replace it"
+        reason = f"there is already a document {form.docid[:80]!r}; choose another name, or tick the box to replace it"
         raise BadInput("docid", reason) from None
-    return {"added": url_for("page.document_page", name=served.name, docid=asked.docid)}
+    return {"added": url_for("page.document_page", name=served.name, docid=form.docid)}
 
 
-def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tuple[list[Document], list[str]]:
+def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tuple[list[Document], list[str]]:
     """Return the documents of a table or a PDF, and the reader's guesses; store the documents in the form."""
     name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]  # docids contain this name
-    pairs = [pair.rpartition("=") for pair in asked.column.split(",") if pair.strip()]
+    pairs = [pair.rpartition("=") for pair in form.column.split(",") if pair.strip()]
     columns = {field.strip() or "text": name.strip() for field, _, name in pairs}
     options = ReadOptions(language=served.index.info.language, columns=columns)
     with TemporaryDirectory(prefix="factseek-") as folder:
@@ -137,10 +137,10 @@ def _read_several(file: FileStorage, asked: AddState, served: ServedIndex) -> tu
         except SourceError as error:
             raise BadInput("file", error.line.removeprefix(f"{folder}/")) from None
     settings = registry().config.server
-    asked.rows = f"[{','.join(map(exported, documents))}]"
-    if not documents or len(documents) > settings.max_bulk or len(asked.rows) > settings.max_body_bytes:
+    form.rows = f"[{','.join(map(exported, documents))}]"
+    if not documents or len(documents) > settings.max_bulk or len(form.rows) > settings.max_body_bytes:
         reason = "is too large for a form; index it with factseek index" if documents else "contains nothing to add"
-        asked.rows = ""
+        form.rows = ""
         raise BadInput("file", f"{name[:80]} {reason}")
     notes = [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
     dates = options.unread_dates
@@ -159,9 +159,9 @@ def _is_table(file: FileStorage) -> bool:
     return (file.filename or "").lower().endswith(".txt") and is_table(start, shape_of_start(start))
 
 
-def _add_several(asked: AddState, served: ServedIndex) -> Job:
+def _add_several(form: AddState, served: ServedIndex) -> Job:
     try:
-        rows = msgspec.json.decode(asked.rows, type=list[msgspec.Raw])
+        rows = msgspec.json.decode(form.rows, type=list[msgspec.Raw])
     except msgspec.DecodeError:
         raise BadInput("rows", "the form is damaged; choose the file again") from None
     job = hand_over(served, "update", [bytes(row) for row in rows])
@@ -183,21 +183,21 @@ def _check_origin() -> None:
     raise RefusedError(reason, 403, "foreign-form")
 
 
-def _extract(asked: AddState, served: ServedIndex) -> None:
+def _extract(form: AddState, served: ServedIndex) -> None:
     file = file_of("file")
-    content = file.read() if file else asked.html.encode()
+    content = file.read() if file else form.html.encode()
     if content or file:
         name = (file.filename or "the file") if file else "the HTML"
         document = _page_document(content, name, served.index.info.language)
         for field in _FIELDS:
-            setattr(asked, field, getattr(asked, field) or getattr(document, field))
-        asked.html = ""
-    if not asked.text:
+            setattr(form, field, getattr(form, field) or getattr(document, field))
+        form.html = ""
+    if not form.text:
         raise BadInput("text", "there is nothing to add: paste a text or the HTML of a page, or choose a file")
-    if not asked.docid:  # words of the title, and a digest of the address or the text
-        slug = _UNFIT.sub("-", (asked.title or asked.text)[:60]).strip("-").lower() or "document"
-        asked.docid = f"{slug}-{hashlib.sha256((asked.url or asked.text).encode('utf-8', 'replace')).hexdigest()[:8]}"
-    asked.source = asked.source or (urlsplit(asked.url).hostname or "" if "//" in asked.url else "")
+    if not form.docid:  # words of the title, and a digest of the address or the text
+        slug = _UNFIT.sub("-", (form.title or form.text)[:60]).strip("-").lower() or "document"
+        form.docid = f"{slug}-{hashlib.sha256((form.url or form.text).encode('utf-8', 'replace')).hexdigest()[:8]}"
+    form.source = form.source or (urlsplit(form.url).hostname or "" if "//" in form.url else "")
 
 
 def _page_document(content: bytes, name: str, language: str) -> Document:
@@ -219,6 +219,6 @@ def _page_document(content: bytes, name: str, language: str) -> Document:
     return record.document
 
 
-def _preview(asked: AddState) -> list[str]:
+def _preview(form: AddState) -> list[str]:
     settings = registry().config.passages
-    return [asked.text[span.start : span.end] for span in split(asked.text, settings.words, settings.overlap_sentences)]
+    return [form.text[span.start : span.end] for span in split(form.text, settings.words, settings.overlap_sentences)]

@@ -150,9 +150,9 @@ class CheckState(RequestFields):
 @blueprint.route("/check", methods=["GET", "POST"])
 def check_page() -> tuple[str, int] | Response:
     """Rank the pasted or uploaded statements by check-worthiness."""
-    asked = CheckState()
+    form = CheckState()
     try:
-        asked = read_parameters(request.values, CheckState, CheckState.__struct_fields__)
+        form = read_parameters(request.values, CheckState, CheckState.__struct_fields__)
         file = file_of("file")
         if file:
             content, name = file.read(), (file.filename or "")[:80]
@@ -160,21 +160,21 @@ def check_page() -> tuple[str, int] | Response:
                 raise BadInput("file", f"{name} is empty")
             if kind := binary_kind(content):
                 raise BadInput("file", f"{name} is {kind}, not text; send plain text, TSV or CSV")
-            asked.text = decode(content)
-        if request.method == "POST" and not asked.text:
-            return _page(asked, 400, problem=speech()(_NOTHING))
-        away = short_of(address_of("page.check_page", asked))
+            form.text = decode(content)
+        if request.method == "POST" and not form.text:
+            return _page(form, 400, problem=speech()(_NOTHING))
+        away = short_of(address_of("page.check_page", form))
         if away:
             return away
-        return _page(asked, ranking=_ranked(asked) if asked.text else None)
+        return _page(form, ranking=_ranked(form) if form.text else None)
     except UnknownRankerError:
-        return _page(asked, absent=True)
+        return _page(form, absent=True)
     except (QueryError, RefusedError) as error:
-        return _page(asked, getattr(error, "status", 400), problem=reason_of(error))
+        return _page(form, getattr(error, "status", 400), problem=reason_of(error))
 
 
-def _ranked(asked: CheckState) -> RankAnswer:
-    claims = statements_of(asked.text, asked.read_as, registry().config.server.max_claims)
+def _ranked(form: CheckState) -> RankAnswer:
+    claims = statements_of(form.text, form.read_as, registry().config.server.max_claims)
     if not claims:
         raise BadInput("text", "the text contains no statement")
     try:
@@ -187,5 +187,5 @@ def _ranked(asked: CheckState) -> RankAnswer:
         raise BadInput("text", f"statement {int(of_one[1]) + 1} {error.unnamed}; {advice}") from None
 
 
-def _page(asked: CheckState, status: int = 200, **shown: Any) -> tuple[str, int]:
-    return page_of("check.html", PageState(index=asked.index, lang=asked.lang), status, asked=asked, **shown)
+def _page(form: CheckState, status: int = 200, **shown: Any) -> tuple[str, int]:
+    return page_of("check.html", PageState(index=form.index, lang=form.lang), status, form=form, **shown)

@@ -59,7 +59,7 @@ def speech() -> Speech:
     if not has_request_context():
         return Speech("en")
     if "speech" not in g:
-        values = asked_values()
+        values = request_values()
         language = values.get("lang", "")
         if language not in LANGUAGES:
             language = request.accept_languages.best_match(LANGUAGES) or ""
@@ -72,7 +72,7 @@ def speech() -> Speech:
     return spoken
 
 
-def asked_values() -> MultiDict[str, str]:
+def request_values() -> MultiDict[str, str]:
     """Return the parameters of the current request; only those of its address if its body is too large to read."""
     try:
         return request.values

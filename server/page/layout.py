@@ -16,7 +16,7 @@ from ..errors import BadInput, Problem
 from ..memory import answer_memory
 from ..runtime import ServedIndex, index_named, registry
 from ..search import TimedOutError, limit_of
-from .i18n import LANGUAGES, asked_values, speech
+from .i18n import LANGUAGES, request_values, speech
 from .rankings import shared_kinds
 from .state import LONGEST_ADDRESS, PageState
 
@@ -78,7 +78,7 @@ def box_of(state: PageState) -> dict[str, Any]:
         kind = stages.KINDS.load(name) if name in offered else None
         help_ = kind.HELP.rpartition(": ")[0] if kind else ""  # without the advice for programs
         choice = {"value": wanted.get(name, name), "label": kind.LABEL if kind else name, "help": help_}
-        choices.append({**choice, "asked": name in wanted})
+        choices.append({**choice, "chosen": name in wanted})
     return {
         "state": state,
         "indexes": indexes,
@@ -104,7 +104,7 @@ def chosen_indexes(state: PageState) -> list[ServedIndex]:
     return [index_named(name) for name in names or [""]]
 
 
-def asked_parameters() -> MultiDict[str, str]:
+def state_parameters() -> MultiDict[str, str]:
     """Return the parameters of the current request, from its address or from its form."""
     if request.method in READING:
         return request.args
@@ -129,14 +129,14 @@ def file_of(name: str) -> FileStorage | None:
 
 @blueprint.app_context_processor
 def _around() -> dict[str, Any]:
-    asked, spoken = asked_values(), speech()
-    named = {name: asked.getlist(name) for name in _SHARED}
+    values, spoken = request_values(), speech()
+    named = {name: values.getlist(name) for name in _SHARED}
     # An error page may have received very long values. Its links leave them out.
     shared = {name: values for name, values in named.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
-    typed = (asked.get(name, "").strip() for name in ("query", "claim", "text"))
+    typed = (values.get(name, "").strip() for name in ("query", "claim", "text"))
     claim = next((text for text in typed if text and "\n" not in text and len(text) <= _LONGEST_CLAIM), "")
-    if request.endpoint == "page.add_page" or "like" in asked:
-        claim = asked.get("claim", "")[:_LONGEST_CLAIM]
+    if request.endpoint == "page.add_page" or "like" in values:
+        claim = values.get("claim", "")[:_LONGEST_CLAIM]
     return {
         "t": spoken,
         "speech": spoken,
@@ -150,8 +150,8 @@ def _around() -> dict[str, Any]:
 
 
 def _in_language(code: str) -> str:
-    asked = [pair for pair in request.args.items(multi=True) if pair[0] != "lang"]
-    return f"?{urlencode([*asked, ('lang', code)])}"
+    pairs = [pair for pair in request.args.items(multi=True) if pair[0] != "lang"]
+    return f"?{urlencode([*pairs, ('lang', code)])}"
 
 
 def _beside_query(address: str) -> str:

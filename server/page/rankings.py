@@ -98,7 +98,7 @@ class ShownRanking(NamedTuple):
     bears: bool = True
 
 
-def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
+def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
     """Return the search of each index; raise BadInput if the state is invalid."""
     if state.like and (state.query or len(served) > 1):
         reason = "'more like this' searches one index without a query; leave out the query and the other indexes"
@@ -106,7 +106,7 @@ def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearc
     fields = {pair.partition("=")[0] for pair in state.filter} - set(FIELDS)
     # An index without a field has no documents that a filter by this field accepts.
     fitting = [one for one in served if fields.issubset(one.index.info.filter_fields)]
-    asked = []
+    searches = []
     for one in fitting or served:
         search = search_of(state.options(one.index), one.index, k_name="hits", offset=state.offset)
         question = Question(
@@ -114,14 +114,14 @@ def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearc
         )
         with query_errors_named():
             text, search, _ = question.to(one.index)
-        asked.append(IndexSearch(one, question, text, search))
-    return asked
+        searches.append(IndexSearch(one, question, text, search))
+    return searches
 
 
-def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
+def ranking(part: IndexSearch, retriever: str = "") -> ShownRanking:
     """Return one ranking of an index, by its default retriever unless one is named."""
-    index, search = asked.served.index, asked.question.search
-    question = replace(asked.question, search=search._replace(retriever=retriever or search.retriever))
+    index, search = part.served.index, part.question.search
+    question = replace(part.question, search=search._replace(retriever=retriever or search.retriever))
     result = answer(index, question)
     why = reasons(index, result.text, result.search, result.ranked, limit_of())
     return ShownRanking(
@@ -130,19 +130,19 @@ def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
         why,
         result.took,
         result.more,
-        _note(asked),
+        _note(part),
         tuple(dict.fromkeys(result.missing)),
         approximate=result.approximate,
         bears=any(map(partial(_bears, index, result.text), result.hits, why)),
     )
 
 
-def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
+def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
     """Return all rankings that the indexes share, in order, late ones marked; raise TimedOutError if none was ready."""
     each = []
-    for name in shared_kinds([part.served for part in asked]):
+    for name in shared_kinds([part.served for part in searches]):
         try:
-            each.append(ranking(asked[0], name) if len(asked) == 1 else ranking_of_many(asked, name))
+            each.append(ranking(searches[0], name) if len(searches) == 1 else ranking_of_many(searches, name))
         except TimedOutError:
             each.append(ShownRanking(name, [], [], None, ready=False))
     if not any(part.ready for part in each):
@@ -150,23 +150,25 @@ def rankings(asked: Sequence[IndexSearch]) -> list[ShownRanking]:
     return each
 
 
-def ranking_of_many(asked: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
+def ranking_of_many(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
     """Return one ranking over several indexes; each index ranks by ``retriever`` or, without one, by its default.
 
     Raises BadInput or TimedOutError.
     """
     if retriever:
-        asked = [
+        searches = [
             part._replace(
                 search=part.search._replace(retriever=retriever),
                 question=replace(part.question, search=part.question.search._replace(retriever=retriever)),
             )
-            for part in asked
+            for part in searches
         ]
-    indexes = {part.served.name: part.served.index for part in asked}
-    result = answer_of_many(indexes, {part.served.name: part.question for part in asked}, dict.fromkeys(indexes, 1.0))
-    limit, why, text_of = limit_of(), {}, {part.served.name: part.text for part in asked}
-    for part in asked:
+    indexes = {part.served.name: part.served.index for part in searches}
+    result = answer_of_many(
+        indexes, {part.served.name: part.question for part in searches}, dict.fromkeys(indexes, 1.0)
+    )
+    limit, why, text_of = limit_of(), {}, {part.served.name: part.text for part in searches}
+    for part in searches:
         own = [of for of in result.ranked if of.name == part.served.name]
         alone, hits, ranks = part.search._replace(offset=0, sort=""), [of.hit for of in own], [of.rank for of in own]
         why[part.served.name] = iter(reasons(part.served.index, part.text, alone, hits, limit, ranks=ranks))
@@ -177,7 +179,7 @@ def ranking_of_many(asked: Sequence[IndexSearch], retriever: str = "") -> ShownR
         in_order,
         result.took,
         result.more,
-        " ".join(dict.fromkeys(filter(None, map(_note, asked)))),
+        " ".join(dict.fromkeys(filter(None, map(_note, searches)))),
         tuple(name for name, part in result.indexes.items() if part.missing),
         approximate=any(part.resolved.approximate for part in result.indexes.values()),
         bears=any(
@@ -192,19 +194,19 @@ def _bears(index: Index, text: str, hit: Evidence, reason: Reason) -> bool:
     return index.bears(text, scores, [word for word, _ in reason.words])
 
 
-def _note(asked: IndexSearch) -> str:
+def _note(part: IndexSearch) -> str:
     # The page itself makes the remark on dates.
-    return asked.served.index.note(asked.text, asked.search._replace(where=None))
+    return part.served.index.note(part.text, part.search._replace(where=None))
 
 
 def reasons(
-    index: Index, query: str, asked: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
+    index: Index, query: str, search: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
 ) -> list[Reason]:
     """Return the reasons of each hit. Ranks begin after the offset; words are left out if there is no time for them."""
-    resolved = index.resolve(asked)
+    resolved = index.resolve(search)
     none: list[dict[str, float]] = [{} for _ in hits]
-    words = none if limit.is_over("reasons") else index.word_weights(query, hits, asked)
-    places = ranks or count(asked.offset + 1)
+    words = none if limit.is_over("reasons") else index.word_weights(query, hits, search)
+    places = ranks or count(search.offset + 1)
     return [_reason(rank, hit, held, resolved) for rank, hit, held in zip(places, hits, words, strict=False)]
 
 
@@ -294,13 +296,13 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
     ``more`` is the number of values that are not shown.
     """
     indexes, searches = {}, {}
-    for asked in each:
-        index = indexes[asked.served.name] = asked.served.index
+    for part in each:
+        index = indexes[part.served.name] = part.served.index
         by_each = [
-            asked.search._replace(retriever=name, stages=(), collapse="", sort="") for name in kinds_of(asked.served)
+            part.search._replace(retriever=name, stages=(), collapse="", sort="") for name in kinds_of(part.served)
         ]
-        matching = (search for search in by_each if index.count(asked.text, search).matching)
-        searches[asked.served.name] = next(matching, by_each[0])
+        matching = (search for search in by_each if index.count(part.text, search).matching)
+        searches[part.served.name] = next(matching, by_each[0])
     own = dict.fromkeys(field for index in indexes.values() for field in index.info.filter_fields)
     counts = counts_of_many(indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES))
     boxes = []

@@ -27,12 +27,11 @@ from ..runtime import ServedIndex, index_named, registry, suited_indexes
 from ..search import limit_of, query_errors_named
 from .cards import LONGEST_EXCERPT, Mark, Review, blocks, excerpt, plain_citation, review_of, title_of
 from .i18n import direction_of
-from .layout import asked_parameters, blueprint, chosen_indexes, page_of, reason_of, short_of
+from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .rankings import (
     MANY,
     IndexSearch,
     ShownRanking,
-    asked_of,
     chips_of,
     facets_of,
     labels_of,
@@ -40,6 +39,7 @@ from .rankings import (
     ranking,
     ranking_of_many,
     rankings,
+    searches_of,
 )
 from .state import LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, PlainState, read_state
 
@@ -84,7 +84,7 @@ EXAMPLES = (
 def search_page() -> tuple[str, int] | AnyResponse:
     """Show the search box and, if there is a query, its evidence; redirect a form to the address of its state."""
     try:
-        state = read_state(asked_parameters())
+        state = read_state(state_parameters())
     except BadInput as error:
         return page_of("search.html", PageState(), 400, problem=error.unnamed)
     away = short_of(state.address(offset=state.offset))
@@ -102,16 +102,18 @@ def search_page() -> tuple[str, int] | AnyResponse:
 
 def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     """Return the values to show for a search: its columns, the facets, the links to other pages."""
-    asked = asked_of(served, state)
-    several, after = len(asked) > 1, state.offset + asked[0].size
-    shown = rankings(asked) if state.view == SIDE else [ranking_of_many(asked) if several else ranking(asked[0])]
+    searches = searches_of(served, state)
+    several, after = len(searches) > 1, state.offset + searches[0].size
+    shown = (
+        rankings(searches) if state.view == SIDE else [ranking_of_many(searches) if several else ranking(searches[0])]
+    )
     if not state.offset and not any(ranked.hits for ranked in shown) and (quotations := quotations_of(state)):
         return {**_results(served, PlainState(**msgspec.structs.asdict(state))), "quotations": quotations}
     # An index answers only pages that end within its first ``max_k`` hits.
-    reached = all(after + part.size <= part.served.index.settings.search.max_k for part in asked)
-    total, boxes = facets_of(asked, state)
+    reached = all(after + part.size <= part.served.index.settings.search.max_k for part in searches)
+    total, boxes = facets_of(searches, state)
     return {
-        "columns": _columns(asked, state, shown),
+        "columns": _columns(searches, state, shown),
         "several": several,
         "nothing_bears": not state.offset
         and any(ranked.hits for ranked in shown)
@@ -119,9 +121,9 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
         "timed": msgspec.structs.asdict,
         "stages": STAGES,
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
-        "undated": sum(part.served.index.undated(part.search) for part in asked),
+        "undated": sum(part.served.index.undated(part.search) for part in searches),
         "suited": [] if several else suited_indexes(served[0], state.query),
-        "meant": _meant(asked, state),
+        "meant": _meant(searches, state),
         "likeness": _about(served[0], state.like)[0] if state.like else "",
         "chips": chips_of(state),
         "total": total,
@@ -130,20 +132,20 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
         "export_hits": HITS,
         "json_address": _json_address(state, served),
         "next": state.address(offset=after) if reached and any(ranked.more for ranked in shown) else "",
-        "previous": state.address(offset=max(0, state.offset - asked[0].size)) if state.offset else "",
+        "previous": state.address(offset=max(0, state.offset - searches[0].size)) if state.offset else "",
     }
 
 
-def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
+def _meant(searches: Sequence[IndexSearch], state: PageState) -> str:
     """Return the query with its spelling corrected, or ``""`` if it is correct or too long for an address."""
-    for part in asked:
+    for part in searches:
         if spellings := part.served.index.spellings(part.text, part.search):
             meant = respelt(state.query, spellings)
             return meant if len(state.address(query=meant)) <= LONGEST_ADDRESS else ""
     return ""
 
 
-def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[dict[str, Any]]:
+def _columns(searches: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[dict[str, Any]]:
     """Return what the templates show of each ranking: its cards, the ``firm`` ones and the ``weak`` ones at the end.
 
     Weak hits before a better hit stay ``firm``: after a fusion, a good hit of one ranking may follow weak hits of
@@ -154,7 +156,7 @@ def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[Sho
         of_column = ranks[ranked.name] = {}
         for hit in ranked.hits:
             of_column.setdefault((hit.index, hit.docid), hit.rank)  # the rank of its best passage
-    by_name = {part.served.name: part.served for part in asked}
+    by_name = {part.served.name: part.served for part in searches}
     longest = LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT
     columns = []
     for ranked in shown:
@@ -162,7 +164,7 @@ def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[Sho
         cards = []
         for hit, reason in zip(ranked.hits, ranked.reasons, strict=True):
             place = hit.index, hit.docid
-            card = _card(by_name.get(hit.index or "", asked[0].served), hit, state)
+            card = _card(by_name.get(hit.index or "", searches[0].served), hit, state)
             card["anchor"] = f"{ranked.name}-{hit.rank}"
             card["pieces"] = excerpt(hit.passage.text, hit.passage.highlights, longest)
             card["places"] = {name: of_column[place] for name, of_column in others if place in of_column}
@@ -223,7 +225,7 @@ def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
 @blueprint.route("/export", methods=["GET", "POST"])
 def export() -> Response:
     """Return the first hits of a state as a download; for several indexes, those of the one ranking over all."""
-    parameters = asked_parameters().copy()
+    parameters = state_parameters().copy()
     format = parameters.pop("format", "")
     state = read_state(parameters, (*SEARCHED, "format"))
     if format not in FORMATS:
@@ -232,8 +234,8 @@ def export() -> Response:
         raise BadInput("query", "there is nothing to export: search for something first")
     served = chosen_indexes(state)
     most = min(each.index.settings.search.max_k for each in served)
-    asked = asked_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))
-    hits = (ranking_of_many(asked) if len(asked) > 1 else ranking(asked[0])).hits
+    searches = searches_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))
+    hits = (ranking_of_many(searches) if len(searches) > 1 else ranking(searches[0])).hits
     hits = [listings.example_hit(hit) if listings.is_example(hit.index or served[0].name) else hit for hit in hits]
     content: str | bytes
     if format == listings.JSON:
@@ -253,13 +255,13 @@ def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
     if len(served) > 1:
         return url_for("page.export", format=listings.JSON, **state.parameters())
     own = ("index", "view", "lang", "passage", "collapse", "profile")
-    asked = {name: value for name, value in state.parameters().items() if name not in own}
+    parameters = {name: value for name, value in state.parameters().items() if name not in own}
     options = state.options(served[0].index)
     if options.collapse:
-        asked["collapse"] = options.collapse
+        parameters["collapse"] = options.collapse
     if state.query:
-        asked |= {"syntax": "query"} if state.syntax == QUERY else {"profile": "tweet"}
-    return url_for("api.search_simply", name=served[0].name, **asked)
+        parameters |= {"syntax": "query"} if state.syntax == QUERY else {"profile": "tweet"}
+    return url_for("api.search_simply", name=served[0].name, **parameters)
 
 
 def _details(metadata: Mapping[str, Any]) -> dict[str, str]:

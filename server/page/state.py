@@ -98,7 +98,7 @@ class PageState(RequestFields):
     def options(self, index: Index) -> SearchOptions:
         """Return the options of a search of ``index``; group near-duplicates if the index and state allow."""
         folds = self.collapse == NEAR or (self.collapse == FOLDED and index.info.published.has_signatures)
-        asked = {
+        options = {
             "as_of": self.as_of,
             "since": self.since,
             "undated": self.undated or "drop",
@@ -110,7 +110,7 @@ class PageState(RequestFields):
             "sort": self.sort or None,
             "k": self.hits or None,
         }
-        return msgspec.convert(asked, SearchOptions)
+        return msgspec.convert(options, SearchOptions)
 
 
 class PlainState(PageState):

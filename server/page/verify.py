@@ -51,27 +51,27 @@ class VerifyState(RequestFields):
 @blueprint.route("/verify", methods=["GET", "POST"])
 def verify_page() -> tuple[str, int] | Response:
     """Show the sentences that are relevant to a claim and, if a model of entailment is served, its verdict."""
-    asked = VerifyState()
+    form = VerifyState()
     try:
-        asked = read_parameters(request.values, VerifyState, VerifyState.__struct_fields__)
-        away = short_of(address_of("page.verify_page", asked))
+        form = read_parameters(request.values, VerifyState, VerifyState.__struct_fields__)
+        away = short_of(address_of("page.verify_page", form))
         if away:
             return away
-        served = chosen_indexes(PageState(index=asked.index[:1]))[0]
-        where = parse_filter([], as_of=asked.as_of) if asked.as_of else None
+        served = chosen_indexes(PageState(index=form.index[:1]))[0]
+        where = parse_filter([], as_of=form.as_of) if form.as_of else None
         judge = judge_of(served.index, registry().config, where)
         shown: dict[str, Any] = {}
-        if asked.claim:
-            claim = Claim("claim", tweet(asked.claim))
+        if form.claim:
+            claim = Claim("claim", tweet(form.claim))
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "the claim contains no words to search for")
-            shown = _judged(claim, *judge, served, asked) if judge else _found(claim, where, served, asked)
+            shown = _judged(claim, *judge, served, form) if judge else _found(claim, where, served, form)
     except (QueryError, RefusedError) as error:
-        return page_of("verify.html", PageState(lang=asked.lang), 400, asked=asked, problem=reason_of(error))
+        return page_of("verify.html", PageState(lang=form.lang), 400, form=form, problem=reason_of(error))
     return page_of(
         "verify.html",
-        PageState(index=asked.index, lang=asked.lang),
-        asked=asked,
+        PageState(index=form.index, lang=form.lang),
+        form=form,
         served=served,
         judge=judge,
         stance_of=stance_of,
@@ -81,14 +81,14 @@ def verify_page() -> tuple[str, int] | Response:
     )
 
 
-def _found(claim: Claim, where: Filter | None, served: ServedIndex, asked: VerifyState) -> dict[str, Any]:
+def _found(claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState) -> dict[str, Any]:
     """Return the sentences that are relevant to a claim, best first; people must judge them themselves."""
     (evidence,) = Finder(served.index, registry().config.verdict, where).find([claim.text])
     search = Search(k=_JUDGED, where=where)
     (hits,) = served.index.search([claim.text], search)
     weights = served.index.word_weights(claim.text, hits, search)
     return {
-        "stances": [("", [_shown(sentence, claim, served, asked) for sentence in evidence.sentences])],
+        "stances": [("", [_shown(sentence, claim, served, form) for sentence in evidence.sentences])],
         "note": served.index.note(claim.text, search._replace(where=None)),
         "suited": suited_indexes(served, claim.text),
         "nothing_bears": bool(hits)
@@ -100,7 +100,7 @@ def _found(claim: Claim, where: Filter | None, served: ServedIndex, asked: Verif
 
 
 def _judged(
-    claim: Claim, model: ServedVerdicts, verifier: Verifier, served: ServedIndex, asked: VerifyState
+    claim: Claim, model: ServedVerdicts, verifier: Verifier, served: ServedIndex, form: VerifyState
 ) -> dict[str, Any]:
     """Return the verdict on a claim, the quality of the model, and the sentences by their stance on the claim."""
     verdict = next(iter(verifier.verify([claim])))
@@ -110,7 +110,7 @@ def _judged(
     for sentence, each in zip(verdict.evidence.sentences, verifier.by_each(verdict), strict=True):
         label = max(each, key=lambda name: each[name])
         sure = each[label] > _MORE_LIKELY_THAN_NOT and states_finding(sentence.text)
-        shown = _shown(sentence, claim, served, asked, each[label] if sure else None)
+        shown = _shown(sentence, claim, served, form, each[label] if sure else None)
         stances[stance_of(label) if sure else "neither"].append(shown)
     return {
         "verdict": verdict,
@@ -124,7 +124,7 @@ def _judged(
 
 
 def _shown(
-    sentence: EvidenceSentence, claim: Claim, served: ServedIndex, asked: VerifyState, share: float | None = None
+    sentence: EvidenceSentence, claim: Claim, served: ServedIndex, form: VerifyState, share: float | None = None
 ) -> dict[str, Any]:
     """Return what the template shows of a sentence; ``share`` is the probability of its stance, if above one half."""
     marked = highlighter(claim.text, served.index.terms)
@@ -133,7 +133,7 @@ def _shown(
         "sentence": sentence,
         "pieces": pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
         "title": sentence.title,
-        "address": url_for("page.document_page", **place, query=asked.claim[:_LONGEST_QUERY]),
+        "address": url_for("page.document_page", **place, query=form.claim[:_LONGEST_QUERY]),
         "link": web_link(sentence.url),
         "share": share,
         "review": review_of(served.index.document(sentence.docid).metadata),

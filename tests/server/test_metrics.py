@@ -69,6 +69,7 @@ print(answers)
 """
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("memory", ["nr_inodes=1", "ro"])
 def test_a_server_answers_where_memory_takes_no_file(tmp_path: Path, folders: dict[str, Path], memory: str) -> None:
     script = tmp_path / "served.py"

@@ -37,7 +37,7 @@ adapter = Adapter(__name__, "a toy", ToyFailure, {400: 422}, key_parameter="toke
 
 
 class ToyQuestion(ForeignFields):
-    """What is asked."""
+    """What is body."""
 
     q: str
 
@@ -49,9 +49,9 @@ class ToyTitle(Answer):
 
 
 @adapter.route("GET", "/first", {"q": "measles"})
-def toy_first(asked: ToyQuestion) -> ToyTitle:
+def toy_first(body: ToyQuestion) -> ToyTitle:
     """Answer the title of the first hit."""
-    hits = hits_of(configured_index().index, asked.q, SearchOptions(k=1), query_name="q")
+    hits = hits_of(configured_index().index, body.q, SearchOptions(k=1), query_name="q")
     return ToyTitle(title=hits[0].title)
 '''
 
