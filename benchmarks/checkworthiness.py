@@ -9,14 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.data import data_folder
-from benchmarks.measuring import part, program, replace_marked
+from benchmarks.measuring import part, program, publish
 from factseek.claims.checkworthiness.rankers import Trained, kind
 from factseek.claims.learning.folds import average_precision
 from factseek.claims.settings import Config
@@ -25,7 +24,6 @@ from factseek.eval.scoring.tables import markdown_table
 from factseek.eval.tasks import STATEMENTS
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.progress import bar
-from factseek.retrieval.terminal import write
 
 TWEETS = {
     "ar": ("1a-arabic/CT21-AR-Train-T1-Labels.tsv", "1a-arabic/CT21-AR-Dev-T1-Labels.tsv"),
@@ -34,65 +32,40 @@ TWEETS = {
     "es": ("1a-spanish/dataset_train.tsv", "1a-spanish/dataset_dev.tsv"),
     "tr": ("1a-turkish/dataset_train_v1_turkish.tsv", "1a-turkish/dataset_dev_v1_turkish.tsv"),
 }
+RESAMPLES = 2_000
+GOALS = {"ar": 0.05, "bg": 0.10, "en": 0.05, "es": 0.10, "tr": 0.05}
+"""The gain over the n-gram baseline that the best ranker should reach."""
+Scores = NDArray[np.float64]
 
 
-Statements = list[Statement]
+class Part(NamedTuple):
+    """Labelled statements to learn from, and those to rank: a list for the file of tweets, or for each debate."""
+
+    train: list[Statement]
+    dev: list[list[Statement]]
 
 
-class Split(NamedTuple):
-    """Labelled statements to learn from and to rank, as one list for each file."""
-
-    train: list[Statements]
-    dev: list[Statements]
-
-    @property
-    def learned(self) -> Statements:
-        """The statements to learn from."""
-        return [statement for of_file in self.train for statement in of_file]
-
-
-def tweets(data: Path) -> dict[str, Split]:
-    """Read the tweets of the five languages."""
-    read = STATEMENTS.load("ct2021-1a").read_statements
-    return {
-        language: Split(
-            *(
-                [[tweet._replace(language=language) for tweet in read(data / "ct2021-task1" / name, labelled=True)]]
-                for name in names
-            )
+def parts() -> dict[str, Part]:
+    """Read the tweets of the five languages, and the debates in the order of their files' names."""
+    folder = data_folder() / "ct2021-task1"
+    files = {language: ([folder / train], [folder / dev]) for language, (train, dev) in TWEETS.items()}
+    files["debates"] = tuple(sorted((folder / "1b-english" / part).glob("*.tsv")) for part in ("train", "dev"))
+    read_of = {}
+    for name, pair in files.items():
+        read = STATEMENTS.load("ct2021-1b" if name == "debates" else "ct2021-1a").read_statements
+        language = "en" if name == "debates" else name
+        train, dev = (
+            [[line._replace(language=language) for line in read(path, labelled=True)] for path in paths]
+            for paths in pair
         )
-        for language, names in TWEETS.items()
-    }
-
-
-def debates(data: Path) -> Split:
-    """Read the debates, in the order of their files' names."""
-    read = STATEMENTS.load("ct2021-1b").read_statements
-    files = (sorted((data / "ct2021-task1" / "1b-english" / part).glob("*.tsv")) for part in ("train", "dev"))
-    return Split(
-        *(
-            [[line._replace(language="en") for line in read(path, labelled=True)] for path in of_part]
-            for of_part in files
-        )
-    )
+        read_of[name] = Part([statement for of_file in train for statement in of_file], dev)
+    return read_of
 
 
 def labels_of(statements: Sequence[Statement]) -> NDArray[np.int64]:
     """Return the label of each statement; if an id repeats, its last label counts, as in the official scorer."""
     last = {statement.qid: statement.label for statement in statements}
     return np.array([last[statement.qid] for statement in statements], dtype=np.int64)
-
-
-def rows_an_id(statements: Sequence[Statement]) -> float:
-    """Return the number of rows worth checking for each id worth checking."""
-    worth = {statement.qid: label for statement, label in zip(statements, labels_of(statements).tolist(), strict=True)}
-    return float(labels_of(statements).sum() / sum(worth.values()))
-
-
-RESAMPLES = 2_000
-GOALS = {"ar": 0.05, "bg": 0.10, "en": 0.05, "es": 0.10, "tr": 0.05}
-"""The gain over the n-gram baseline that the best ranker should reach."""
-Scores = NDArray[np.float64]
 
 
 class ScoredLists(NamedTuple):
@@ -104,7 +77,7 @@ class ScoredLists(NamedTuple):
 
     labels: list[NDArray[np.int64]]
     scores: dict[str, list[Scores]]
-    rows: float = 1.0
+    rows: float
 
     def precisions(self, name: str) -> Scores:
         """Return the average precision of each list in a ranker's order."""
@@ -131,19 +104,17 @@ class ScoredLists(NamedTuple):
 
 def results(judged: Mapping[str, ScoredLists]) -> str:
     """Return two tables: AP on dev, and the best ranker's gain over the n-gram baseline with intervals."""
-    names = list(dict.fromkeys(name for lists in judged.values() for name in lists.scores))
-    cells: dict[str, dict[str, str]] = {name: {} for name in names}
+    rows: dict[str, list[str]] = {}
     gains = []
     for where, lists in judged.items():
         drawn, means = lists.resampled(), {name: float(lists.precisions(name).mean()) for name in lists.scores}
         for name, mean in means.items():
-            cells[name][where] = f"{mean:.4f} ({_interval(drawn[name])})"
+            rows.setdefault(name, [name]).append(f"{mean:.4f} ({_interval(drawn[name])})")
         gain, goal = means["best"] - means["ngram"], GOALS.get(where, means["ngram"])
         said = f"{gain:+.4f} ({_interval(drawn['best'] - drawn['ngram'], '+')})"
         gains.append([where, said, f"+{goal:.4f}".rstrip("0"), "reached" if gain >= goal else "missed"])
-    rows = [[name, *(cells[name].get(where, "") for where in judged)] for name in names]
     gained = markdown_table(["", "best less n-gram (95 %)", "goal", ""], gains, left=1)
-    return f"{markdown_table(['ranker', *judged], rows)}\n{gained}"
+    return f"{markdown_table(['ranker', *judged], list(rows.values()))}\n{gained}"
 
 
 def _interval(drawn: Scores, sign: str = "") -> str:
@@ -163,61 +134,35 @@ def calibration(labels: NDArray[np.int64], probabilities: Scores) -> list[str]:
     return [*figures, f"{sum(gaps) / len(labels):.3f}"]
 
 
-ROOT = Path(__file__).resolve().parent.parent
-CONFIG = Config()
-
-
-@program
-def main() -> None:
+@program()
+def main(_: argparse.Namespace) -> None:
     """Measure, print the tables, write the document."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
-    args = parser.parse_args()
     with part("all of check-worthiness"):
-        measured = _measured(data_folder())
-    content = f"{this_machine()}.\n\n{measured}"
-    write(content + "\n")
-    replace_marked(args.docs / "figures.md", "checkworthiness", content)
-
-
-def _measured(folder: Path) -> str:
-    splits, spoken = tweets(folder), debates(folder)
-    judged = {
-        language: ScoredLists([labels_of(split.dev[0])], {}, rows_an_id(split.dev[0]))
-        for language, split in splits.items()
-    }
-    judged["debates"] = ScoredLists([labels_of(statements) for statements in spoken.dev], {})
-    every = [statement for split in splits.values() for statement in split.learned]
-    best, speaking = _learned("best", every), {}
-    for model in ("random", "ngram", "best"):
-        for language, split in splits.items():
-            learned = best if model == "best" else _learned(model, split.learned)
-            judged[language].scores[model] = [learned.ranker.score(split.dev[0])]
-        speaking[model] = _learned(model, spoken.learned)
-        scores = speaking[model].ranker.score([sentence for debate in spoken.dev for sentence in debate])
-        judged["debates"].scores[model] = np.split(scores, np.cumsum([len(debate) for debate in spoken.dev])[:-1])
-    sections = {
-        "AP on dev": results(judged),
-        "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
-    }
-    return "\n".join(f"### {title}\n\n{content}" for title, content in sections.items())
+        read = parts()
+        every = [statement for name, of in read.items() if name != "debates" for statement in of.train]
+        best = dict.fromkeys(read, _learned("best", every)) | {"debates": _learned("best", read["debates"].train)}
+        judged, rows = {}, []
+        for name, of in read.items():
+            labels, statements = [labels_of(listed) for listed in of.dev], [one for listed in of.dev for one in listed]
+            # Line numbers repeat between debates: there, every row counts as an id.
+            worth = {} if name == "debates" else {one.qid: one.label for one in statements}
+            positives = sum(int(of_list.sum()) for of_list in labels)
+            judged[name] = ScoredLists(labels, {}, positives / sum(worth.values()) if worth else 1.0)
+            for model in ("random", "ngram", "best"):
+                learned = best[name] if model == "best" else _learned(model, of.train)
+                scores = learned.ranker.score(statements)
+                judged[name].scores[model] = np.split(scores, np.cumsum([len(listed) for listed in of.dev])[:-1])
+            probabilities = learned.ranker.probability(scores)
+            if probabilities is not None:
+                rows.append([name, *calibration(np.concatenate(labels), probabilities)])
+    table = markdown_table(["", "worth checking", "said", "Brier", "Brier of the mean", "gap"], rows)
+    head = f"{this_machine()}.\n\n### AP on dev\n\n{results(judged)}"
+    publish("checkworthiness", f"{head}\n### Calibration of the best ranker on dev\n\n{table}")
 
 
 def _learned(model: str, statements: Sequence[Statement]) -> Trained:
     with part(f"{model}: learning from {len(statements):,} statements"):
-        return kind(model).train(statements, CONFIG, bar)
-
-
-def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, Split], spoken: Split) -> str:
-    # Line numbers repeat between debates, so each list uses only the labels of its own lines.
-    parts = {**{language: (best, split) for language, split in splits.items()}, "debates": (speaking, spoken)}
-    rows = []
-    for name, (trained, split) in parts.items():
-        statements = [statement for of_file in split.dev for statement in of_file]
-        probabilities = trained.ranker.probability(trained.ranker.score(statements))
-        if probabilities is not None:
-            rows.append([name, *calibration(np.concatenate([*map(labels_of, split.dev)]), probabilities)])
-    return markdown_table(["", "worth checking", "said", "Brier", "Brier of the mean", "gap"], rows)
+        return kind(model).train(statements, Config(), bar)
 
 
 if __name__ == "__main__":

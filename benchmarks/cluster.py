@@ -10,7 +10,6 @@ tables into ``docs/figures.md``.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import shutil
@@ -21,33 +20,30 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from operator import itemgetter
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import msgspec
 
-from benchmarks.data import Collection, RememberingEncoder, beir, data_folder
-from benchmarks.measuring import program, replace_marked
+from benchmarks.data import Collection, RememberingEncoder, beir, data_folder, write_objects
+from benchmarks.measuring import program, publish
+from factseek import ClusterSettings, Filter, Search
 from factseek.cluster import build as of_shards
 from factseek.cluster.actors import stop
 from factseek.cluster.build import shard
 from factseek.cluster.layout import is_sharded
 from factseek.cluster.ray_cluster import disconnect
-from factseek.cluster.settings import ClusterSettings
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.retrieval.deadline import Deadline
-from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.runtime import SharedEncoders
-from factseek.retrieval.search.index import Index, open_index
-from factseek.retrieval.search.options import Search
+from factseek.retrieval.search.index import open_index
 from factseek.retrieval.terminal import say
 from factseek.settings import convert
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "figures.md"
 SHARDS, ON_RAY = (1, 2, 4, 7), 4
 """The numbers of shards, and the number of shards that is also searched on a cluster."""
 K, SEED = 10, 16
@@ -69,10 +65,9 @@ COLLECTIONS = (
 Encoders = Callable[[Any, Path], Any]
 
 
-@program
-def main() -> None:
+@program()
+def main(_: argparse.Namespace) -> None:
     """Compare, measure, and write the tables."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     shared = SharedEncoders(CONFIG.encoder)
     encoders = lru_cache(maxsize=None)(lambda made_by, folder: RememberingEncoder(shared(made_by, folder)))
     with tempfile.TemporaryDirectory() as work, three_nodes() as nodes:
@@ -87,14 +82,13 @@ def main() -> None:
                 table = ray_table(folders[0], list(collection.queries.values()), encoders, cluster)
     shards = ", ".join(map(str, SHARDS))
     header = ("collection", "state", f"searches, each over {shards} shards, and {ON_RAY} on Ray", "hits")
-    replace_marked(DOCUMENT, "equality", markdown_table((*header, "answers that differ"), rows, left=2))
-    replace_marked(DOCUMENT, "ray", table)
+    publish("equality", markdown_table((*header, "answers that differ"), rows, left=2))
+    publish("ray", table)
     shared.close()
 
 
 def indexed(collection: Collection, folder: Path, language: str) -> dict[int, Path]:
     """Index all but the last twentieth of the documents, and divide copies; return the folders by shards."""
-    folder.mkdir()
     folders = {shards: folder / f"shards-{shards}" for shards in (0, *SHARDS)}
     source = written(folder / "first.jsonl", collection.documents[: -len(collection.documents) // 20])
     build(BuildRequest(kind="jsonl", sources=(source,), folder=folders[0], language=language), CONFIG)
@@ -120,13 +114,12 @@ def change(collection: Collection, folders: dict[int, Path]) -> None:
 
 def written(path: Path, documents: Iterable[tuple[str, str]]) -> Path:
     """Write documents as JSON lines, each with a date and a topic by its docid."""
-    with path.open("w", encoding="utf-8") as file:
-        for docid, text in documents:
-            chance = random.Random(f"{SEED} {docid}")  # noqa: S311  a benchmark's chance
-            date = chance.choice(["", "2019", "2020-06-30", "2020-07-01", "2021-12-31"])
-            line = {"docid": docid, "text": text, "date": date, "topic": f"T{chance.randrange(5)}"}
-            file.write(json.dumps(line) + "\n")
-    return path
+    dates = ["", "2019", "2020-06-30", "2020-07-01", "2021-12-31"]
+    lines = []
+    for docid, text in documents:
+        chance = random.Random(f"{SEED} {docid}")  # noqa: S311  a benchmark's chance
+        lines.append({"docid": docid, "text": text, "date": chance.choice(dates), "topic": f"T{chance.randrange(5)}"})
+    return write_objects(path, lines)
 
 
 def compared(
@@ -165,7 +158,10 @@ def three_nodes() -> Iterator[Any]:
 
 
 def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: ClusterSettings) -> str:
-    """Search one index, three shards in this process, and three shards on a cluster, in turns; return the table."""
+    """Search one index, three shards in this process, and three shards on a cluster, in turns; return the table.
+
+    A time is that of a query with its evidence, under a time limit as a server sets it.
+    """
     place = alone.with_name("on-ray")
     shutil.copytree(alone, place)
     shard(place, 3, CONFIG)
@@ -174,30 +170,22 @@ def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: Clus
         open_index(alone, CONFIG, encoders=encoders) as whole,
         open_index(place, CONFIG, encoders=encoders) as here,
         open_index(place, msgspec.structs.replace(CONFIG, cluster=cluster), encoders=encoders) as remote,
+        ThreadPoolExecutor(8) as beside,
     ):
         indexes = {"one index": whole, "three shards, this process": here, "three shards on Ray": remote}
         for retriever in ("bm25", "hybrid"):
-            times = timed(indexes, queries, Search(k=K, retriever=retriever))
+            times: dict[str, list[float]] = {name: [] for name in indexes}
+            for turn, query, name in product(range(WARMING + TURNS), queries[:200], indexes):
+                began, index = perf_counter(), indexes[name]
+                search = Search(k=K, retriever=retriever, limit=Deadline(LIMIT_SECONDS, beside))
+                index.evidence(query, index.search([query], search)[0], search, highlight=False)
+                if turn >= WARMING:
+                    times[name].append(1000 * (perf_counter() - began))
             for name, taken in times.items():
-                low, high = itemgetter(0, -1)(statistics.quantiles(taken, n=10))
+                low, *_, high = statistics.quantiles(taken, n=10)
                 lines.append(f"| {retriever}, {name} | {low:.2f} | {statistics.median(taken):.2f} | {high:.2f} |")
     stop(place, cluster)
     return "\n".join(lines)
-
-
-def timed(indexes: dict[str, Index], queries: list[str], asked: Search) -> dict[str, list[float]]:
-    """Return the time of each query with its evidence, in turns, under a time limit as a server sets it."""
-    times: dict[str, list[float]] = {name: [] for name in indexes}
-    with ThreadPoolExecutor(8) as beside:
-        for turn in range(WARMING + TURNS):
-            for query in queries[:200]:
-                for name, index in indexes.items():
-                    began = perf_counter()
-                    limited = asked._replace(limit=Deadline(LIMIT_SECONDS, beside))
-                    index.evidence(query, index.search([query], limited)[0], limited, highlight=False)
-                    if turn >= WARMING:
-                        times[name].append(1000 * (perf_counter() - began))
-    return times
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,27 +17,19 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from factseek.eval.files.topics import read_topics
+from factseek import Config, open_index, read_qrels, read_queries
 from factseek.indexer.passages import sentences
 from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.errors import UsageError
 from factseek.retrieval.lucene.index import flat_text
-from factseek.retrieval.records.trec import read_qrels
-from factseek.retrieval.search.index import open_index
-from factseek.settings import Config
 
 
 def data_folder() -> Path:
-    """Return the folder that ``FACTSEEK_DATA`` names.
-
-    Raises UsageError if the variable is not set, or its folder does not exist.
-    """
-    folder = os.environ.get("FACTSEEK_DATA")
-    if not folder:
-        raise UsageError("FACTSEEK_DATA is not set: it names the folder of the public collections")
-    if not Path(folder).is_dir():
-        raise UsageError(f"FACTSEEK_DATA names {folder}, which is not a folder")
+    """Return the folder that ``FACTSEEK_DATA`` names; raise UsageError if it names none."""
+    folder = os.environ.get("FACTSEEK_DATA", "")
+    if not Path(folder or "-").is_dir():
+        raise UsageError(f"FACTSEEK_DATA names no folder: {folder!r}; it names the folder of the public collections")
     return Path(folder)
 
 
@@ -52,26 +45,28 @@ class Collection(NamedTuple):
 
 def beir(name: str, source: Path, split: str) -> Collection:
     """Read a BEIR folder."""
-    documents = [(document["_id"], _text(document)) for document in objects(source / "corpus.jsonl")]
     qrels = read_qrels(source / "qrels" / f"{split}.tsv")
     queries = {query["_id"]: query["text"] for query in objects(source / "queries.jsonl") if query["_id"] in qrels}
-    return Collection(name, source, documents, queries, qrels)
+    return Collection(name, source, _documents(source), queries, qrels)
 
 
 def example(examples: Path, index: Path, folder: Path) -> Collection:
     """Write the bundled English example from its index into ``folder`` in BEIR's form, and read it."""
-    folder.mkdir()
-    with open_index(index) as opened, (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:
-        for document in opened.documents():
-            record = {"_id": document.docid, "title": document.title, "text": document.text}
-            file.write(json.dumps(record) + "\n")
-    documents = [(record["_id"], _text(record)) for record in objects(folder / "corpus.jsonl")]
-    queries = {query.qid: query.text for query in read_topics(examples / "queries-en.tsv")}
-    return Collection("the example", folder, documents, queries, read_qrels(examples / "qrels-en.txt"))
+    with open_index(index) as opened:
+        write_objects(
+            folder / "corpus.jsonl",
+            (
+                {"_id": document.docid, "title": document.title, "text": document.text}
+                for document in opened.documents()
+            ),
+        )
+    queries = {query.qid: query.text for query in read_queries(examples / "queries-en.tsv")}
+    return Collection("the example", folder, _documents(folder), queries, read_qrels(examples / "qrels-en.txt"))
 
 
-def _text(document: dict[str, str]) -> str:
-    return flat_text(document["title"], document["text"])
+def _documents(folder: Path) -> list[tuple[str, str]]:
+    rows = objects(folder / "corpus.jsonl")
+    return [(document["_id"], flat_text(document["title"], document["text"])) for document in rows]
 
 
 def objects(path: Path) -> list[dict[str, Any]]:
@@ -79,18 +74,18 @@ def objects(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
-def ndcg10(collection: Collection, rankings: Mapping[str, Sequence[tuple[str, float]]]) -> float:
-    """Return nDCG@10 over the judged queries; a query without a ranking counts 0."""
-    import ir_measures
-
-    run = {qid: dict(rankings.get(qid, ())) for qid in collection.queries}
-    return float(ir_measures.calc_aggregate([ir_measures.nDCG @ 10], collection.qrels, run)[ir_measures.nDCG @ 10])
+def write_objects(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    """Write a JSON object a line, in the folder of ``path``, which may be new; return ``path``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return path
 
 
 NOISE = 0.5
 """The length of the noise on a vector of unit length: the cosine to the real vector is about 0.89."""
-
 REAL = 2_000
+"""The number of real vectors."""
 Vectors = NDArray[np.float32]
 
 
@@ -102,39 +97,36 @@ class Sampler:
         parted = ([text[span.start : span.end] for span in sentences(text)] for text in texts)
         self._texts = [of_text for of_text in parted if len(of_text) > 1]
 
-    def texts(self, first: int, count: int) -> Iterator[tuple[str, str]]:
-        """Yield docid and text of the documents from number ``first`` on; the same number gives the same document."""
-        for number in range(first, first + count):
-            chance = random.Random(number)  # noqa: S311  a benchmark's chance
-            parts = []
-            for _ in range(2):
-                texts = chance.choice(self._texts)
-                start = chance.randrange(len(texts) - 1)
-                parts += texts[start : start + 2]
-            yield f"p{number}", " ".join(parts)
+    def text(self, number: int) -> str:
+        """Return the text of the document with this number; the same number gives the same text."""
+        chance = random.Random(number)  # noqa: S311  a benchmark's chance
+        parts = []
+        for _ in range(2):
+            texts = chance.choice(self._texts)
+            start = chance.randrange(len(texts) - 1)
+            parts += texts[start : start + 2]
+        return " ".join(parts)
 
-    def write(self, path: Path, first: int, count: int) -> Path:
-        """Write documents as JSON lines."""
-        with path.open("w", encoding="utf-8") as file:
-            for docid, text in self.texts(first, count):
-                file.write(json.dumps({"docid": docid, "text": text}) + "\n")
-        return path
+    def write(self, path: Path, count: int) -> Path:
+        """Write the first documents as JSON lines."""
+        return write_objects(path, ({"docid": f"p{number}", "text": self.text(number)} for number in range(count)))
 
 
-def claims(data: Path) -> list[str]:
-    """Return the texts of SciFact's claims."""
-    return [row["text"] for row in objects(data / "scifact" / "queries.jsonl")]
+def real_vectors(sampler: Sampler, config: Config) -> Vectors:
+    """Return the vectors of the first documents, shape (REAL, dimension)."""
+    with closing(open_encoder(config.encoder)) as encoder:
+        return np.concatenate(list(encoder.encode_documents_stream(map(sampler.text, range(REAL)), 256)))
 
 
 class NoisyEncoder:
     """Replaces an encoder of documents: a text always gets the same real passage's vector with noise."""
 
-    def __init__(self, real: Encoder, vectors: Vectors) -> None:
-        self._real = real
+    def __init__(self, encoder: Encoder, vectors: Vectors) -> None:
+        self._encoder = encoder
         self._vectors = vectors
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+        return getattr(self._encoder, name)
 
     def encode_documents_stream(self, texts: Iterable[str], size: int) -> Iterator[Vectors]:
         """Encode documents as they arrive, ``size`` at a time."""
@@ -153,22 +145,11 @@ class NoisyEncoder:
         return self._vectors[seed % len(self._vectors)] + noise * np.float32(NOISE / np.sqrt(len(noise)))
 
 
-def real_vectors(sampler: Sampler, config: Config, count: int = REAL) -> Vectors:
-    """Return the vectors of the first ``count`` documents."""
-    with closing(open_encoder(config.encoder)) as encoder:
-        texts = (text for _, text in sampler.texts(0, count))
-        return np.concatenate(list(encoder.encode_documents_stream(texts, 256)))
-
-
-@contextmanager
-def noisy(vectors: Vectors) -> Iterator[None]:
+def noisy(vectors: Vectors) -> AbstractContextManager[object]:
     """Make builds use noisy vectors instead of encoding; a search still encodes its query."""
-
-    def opened(settings: Any) -> NoisyEncoder:
-        return NoisyEncoder(open_encoder(settings), vectors)
-
-    with patch("factseek.indexer.encoders.open_encoder", opened):
-        yield
+    return patch(
+        "factseek.indexer.encoders.open_encoder", lambda settings: NoisyEncoder(open_encoder(settings), vectors)
+    )
 
 
 class RememberingEncoder:
@@ -176,23 +157,18 @@ class RememberingEncoder:
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._queries: dict[str, Vectors] = {}
-        self._documents: dict[str, Vectors] = {}
+        self._query = cache(lambda text: encoder.encode_query([text])[0])
+        self._document: dict[str, Vectors] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._encoder, name)
 
     def encode_query(self, texts: Sequence[str]) -> Vectors:
         """Encode queries: unit length, shape (len(texts), dimension)."""
-        return self._kept(texts, self._queries, self._encoder.encode_query)
+        return np.array([self._query(text) for text in texts], np.float32).reshape(-1, self.dimension)
 
     def encode_document(self, texts: Sequence[str]) -> Vectors:
         """Encode documents: unit length, shape (len(texts), dimension)."""
-        return self._kept(texts, self._documents, self._encoder.encode_document)
-
-    def _kept(
-        self, texts: Sequence[str], kept: dict[str, Vectors], encode: Callable[[Sequence[str]], Vectors]
-    ) -> Vectors:
-        fresh = [text for text in dict.fromkeys(texts) if text not in kept]
-        kept.update(zip(fresh, encode(fresh), strict=True))
-        return np.stack([kept[text] for text in texts]) if texts else np.empty((0, self.dimension), np.float32)
+        fresh = [text for text in dict.fromkeys(texts) if text not in self._document]
+        self._document.update(zip(fresh, self._encoder.encode_document(fresh), strict=True))
+        return np.array([self._document[text] for text in texts], np.float32).reshape(-1, self.dimension)

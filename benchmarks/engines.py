@@ -19,31 +19,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import process_time
-from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.data import Collection, beir, data_folder, ndcg10
-from benchmarks.measuring import program, rates_in_turns, replace_marked
+from benchmarks.data import Collection, beir, data_folder
+from benchmarks.measuring import WRITE, program, publish, rates_in_turns
 from benchmarks.peers import batch_search, our_index, peer_index, peer_searcher
+from factseek import Search, open_index
 from factseek.eval.scoring.machine import this_machine
+from factseek.eval.scoring.measures import values_of
 from factseek.eval.scoring.tables import markdown_table
-from factseek.retrieval.search.index import open_index
-from factseek.retrieval.search.options import Search
 
 Ranking = Sequence[tuple[str, float]]
 Ask = Callable[[str, int], Ranking]
 """A function from a query and a number of hits to docids and scores, read in Python."""
-
 _WORD = re.compile(r"\w+")
 
 
-class SearchEngine(NamedTuple):
-    """An engine: its functions besides ranking by words, and how to open it over a collection indexed in a folder."""
-
-    name: str
-    does: tuple[str, ...]
-    opened: Callable[[Collection, Path], Iterator[Ask]]
+def _words(query: str) -> str:
+    return " ".join(_WORD.findall(query.lower()))
 
 
 def _factseek(collection: Collection, work: Path) -> Iterator[Ask]:
@@ -85,10 +79,6 @@ def _bm25s(collection: Collection, work: Path) -> Iterator[Ask]:
         return list(zip(map(docids.__getitem__, rows[0].tolist()), scores[0].tolist(), strict=True))
 
     yield ask
-
-
-def _words(query: str) -> str:
-    return " ".join(_WORD.findall(query.lower()))
 
 
 def _tantivy(collection: Collection, work: Path) -> Iterator[Ask]:
@@ -145,53 +135,44 @@ def _fts5(collection: Collection, work: Path) -> Iterator[Ask]:
 
 YES, NO = "yes", "–"
 ABILITIES = ("Lucene's scores", "filters", "updates", "dense", "total order")
-ENGINES = (
-    SearchEngine("factseek", (YES, YES, YES, YES, YES), _factseek),
-    SearchEngine("Pyserini LuceneSearcher", (YES, NO, NO, "apart", NO), _lucene_searcher),
-    SearchEngine("bm25s, numba", (NO, "a mask", NO, NO, NO), _bm25s),
-    SearchEngine("tantivy", (NO, YES, YES, NO, NO), _tantivy),
-    SearchEngine("LanceDB", (NO, YES, YES, YES, NO), _lancedb),
-    SearchEngine("SQLite FTS5", (NO, YES, YES, NO, NO), _fts5),
-)
-
-
-@contextmanager
-def opened(engine: SearchEngine, collection: Collection, work: Path) -> Iterator[Ask]:
-    """Open an engine over a collection."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        asks = engine.opened(collection, work)
-        yield next(asks)
-    for _ in asks:
-        pass
-
-
+ENGINES: dict[str, tuple[Callable[[Collection, Path], Iterator[Ask]], tuple[str, ...]]] = {
+    "factseek": (_factseek, (YES, YES, YES, YES, YES)),
+    "Pyserini LuceneSearcher": (_lucene_searcher, (YES, NO, NO, "apart", NO)),
+    "bm25s, numba": (_bm25s, (NO, "a mask", NO, NO, NO)),
+    "tantivy": (_tantivy, (NO, YES, YES, NO, NO)),
+    "LanceDB": (_lancedb, (NO, YES, YES, YES, NO)),
+    "SQLite FTS5": (_fts5, (NO, YES, YES, NO, NO)),
+}
+"""How to open each engine over a collection indexed in a folder, and its functions besides ranking by words."""
+LIMIT = "Anserini batch_search, one thread, results left in Java"
 DEPTHS = {10: 300, 100: 200, 1000: 60}
 """The numbers of hits to ask for, each with the number of queries in a round."""
-
 ROUNDS = 5
-FIGURES = Path(__file__).resolve().parent.parent / "docs" / "figures.md"
 
 
-@program
-def main() -> None:
+@program(WRITE)
+def main(args: argparse.Namespace) -> None:
     """Measure, print the table, and put it into the documentation."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/figures.md")
-    args = parser.parse_args()
     collection = beir("SciFact", data_folder() / "scifact", "train")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         work = Path(folder)
-        asks = {engine.name: stack.enter_context(opened(engine, collection, work)) for engine in ENGINES}
-        asked = collection.queries.items()
-        quality = {
-            name: ndcg10(collection, {qid: ask(query, 10) for qid, query in asked}) for name, ask in asks.items()
+        stack.enter_context(warnings.catch_warnings())
+        stack.enter_context(np.errstate(all="ignore"))
+        warnings.simplefilter("ignore")
+        asks = {
+            name: stack.enter_context(contextmanager(opened)(collection, work)) for name, (opened, _) in ENGINES.items()
         }
+        quality = {}
+        for name, ask in asks.items():
+            run = {qid: dict(ask(query, 10)) for qid, query in collection.queries.items()}
+            quality[name] = f"{values_of(collection.qrels, run, 'nDCG@10').mean():.4f}"
         rates = {k: _rates(collection, asks, work, k) for k in DEPTHS}
-    measured = _table(quality, rates)
-    sys.stdout.write(measured + "\n")
-    if args.write:
-        replace_marked(FIGURES, "engines", measured)
+    rows = []
+    for name, does in [*((name, does) for name, (_, does) in ENGINES.items()), (LIMIT, (YES, NO, NO, NO, NO))]:
+        rows.append([name, quality.get(name, ""), *(_cell(of[name], of["factseek"]) for of in rates.values()), *does])
+    header = ("engine", "nDCG@10", *(f"k={k}" for k in DEPTHS), *ABILITIES)
+    measured = f"{markdown_table(header, rows)}\n{this_machine()}; {ROUNDS} rounds in turns, SciFact, train."
+    publish("engines", measured, document=args.write)
 
 
 def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) -> dict[str, list[float]]:
@@ -201,18 +182,6 @@ def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) 
     runs = {name: (lambda ask=ask: [ask(query, k) for query in queries]) for name, ask in asks.items()}
     runs[LIMIT] = lambda: [limit(k)]
     return dict(zip(runs, rates_in_turns(len(queries), list(runs.values()), ROUNDS, process_time), strict=True))
-
-
-LIMIT = "Anserini batch_search, one thread, results left in Java"
-
-
-def _table(quality: Mapping[str, float], rates: Mapping[int, Mapping[str, Sequence[float]]]) -> str:
-    rows = []
-    for name, does in [*((engine.name, engine.does) for engine in ENGINES), (LIMIT, (YES, NO, NO, NO, NO))]:
-        figures = [_cell(rates[k][name], rates[k][ENGINES[0].name]) for k in DEPTHS]
-        rows.append([name, f"{quality[name]:.4f}" if name in quality else "", *figures, *does])
-    header = ("engine", "nDCG@10", *(f"k={k}" for k in DEPTHS), *ABILITIES)
-    return f"{markdown_table(header, rows)}\n{this_machine()}; {ROUNDS} rounds in turns, SciFact, train."
 
 
 def _cell(rates: Sequence[float], ours: Sequence[float]) -> str:

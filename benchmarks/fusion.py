@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,51 +21,39 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.data import data_folder, objects
-from benchmarks.measuring import program, replace_marked
-from benchmarks.quality import ROOT, BenchCollection, example, indexed, public
-from factseek.eval.files.topics import read_topics
+from benchmarks.data import data_folder, objects, write_objects
+from benchmarks.measuring import ROOT, program, publish
+from benchmarks.quality import WORK, BenchCollection, example, indexed, public
+from factseek import Config, Filter, FusionSettings, Hit, Qrels, Search, open_index, read_qrels, read_queries
 from factseek.eval.learn.fused import FusedEvaluator
 from factseek.eval.learn.grid import Setting, fusions
 from factseek.eval.run.batch import SearchQuery, chunks, columns
-from factseek.eval.scoring.measures import evaluate
+from factseek.eval.scoring.measures import values_of
 from factseek.eval.scoring.statistics import Interval, Values, intervals, paired
 from factseek.eval.scoring.tables import markdown_table
-from factseek.retrieval.config import Config, FusionSettings
-from factseek.retrieval.domain import Filter, Hit, Qrels
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.records.runs import ScoreTable
-from factseek.retrieval.records.trec import read_qrels
 from factseek.retrieval.retrievers import fusing as fusing_kind
 from factseek.retrieval.retrievers import kind
-from factseek.retrieval.search.index import open_index
-from factseek.retrieval.search.options import Search
-from factseek.retrieval.terminal import say, write
+from factseek.retrieval.terminal import say
 
 DEPTH = 100
 """The number of documents of each ranking that are fused, as in a search by default."""
-
 BOTH = ("all-MiniLM-L6-v2", "multilingual-e5-small")
 """The encoders of an English index that is also queried in other languages, or that fuses three rankings."""
-
 XQUAD, XQUAD_LANGUAGES = "XQuAD-R", ("ar", "en", "es")
 MEASURE, CUT, RANK, SHOWN = "nDCG@10", 10, "RR@10", 8
 PAIR = ("bm25", "dense")
 """The rankings that the default fuses."""
-
 EQUAL = dict.fromkeys(PAIR, 0.5)
 COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
 """The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
-
 BEFORE = FusionSettings(kind="zscore", weights={"bm25": 0.4, "dense": 0.6})
 """The default before the present one."""
-
 DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PAIR})
 """The default way of a search; it depends on the language of the query."""
-
 Ranking = dict[str, list[Hit]]
 """The documents found for each qid, best first."""
-
 _KEPT = dict[str, dict[str, list[tuple[str, float]]]]
 
 
@@ -94,30 +81,26 @@ class MeasuredCase(NamedTuple):
     alone: Mapping[str, float]
 
 
-@program
-def main() -> None:
+@program()
+def main(_: argparse.Namespace) -> None:
     """Make missing rankings, evaluate, print the tables, and write them into the document."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--work", type=Path, default=ROOT / "bench" / "quality", help="the folder that keeps the indexes and rankings"
-    )
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
-    args = parser.parse_args()
-    ranked_cases = [case._replace(rankings=rankings(case, args.work)) for case in cases(data_folder(), args.work)]
+    ranked_cases = [case._replace(rankings=rankings(case)) for case in cases(data_folder())]
     # All other ways are compared with the first. They are the ways of ``factseek tune``, and the default.
     ways = [*(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())), DEFAULT]
-    parts = {
-        "fusion": report([evaluated(case, ways) for case in ranked_cases], ways),
-        "languages": languages_report([case for case in ranked_cases if case.family == XQUAD], DEFAULT),
-    }
-    write("\n".join(parts.values()))
-    for name, content in parts.items():
-        replace_marked(args.docs / "figures.md", name, content)
+    measured = []
+    for case in ranked_cases:
+        pool = FusedEvaluator(case.rankings, DEPTH)
+        fused = np.stack([values_of(case.qrels, fused_run(pool, case, way), MEASURE) for way in ways])
+        values = {name: values_of(case.qrels, run_of(ranked), MEASURE) for name, ranked in case.rankings.items()}
+        alone = {name: float(of_name.mean()) for name, of_name in values.items()}
+        measured.append(MeasuredCase(case.name, case.family, fused, alone))
+    publish("fusion", report(measured, ways))
+    publish("languages", languages_report([case for case in ranked_cases if case.family == XQUAD]))
 
 
-def cases(data: Path, work: Path) -> Iterator[Case]:
+def cases(data: Path) -> Iterator[Case]:
     """Yield the cases of the bundled examples, of the public collections, and of XQuAD-R across languages."""
-    yield from cases_within(data, work)
+    yield from cases_within(data)
     within = {language: _within(data / "xquad-r" / language, language) for language in XQUAD_LANGUAGES}
     for asked, written in permutations(XQUAD_LANGUAGES, 2):
         case = within[written]
@@ -129,7 +112,7 @@ def cases(data: Path, work: Path) -> Iterator[Case]:
         )
 
 
-def cases_within(data: Path, work: Path) -> Iterator[Case]:
+def cases_within(data: Path) -> Iterator[Case]:
     """Yield the cases whose queries and documents are in the same language."""
     folder, family = ROOT / "examples", "the examples"
     steps = (("snippets", folder / "snippets-ar.tsv"), ("webpages", folder / "pages-ar"))
@@ -137,16 +120,15 @@ def cases_within(data: Path, work: Path) -> Iterator[Case]:
     yield _plain(example(), family)
     yield _plain(BenchCollection("bundled example, Arabic", steps, *files, language="ar"), family)
     yield from (_plain(collection, collection.name) for collection in public(data))
-    yield _arabic_passages(data / "ct2019-task2-arabic", work)
+    yield _arabic_passages(data / "ct2019-task2-arabic")
     yield from (_within(data / "xquad-r" / language, language) for language in XQUAD_LANGUAGES)
 
 
-def rankings(case: Case, work: Path, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
-    """Return rankings of a case; read those in ``work`` that were made from the current index."""
-    folder = indexed(case.collection, work)
-    with open_index(folder) as index:
+def rankings(case: Case, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
+    """Return rankings of a case; read those kept that were made from the current index."""
+    with open_index(indexed(case.collection)) as index:
         wanted = {name: case.dense if name == "dense" else name for name in names}
-        path = work / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
+        path = WORK / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
         made = msgspec.json.decode(path.read_bytes(), type=_KEPT) if path.is_file() else {}
         missing = [name for name in wanted.values() if name not in made]
         if missing:
@@ -165,7 +147,7 @@ def rankings(case: Case, work: Path, names: Sequence[str] = PAIR) -> dict[str, R
 
 def _plain(collection: BenchCollection, family: str) -> Case:
     qrels = read_qrels(collection.qrels)
-    asked = [query for query in read_topics(collection.queries) if query.qid in qrels]
+    asked = [query for query in read_queries(collection.queries) if query.qid in qrels]
     queries = tuple(SearchQuery(query.qid, query.text, None) for query in asked)
     return Case(collection.name, family, collection, queries, {query.qid: qrels[query.qid] for query in asked})
 
@@ -179,7 +161,7 @@ def _within(folder: Path, language: str) -> Case:
     return _plain(collection, XQUAD)
 
 
-def _arabic_passages(folder: Path, work: Path) -> Case:
+def _arabic_passages(folder: Path) -> Case:
     """Return CheckThat! 2019's claims; each ranks the judged passages of its own pages."""
     with (folder / "passages" / "CT19-T2-Passages_Usefulness.csv").open(encoding="utf-8", newline="") as file:
         labels = {passage: (claim, int(label)) for claim, _, passage, label in csv.reader(file)}
@@ -189,33 +171,21 @@ def _arabic_passages(folder: Path, work: Path) -> Case:
         for passage in page["paragraphs"]
         if passage["parID"] in labels and passage["text"].strip()
     }
-    source = work / "ct2019-passages.jsonl"
     lines = ({"docid": docid, "text": text, "topic": labels[docid][0]} for docid, text in passages.items())
-    source.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(source, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines).encode())
+    source = write_objects(WORK / "ct2019-passages.jsonl", lines)
     qrels: Qrels = {}
     for docid, (claim, label) in labels.items():
         qrels.setdefault(claim, {})[docid] = label
-    texts = {
-        claim["claimID"]: claim["text"] for claim in objects(folder / "claims" / "CT19-T2-Claims_with_Results.json")
-    }
+    claims = objects(folder / "claims" / "CT19-T2-Claims_with_Results.json")
+    texts = {claim["claimID"]: claim["text"] for claim in claims}
     queries = tuple(SearchQuery(qid, texts[qid], Filter(topic=(qid,))) for qid in qrels)
     name = "CheckThat! 2019 task 2, Arabic"
     return Case(name, name, BenchCollection(name, (("jsonl", source),), source, source, language="ar"), queries, qrels)
 
 
-def evaluated(case: Case, ways: Sequence[FusionSettings]) -> MeasuredCase:
-    """Return the measure of each query of a case under each way of fusing."""
-    pool = FusedEvaluator(case.rankings, DEPTH)
-    fused = [values(case, fused_run(pool, case, way)) for way in ways]
-    alone = {name: float(values(case, run_of(ranking)).mean()) for name, ranking in case.rankings.items()}
-    return MeasuredCase(case.name, case.family, np.stack(fused), alone)
-
-
-def values(case: Case, run: ScoreTable, measure: str = MEASURE) -> Values:
-    """Return the measure of each query of a case, in the order of its judgements."""
-    measured: Values = evaluate(case.qrels, run, [measure]).values[:, 0]
-    return measured
+def run_of(ranking: Ranking) -> ScoreTable:
+    """Return the scores of the first documents of each query."""
+    return {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in ranking.items()}
 
 
 def fused_run(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTable:
@@ -269,30 +239,20 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         for way in shown
     ]
     best_ways = markdown_table(("fusion", MEASURE, f"against {described(COMPARED)}"), rows, left=1)
-    columns_of = ("collection", "queries", *PAIR, described(COMPARED), "gain of the default, p")
-    header = (*columns_of, "chosen on the others", "gain, p", "regret")
-    held_out = markdown_table(header, [_left_out(case, measured, ways) for case in measured], left=1)
+    held_out = []
+    for case in measured:
+        # The way chosen on all other families, evaluated on the case that was left out.
+        chosen = best(family_means([other for other in measured if other.family != case.family]))
+        behind = case.fused[best(case.fused.mean(axis=1))] - case.fused[chosen]
+        regret = intervals(behind[:, None], 0)[0]
+        plain = *(f"{case.alone[name]:.3f}" for name in PAIR), f"{case.fused[0].mean():.3f}"
+        gains = tested(case.fused[0], case.fused[default]), described(ways[chosen])
+        cells = *plain, *gains, tested(case.fused[0], case.fused[chosen]), signed(regret, "")
+        held_out.append([case.name, f"{case.fused.shape[1]:,}", *cells])
+    header = ("collection", "queries", *PAIR, described(COMPARED), "gain of the default, p", "chosen on the others")
+    left_out = markdown_table((*header, "gain, p", "regret"), held_out, left=1)
     lead = f"The gain of the default over {described(BEFORE)} is {signed(overall(measured, default, before))}.\n"
-    return f"Each family of collections is left out once:\n\n{held_out}\nOver all families:\n\n{best_ways}\n{lead}"
-
-
-def _left_out(case: MeasuredCase, measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> list[str]:
-    """Return a line of the table: the way chosen on all other families, evaluated on the case that was left out."""
-    chosen = best(family_means([other for other in measured if other.family != case.family]))
-    test = paired(case.fused[0], case.fused[chosen], 0)
-    behind = case.fused[best(case.fused.mean(axis=1))] - case.fused[chosen]
-    regret = intervals(behind[:, None], 0)[0]
-    default = paired(case.fused[0], case.fused[ways.index(DEFAULT)], 0)
-    return [
-        case.name,
-        f"{case.fused.shape[1]:,}",
-        *(f"{case.alone[name]:.3f}" for name in PAIR),
-        f"{case.fused[0].mean():.3f}",
-        f"{signed(default.difference)}, {default.p_randomisation:.3f}",
-        described(ways[chosen]),
-        f"{signed(test.difference)}, {test.p_randomisation:.3f}",
-        f"{regret.mean:.3f} ({regret.low:.3f} to {regret.high:.3f})",
-    ]
+    return f"Each family of collections is left out once:\n\n{left_out}\nOver all families:\n\n{best_ways}\n{lead}"
 
 
 def described(way: FusionSettings) -> str:
@@ -301,37 +261,36 @@ def described(way: FusionSettings) -> str:
     return f"{way.kind}{constant}, " + " : ".join(f"{way.weights[name]:g}" for name in PAIR)
 
 
-def signed(interval: Interval) -> str:
-    """Return a difference with its interval."""
-    return f"{interval.mean:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
+def signed(interval: Interval, sign: str = "+") -> str:
+    """Return a difference, or a figure without a ``sign``, with its interval."""
+    return f"{interval.mean:{sign}.3f} ({interval.low:{sign}.3f} to {interval.high:{sign}.3f})"
 
 
-def languages_report(xquad: Sequence[Case], fusion: FusionSettings) -> str:
-    """Return the figures of XQuAD-R, within a language and across: of each ranking, and of ``fusion``.
+def tested(before: Values, after: Values) -> str:
+    """Return the difference of two rankings with its interval and its p-value."""
+    test = paired(before, after, 0)
+    return f"{signed(test.difference)}, {test.p_randomisation:.3f}"
+
+
+def languages_report(xquad: Sequence[Case]) -> str:
+    """Return the figures of XQuAD-R, within a language and across: of each ranking, and of the default fusion.
 
     Each pair of languages has the same questions, so the values of a question are averaged before questions are drawn.
     """
+    shown = (*PAIR, "hybrid")
     figures_of = {}
     for case in xquad:
         runs = {name: run_of(ranking) for name, ranking in case.rankings.items()}
-        runs["hybrid"] = fused_run(FusedEvaluator(case.rankings, DEPTH), case, fusion)
-        ordered = case._replace(qrels={qid: case.qrels[qid] for qid in sorted(case.qrels)})
-        figures_of[case.name] = {name: values(ordered, run, RANK) for name, run in runs.items()}
+        runs["hybrid"] = fused_run(FusedEvaluator(case.rankings, DEPTH), case, DEFAULT)
+        qrels = {qid: case.qrels[qid] for qid in sorted(case.qrels)}
+        figures_of[case.name] = {name: values_of(qrels, run, RANK) for name, run in runs.items()}
     across = [of for name, of in figures_of.items() if " over " in name]
-    figures_of["mean over the pairs"] = {
-        name: np.mean([of[name] for of in across], axis=0) for name in (*PAIR, "hybrid")
-    }
+    figures_of["mean over the pairs"] = {name: np.mean([of[name] for of in across], axis=0) for name in shown}
     rows = []
     for name, of in figures_of.items():
-        figures = [intervals(of[ranking][:, None], 0)[0] for ranking in (*PAIR, "hybrid")]
-        cells = [f"{figure.mean:.3f} ({figure.low:.3f} to {figure.high:.3f})" for figure in figures]
+        cells = [signed(intervals(of[ranking][:, None], 0)[0], "") for ranking in shown]
         rows.append([name, *cells, signed(paired(of["bm25"], of["hybrid"], 0).difference)])
-    return markdown_table((RANK, *PAIR, "hybrid", "hybrid over bm25"), rows, left=1)
-
-
-def run_of(ranking: Ranking) -> ScoreTable:
-    """Return the scores of the first documents of each query."""
-    return {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in ranking.items()}
+    return markdown_table((RANK, *shown, "hybrid over bm25"), rows, left=1)
 
 
 if __name__ == "__main__":

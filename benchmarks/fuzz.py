@@ -18,7 +18,7 @@ import time
 import traceback
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -26,13 +26,13 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from benchmarks.fuzz_inputs import SOURCES, TABLES, manifest, mutated, ranker, seeds
-from benchmarks.measuring import replace_marked
-from factseek import settings
+from benchmarks.fuzz_inputs import SOURCES, TABLES, mutated, seeds
+from benchmarks.measuring import ROOT, WRITE, program, publish
+from factseek import FactseekError, settings
 from factseek.claims.checkworthiness.training import RankerManifest
 from factseek.eval import tasks
 from factseek.eval.files import topics, tweets
@@ -40,87 +40,64 @@ from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.collections import BadLines, ReadOptions, kinds, reader
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.document_line import read_line
-from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.records import model_file, trec
 from factseek.retrieval.records.table_shape import shape_of
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say, write
 
-ROOT = Path(__file__).resolve().parent.parent
-STATE, DOCUMENT = ROOT / "bench" / "fuzz.json", ROOT / "docs" / "figures.md"
+STATE = ROOT / "bench" / "fuzz.json"
 SECONDS = 20.0
 """The limit of processor time for one input."""
-
 SLICE = 2_500
 """The number of inputs of one process; to start a process takes longer than hundreds of inputs."""
-
 State = dict[str, dict[str, Any]]
 KINDS = ("DELETE", "GET", "POST", "PUT", "index", "task")
 """The first words of the names of targets of one kind."""
 
 
-class Target(NamedTuple):
-    """A reader of files: its name, the file endings of its inputs, real inputs, and the function to feed."""
+def targets() -> dict[str, Callable[[Path, random.Random], object]]:
+    """Return the functions to feed by the names of the targets; each reads one file."""
+    return {
+        **{f"index {kind}": partial(_read, kind) for kind in kinds()},
+        **{f"task {name}": partial(_judge, name) for name in tasks.names()},
+        "read_run": lambda path, _: trec.read_run(path),
+        "read_qrels": lambda path, _: trec.read_qrels(path),
+        "read_topics": lambda path, _: topics.read_topics(path),
+        "read_tweets": lambda path, _: tweets.read_tweets(path),
+        "a document by HTTP": lambda path, _: [
+            read_line(line.decode("utf-8", "replace"), "en") for line in path.read_bytes().split(b"\n")
+        ],
+        "config.yaml": lambda path, _: settings.read(path),
+        "a ranker's file": lambda path, _: model_file.load(path, RankerManifest),
+        "manifest.json": _manifest,
+        "the looks of a file": lambda path, _: shape_of(path),
+    }
 
-    name: str
-    endings: tuple[str, ...]
-    seeds: Callable[[], tuple[bytes, ...]]
-    feed: Callable[[Path, random.Random], object]
+
+LIKE = {
+    **{"read_run": "task trec", "read_qrels": "task trec", "read_tweets": "task ct2021-1a"},
+    "a document by HTTP": "index jsonl",
+}
+"""Targets that read inputs of another target."""
 
 
-def input_of(target: Target, number: int) -> tuple[str, bytes, random.Random]:
-    """Return an input's name and content, and the random generator for feeding it; all follow from its number."""
-    chance = random.Random(f"{target.name}:{number}")  # noqa: S311  a test's chance
-    name = f"input{chance.choice(target.endings)}"
-    return name, mutated(chance, target.seeds()), chance
-
-
-def feed(target: Target, number: int, folder: Path) -> None:
-    """Feed one input to the target, which must accept it or refuse it with a FactseekError.
+def feed(name: str, number: int, folder: Path) -> None:
+    """Feed one input to a target, which must accept it or refuse it with a FactseekError.
 
     Raises any other error of the target, and AssertionError if an answer is wrong or a file is left in ``folder``.
     """
-    name, content, chance = input_of(target, number)
-    path = folder / name
-    path.write_bytes(content)
+    chance = random.Random(f"{name}:{number}")  # noqa: S311  a test's chance
+    data = os.environ.get("FACTSEEK_DATA")
+    source = chance.choice(sorted(SOURCES)) if name == "the looks of a file" else LIKE.get(name, name)
+    path = folder / f"input{chance.choice(SOURCES.get(source, (TABLES,))[0].split())}"
+    path.write_bytes(mutated(chance, seeds(source, Path(data) if data and Path(data).is_dir() else None)))
     try:
-        with suppress(FactseekError), warnings.catch_warnings():
+        with suppress(FactseekError), warnings.catch_warnings(), bounded(SECONDS):
             warnings.simplefilter("error", ResourceWarning)
-            target.feed(path, chance)
+            targets()[name](path, chance)
     finally:
         path.unlink()
-    left = [path.name for path in folder.iterdir()]
-    if left:
-        raise AssertionError(f"left behind: {left}")
-
-
-def targets(data: Path | None) -> list[Target]:
-    """Return all targets, with seeds from the real collections if they are present."""
-
-    def target(
-        name: str,
-        fed: Callable[[Path, random.Random], object],
-        like: str = "",
-        made: Callable[[], tuple[bytes, ...]] | None = None,
-    ) -> Target:
-        """Return a target; its seeds are those of the target ``like``, or those that ``made`` returns."""
-        endings = SOURCES.get(like or name, (TABLES,))[0].split()
-        return Target(name, tuple(endings), made or partial(seeds, like or name, data), fed)
-
-    every = partial(lambda names: tuple(seed for name in names for seed in seeds(name, data)), sorted(SOURCES))
-    return [
-        *(target(f"index {kind}", partial(_read, kind)) for kind in kinds()),
-        *(target(f"task {name}", partial(_judge, name)) for name in tasks.names()),
-        target("read_run", lambda path, _: trec.read_run(path), "task trec"),
-        target("read_qrels", lambda path, _: trec.read_qrels(path), "task trec"),
-        target("read_topics", lambda path, _: topics.read_topics(path)),
-        target("read_tweets", lambda path, _: tweets.read_tweets(path), "task ct2021-1a"),
-        target("a document by HTTP", _by_line, "index jsonl"),
-        target("config.yaml", lambda path, _: settings.read(path)),
-        target("a ranker's file", lambda path, _: model_file.load(path, RankerManifest), made=ranker),
-        target("manifest.json", _manifest, made=manifest),
-        target("the looks of a file", lambda path, _: shape_of(path), made=every),
-    ]
+    _require(not list(folder.iterdir()), f"left behind: {list(folder.iterdir())}")
 
 
 def _read(kind: str, path: Path, chance: random.Random) -> None:
@@ -142,30 +119,20 @@ def _judge(name: str, path: Path, chance: random.Random) -> None:
     """Read a file as three of the kinds of files that a task reads."""
     task: Any = tasks.task(name)
     lines = path.read_bytes().splitlines(keepends=True)
-    readers: dict[str, Callable[[Any], object]] = {
-        "read_queries": lambda read: read(path),
-        "read_gold": lambda read: read([path]),
-        "read_submission": lambda read: read(path),
-        "check": lambda read: read(path),
-        "read_claims": lambda read: read(path, labelled=True),
-        "read_statements": lambda read: read(path, labelled=True),
-        "stream_statements": lambda read: list(read(lines, str(path))),
+    readers: dict[str, tuple[Any, ...]] = {
+        **dict.fromkeys(("read_queries", "read_submission", "check", "read_claims", "read_statements"), (path,)),
+        "read_gold": ([path],),
+        "stream_statements": (lines, str(path)),
     }
-    own = {kind: read for kind in readers if _is_own(read := getattr(task, kind, None), task)}
-    for kind in chance.sample(list(own), 3):
+    home = getattr(task, "__name__", type(task).__module__)
+    # A reading function that a task only imports is fed as that of another target.
+    own = [kind for kind in readers if getattr(getattr(task, kind, None), "__module__", "") == home]
+    for kind in chance.sample(own, 3):
+        labelled = {"labelled": True} if kind in ("read_claims", "read_statements") else {}
         with suppress(FactseekError):
-            readers[kind](own[kind])
-
-
-def _is_own(read: object, task: object) -> bool:
-    """Return whether a task itself defines a reading function, instead of importing it."""
-    defined_by = getattr(task, "__name__", type(task).__module__)
-    return getattr(read, "__module__", "") == defined_by
-
-
-def _by_line(path: Path, _: random.Random) -> None:
-    for line in path.read_bytes().split(b"\n"):
-        read_line(line.decode("utf-8", "replace"), "en")
+            found = getattr(task, kind)(*readers[kind], **labelled)
+            if kind == "stream_statements":
+                list(found)
 
 
 def _manifest(path: Path, _: random.Random) -> None:
@@ -181,16 +148,12 @@ def _require(holds: bool, otherwise: str) -> None:
         raise AssertionError(otherwise)
 
 
-class TookTooLongError(Exception):
-    """An input took more than ``SECONDS`` of processor time."""
-
-
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """Raise TookTooLongError after ``seconds`` of processor time."""
+    """Raise TimeoutError after ``seconds`` of processor time."""
 
     def stop(_: int, frame: FrameType | None) -> None:
-        raise TookTooLongError(f"more than {seconds:g} s at {frame.f_code.co_qualname if frame else '?'}")
+        raise TimeoutError(f"more than {seconds:g} s at {frame.f_code.co_qualname if frame else '?'}")
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -201,65 +164,53 @@ def bounded(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def _data_folder() -> Path | None:
-    folder = os.environ.get("FACTSEEK_DATA")
-    return Path(folder) if folder and Path(folder).is_dir() else None
+def finds(name: str, first: int, count: int) -> tuple[list[dict[str, Any]], float]:
+    """Feed inputs by their numbers; return those on which the target failed, and this process's peak of MB.
 
-
-def finds(target: Target, first: int, count: int) -> list[dict[str, Any]]:
-    """Feed inputs by their numbers; return the number and the error of each input on which the target failed."""
+    A failure has the number of its input, and the error.
+    """
     failures = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, first + count):
             try:
-                with bounded(SECONDS):
-                    feed(target, number, Path(folder))
+                feed(name, number, Path(folder))
             except Exception as error:  # noqa: BLE001  what is looked for
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 line = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"[:300]
                 failures.append({"input": number, "error": line})
-    return failures
+    return failures, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-def _work(name: str, first: int, count: int) -> tuple[list[dict[str, Any]], float]:
-    """Return the failures among some inputs, and this process's peak of memory in megabytes."""
-    (target,) = (candidate for candidate in targets(_data_folder()) if candidate.name == name)
-    return finds(target, first, count), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-
-
-def run(names: Sequence[str], count: int, state: State) -> None:
-    """Feed each target its inputs, each slice in a process of its own; save the state after each slice."""
-    for name in names:
-        known = state.setdefault(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
-        while known["done"] < count:
-            began, number = time.monotonic(), min(SLICE, count - known["done"])
-            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-                try:
-                    found, megabytes = process.submit(_work, name, known["done"], number).result()
-                except BrokenProcessPool as error:
-                    found, megabytes = [{"input": known["done"], "error": f"the process died: {error}"}], 0.0
-            known["finds"] += found
-            known["megabytes"] = max(known["megabytes"], round(megabytes, 1))
-            known["seconds"] += time.monotonic() - began
-            known["done"] += number
-            remember(name, known)
-        say(f"{name}: {known['done']:,} inputs, {len(known['finds'])} finds, at most {known['megabytes']:.0f} MB")
-        for find in known["finds"][:5]:
-            say(f"  {find['input']}: {find['error']}")
+def run(name: str, count: int) -> None:
+    """Feed a target its inputs, each slice in a process of its own; save the state after each slice."""
+    known = done().get(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
+    while known["done"] < count:
+        began, number = time.monotonic(), min(SLICE, count - known["done"])
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            try:
+                found, megabytes = process.submit(finds, name, known["done"], number).result()
+            except BrokenProcessPool as error:
+                found, megabytes = [{"input": known["done"], "error": f"the process died: {error}"}], 0.0
+        known["finds"] += found
+        known["megabytes"] = max(known["megabytes"], round(megabytes, 1))
+        known["seconds"] += time.monotonic() - began
+        known["done"] += number
+        remember(name, known)
+    say(f"{name}: {known['done']:,} inputs, {len(known['finds'])} finds, at most {known['megabytes']:.0f} MB")
+    for find in known["finds"][:5]:
+        say(f"  {find['input']}: {find['error']}")
 
 
 def done() -> State:
     """Return the state kept so far."""
-    state: State = json.loads(STATE.read_text("utf-8")) if STATE.exists() else {}
-    return state
+    return msgspec.json.decode(STATE.read_bytes(), type=State) if STATE.exists() else {}
 
 
 def remember(name: str, known: dict[str, Any]) -> None:
     """Save the state of one target, without losing what other processes have saved meanwhile."""
-    state = {**done(), name: known}
     STATE.parent.mkdir(exist_ok=True)
     beside = STATE.with_suffix(".tmp")
-    beside.write_text(json.dumps(state, indent=1), "utf-8")
+    beside.write_text(json.dumps({**done(), name: known}, indent=1), "utf-8")
     beside.replace(STATE)
 
 
@@ -273,48 +224,34 @@ def table(state: State) -> str:
     for kind, members in groups.items():
         inputs, found = (sum(one["done"] for one in members), sum(len(one["finds"]) for one in members))
         megabytes = max(one["megabytes"] for one in members)
-        memory = f"{megabytes:.0f} MB" if megabytes else ""
-        rows.append([kind, str(len(members)), f"{inputs:,}", str(found), memory])
-    header = (
-        "fed with broken inputs",
-        "targets",
-        "inputs",
-        "tracebacks, answers of status 500, leftovers",
-        "most memory",
-    )
+        rows.append([kind, str(len(members)), f"{inputs:,}", str(found), f"{megabytes:.0f} MB" if megabytes else ""])
+    faults = "tracebacks, answers of status 500, leftovers"
+    header = ("fed with broken inputs", "targets", "inputs", faults, "most memory")
     hours = sum(known["seconds"] for known in state.values()) / 3600
     return f"{markdown_table(header, rows)}\n{hours:.1f} hours, beside other work."
 
 
-def main() -> None:
-    """Feed the requested inputs, and print the failures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--target", action="append", metavar="NAME", help="a target that --list prints; repeatable (default: all)"
-    )
-    parser.add_argument("--count", type=int, default=10_000, metavar="N", help="the number of inputs for each target")
-    parser.add_argument("--input", type=int, metavar="NUMBER", help="try only this input, and print its error")
-    parser.add_argument("--again", action="store_true", help="start from the first input again")
-    parser.add_argument("--list", action="store_true", help="list the targets")
-    parser.add_argument("--write", action="store_true", help=f"put the figures into {DOCUMENT.name}")
-    args = parser.parse_args()
-    known = {target.name: target for target in targets(_data_folder())}
-    names = args.target or list(known)
-    if args.list:
-        write("".join(f"{name}\n" for name in known))
-    elif args.input is not None:
-        with tempfile.TemporaryDirectory() as folder, bounded(SECONDS):
-            feed(known[names[0]], args.input, Path(folder))
-    else:
-        if args.again:
-            STATE.unlink(missing_ok=True)
-        run(names, args.count, done())
-        state = done()
-        write(table(state) + "\n")
-        if args.write:
-            replace_marked(DOCUMENT, "fuzz", table(state))
-        sys.exit(any(known["finds"] for known in state.values()))
+@program(
+    (
+        "--target",
+        {"action": "append", "choices": list(targets()), "help": "a target (default: all)"},
+    ),
+    ("--count", {"type": int, "default": 10_000, "metavar": "N", "help": "the number of inputs for each target"}),
+    ("--input", {"type": int, "metavar": "NUMBER", "help": "try only this input, and print its error"}),
+    WRITE,
+)
+def main(args: argparse.Namespace) -> bool:
+    """Feed the requested inputs, and print the failures; return whether there are any."""
+    names = args.target or list(targets())
+    if args.input is not None:
+        failures, _ = finds(names[0], args.input, 1)
+        write("".join(f"{failure['error']}\n" for failure in failures))
+        return bool(failures)
+    for name in names:
+        run(name, args.count)
+    publish("fuzz", table(done()), document=args.write)
+    return any(known["finds"] for known in done().values())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

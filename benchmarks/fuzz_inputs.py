@@ -1,6 +1,6 @@
-"""Thousands of broken inputs: mutations of real and small files that follow the structure of the files.
+"""Thousands of broken inputs and requests: mutations of real and small ones that follow their structure.
 
-The same seed gives the same inputs.
+The same seed gives the same inputs, and the same number the same request.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ import json
 import random
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
+from flask import Flask
 
+from benchmarks.measuring import ROOT
 from factseek.claims.checkworthiness.training import RankerManifest
 from factseek.retrieval.records import model_file
 from factseek.retrieval.store import manifest as manifests
 
 MOST_BYTES = 60_000
 """The maximum size of a seed, so that ten thousand inputs take minutes."""
-
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-
 _TOKENS = (
     b"", b"\0", b"\xff", b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xf0\x9f\x92\x89", b'"', b'""',
     b"'", b"\t", b"\t\t", b"\r", b"\r\n", b"\n\n", b"\x0b\x0c\x1c\x85", "\u2028\u202e".encode(), b",", b";", b"{",
@@ -49,15 +50,57 @@ _ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1", "cp1256",
 
 _LINKED_DATA = re.compile(rb"<script[^>]*ld\+json[^>]*>([^<]+)")
 
-Mutation = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
-
 
 def mutated(chance: random.Random, seeds: Sequence[bytes]) -> bytes:
     """Return one of the seeds after zero to six mutations."""
     content = chance.choice(seeds)[:MOST_BYTES]
     for _ in range(chance.choice((0, 1, 1, 1, 2, 2, 3, 4, 6))):
-        content = chance.choice(_MUTATIONS)(chance, content, seeds)[: 4 * MOST_BYTES]
+        content = _changed(chance, content, chance.choice(seeds)[:MOST_BYTES])[: 4 * MOST_BYTES]
     return content
+
+
+def _changed(chance: random.Random, content: bytes, other: bytes) -> bytes:
+    """Return the content with one change: in its bytes, in a line, in a cell of a line, or in a JSON value."""
+    at = chance.randrange(len(content) + 1)
+    before, after, end = content[:at], content[at:], chance.randrange(1, 400)
+    lines = content.split(b"\n")
+    row, later = chance.randrange(len(lines)), chance.randrange(len(lines))
+    mark = next((mark for mark in (b"\t", b",", b" ") if mark in content), b"\t")
+    cells = lines[row].split(mark)
+    cell = chance.randrange(len(cells))
+
+    def with_line(*new: bytes) -> bytes:
+        return b"\n".join([*lines[:row], *new, *lines[row + 1 :]])
+
+    token = chance.choice(_TOKENS)
+    return chance.choice((
+        lambda: before,
+        lambda: before + after[end:],
+        lambda: before + bytes([chance.randrange(256)]) + after[1:],
+        lambda: before + after[: end // 6] * chance.choice((2, 4, 1_000)) + after,
+        lambda: before + other[chance.randrange(len(other) + 1) :],
+        lambda: before + token * chance.choice((1, 1, 1, 2, 500)) + after[chance.choice((0, end // 20)) :],
+        lambda: content.decode("utf-8", "replace").encode(chance.choice(_ENCODINGS), "replace"),
+        lambda: gzip.compress(content, 1, mtime=0)[: chance.choice((None, at))],
+        with_line,
+        lambda: with_line(lines[later], lines[row]),
+        lambda: content.replace(b"\n", chance.choice((b"\r\n", b"\r", b" ", b"\n\n"))),
+        lambda: content.replace(mark, chance.choice((b"\t", b",", b";", b" ", b"\t\t"))),
+        lambda: with_line(mark.join([*cells[:cell], chance.choice((token, *cells)), *cells[cell + 1 :]])),
+        lambda: with_line(_changed_json(chance, lines[row])),
+        lambda: _changed_json(chance, content),
+    ))()  # fmt: skip
+
+
+def _changed_json(chance: random.Random, content: bytes) -> bytes:
+    """Return JSON, or a page that holds some, with one value changed; anything else stays as it is."""
+    script = _LINKED_DATA.search(content)
+    begin, end = script.span(1) if script else (0, len(content))
+    try:
+        value = json.loads(content[begin:end])
+    except (ValueError, RecursionError):
+        return content
+    return content[:begin] + encoded(mutated_json(chance, value)) + content[end:]
 
 
 def mutated_json(chance: random.Random, value: Any) -> Any:
@@ -70,8 +113,6 @@ def mutated_json(chance: random.Random, value: Any) -> Any:
                 del part[key]
             case 1:
                 part[chance.choice(("", "x", key.upper(), "docid", "metadata", "\ud800"))] = part[key]
-            case 2:
-                part[key] = chance.choice(_VALUES)
             case _:
                 part[key] = mutated_json(chance, part[key])
         return part
@@ -85,7 +126,10 @@ def mutated_json(chance: random.Random, value: Any) -> Any:
             case _:
                 return [*value[:at], mutated_json(chance, value[at]), *value[at + 1 :]]
     if chance.random() < 0.02:
-        return _nested(chance.choice((30, 200, 3_000)))
+        value = "x"
+        for level in range(chance.choice((30, 200, 900))):  # what Python's own writer can still write
+            value = [value] if level % 2 else {"a": value}
+        return value
     return chance.choice(_VALUES)
 
 
@@ -94,253 +138,98 @@ def encoded(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def _nested(depth: int) -> Any:
-    value: Any = "x"
-    for level in range(depth):
-        value = [value] if level % 2 else {"a": value}
-        if level > 900:  # what Python's own writer can still write
-            break
-    return value
-
-
-def _bytes(chance: random.Random, content: bytes, seeds: Sequence[bytes]) -> bytes:
-    """Flip some bytes, cut, drop or repeat a range, continue with another seed, recode, or compress."""
-    at, other = chance.randrange(len(content) + 1), chance.choice(seeds)[:MOST_BYTES]
-    match chance.randrange(7):
-        case 0:
-            flipped = bytearray(content)
-            for _ in range(min(len(flipped), chance.choice((1, 3, 20)))):
-                flipped[chance.randrange(len(flipped))] = chance.randrange(256)
-            content = bytes(flipped)
-        case 1:
-            content = content[:at]
-        case 2:
-            content = content[:at] + content[at + chance.randrange(1, 400) :]
-        case 3:
-            again = content[at : at + chance.randrange(1, 60)] * chance.choice((2, 4, 1_000))
-            content = content[:at] + again + content[at:]
-        case 4:
-            content = content[:at] + other[chance.randrange(len(other) + 1) :]
-        case 5:
-            content = content.decode("utf-8", "replace").encode(chance.choice(_ENCODINGS), "replace")
-        case _:
-            packed = gzip.compress(content, 1, mtime=0)
-            content = packed[: chance.choice((len(packed), chance.randrange(len(packed))))]
-    return content
-
-
-def _insert(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    begin = chance.randrange(len(content) + 1)
-    kept = begin + chance.choice((0, chance.randrange(20)))
-    return content[:begin] + chance.choice(_TOKENS) * chance.choice((1, 1, 1, 2, 500)) + content[kept:]
-
-
-def _lines(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    """Swap, drop, double or join lines, or change their line ends."""
-    lines = content.split(b"\n")
-    first, second = chance.randrange(len(lines)), chance.randrange(len(lines))
-    match chance.randrange(5):
-        case 0:
-            lines[first], lines[second] = lines[second], lines[first]
-        case 1:
-            del lines[first]
-        case 2:
-            lines.insert(second, lines[first])
-        case 3:
-            return content.replace(b"\n", chance.choice((b"\r\n", b"\r", b" ", b"\n\n")))
-        case _:
-            lines[first : first + 2] = [b" ".join(lines[first : first + 2])]
-    return b"\n".join(lines)
-
-
-def _cells(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    """Change one cell of a line, or the separator of all cells."""
-    separator = next((mark for mark in (b"\t", b",", b" ") if mark in content), b"\t")
-    if chance.random() < 0.2:
-        return content.replace(separator, chance.choice((b"\t", b",", b";", b" ", b"\t\t")))
-    lines = content.split(b"\n")
-    at = chance.randrange(len(lines))
-    cells = lines[at].split(separator)
-    cells[chance.randrange(len(cells))] = chance.choice((*_TOKENS, *cells))
-    lines[at] = separator.join(cells)
-    return b"\n".join(lines)
-
-
-def _json(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    """Change one value in a line of JSON, in a JSON file, or in JSON inside a page."""
-    if scripts := list(_LINKED_DATA.finditer(content)):
-        begin, end = chance.choice(scripts).span(1)
-        return content[:begin] + _json(chance, content[begin:end], ()) + content[end:]
-    lines = content.split(b"\n")
-    at = chance.randrange(len(lines))
-    for whole in (False, True):
-        try:
-            value = json.loads(content if whole else lines[at])
-        except (ValueError, RecursionError):
-            continue
-        changed = encoded(mutated_json(chance, value))
-        return changed if whole else b"\n".join([*lines[:at], changed, *lines[at + 1 :]])
-    return _insert(chance, content, ())
-
-
-_MUTATIONS: tuple[Mutation, ...] = (_bytes, _bytes, _bytes, _bytes, _insert, _lines, _cells, _json)
-
-_REVIEW = json.dumps({
-    "@type": "ClaimReview", "claimReviewed": "a b", "url": "https://c.org/a", "inLanguage": "en-GB", "headline": "H",
-    "author": {"@type": "Organization", "name": "C"}, "datePublished": "2024-07-20T09:00:00+02:00",
-    "reviewRating": {"alternateName": "False", "ratingValue": "1", "bestRating": 5, "worstRating": 1},
-    "itemReviewed": {"author": {"name": "D", "jobTitle": "J"}, "appearance": [{"url": "https://d.org/2"}, "x"]},
-})  # fmt: skip
-_PAGE = f"""<!doctype html><html lang="en-GB"><head><script type="application/ld+json">{_REVIEW}</script>
-<script type=application/ld+json>{{"@graph": [{_REVIEW}, {{"@type": "WebPage"}}]}}</script></head></html>"""
-_MICRODATA = """<html lang=ar><body><div itemscope itemtype="https://schema.org/ClaimReview">
+_PAGE = """<!DOCTYPE html><html lang=en-GB><head><title>A bridge</title><meta charset=utf-8><link rel=canonical
+href='http://x.org/a'><script type='application/ld+json'>{"@type": "ClaimReview", "claimReviewed": "a b",
+"url": "https://c.org/a", "author": {"name": "C"}, "datePublished": "2024-07-20", "reviewRating": {"ratingValue": 1},
+"itemReviewed": {"author": {"name": "D"}, "appearance": [{"url": "https://d.org/2"}]}}</script></head><body>
+<nav><a href=/>x</a></nav><article><h1>A bridge</h1><p>The ministry said that the new bridge will be opened.</p>
+<table><tr><td>a<td>b</table><ul><li>x</ul></article><div itemscope itemtype="https://schema.org/ClaimReview">
 <h1 itemprop="claimReviewed">a <b>b</b></h1><a itemprop="url" href="https://c.org/a">x</a>
-<time itemprop="datePublished" datetime="2023-10-02">y</time>
-<span itemprop="author" itemscope itemtype="https://schema.org/Organization"><span itemprop="name">C</span></span>
-<div itemprop="reviewRating" itemscope><meta itemprop="ratingValue" content="1"><b itemprop="alternateName">No</b></div>
-<div itemprop="itemReviewed" itemscope><span itemprop="author" itemscope><span itemprop="name">D</span></span></div>
-</div>"""
-_ARTICLE = """<!DOCTYPE html><html lang=en><head><title>A bridge</title><meta charset=utf-8><link rel=canonical
-href='http://x.org/a'><script type='application/ld+json'>{"@type": "NewsArticle", "datePublished": "2020-01-01"}
-</script></head><body><nav><a href=/>x</a></nav><article><h1>A bridge</h1><p>The ministry said that the new bridge will
-be opened.</p><table><tr><td>a<td>b</table><ul><li>x</ul></article></body></html>"""
-_WARC = tuple(f"warc/warcio/test/data/*.{end}" for end in ("warc", "arc", "gz"))
+<span itemprop="author" itemscope><span itemprop="name">C</span></span>
+<div itemprop="reviewRating" itemscope><meta itemprop="ratingValue" content="1"></div></div></body></html>"""
 
 TABLES = ".tsv .csv .jsonl .txt"
-SOURCES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "index beir": (
-        ".jsonl .jsonl.gz",
-        ("scifact/corpus.jsonl", "nfcorpus/corpus.jsonl", "xquad-r/*/corpus.jsonl"),
-        ('{"_id": "1", "title": "T", "text": "a b", "metadata": {"url": "http://x.org", "date": "2020"}}\n' * 2,),
-    ),
-    "index claimreview": (
-        ".html .json .jsonld .jsonl .csv .tsv",
-        ("reviews-ar.json", "html-readability/*/source.html"),
-        (
-            *(_PAGE, _MICRODATA, f"{_REVIEW}\n{_REVIEW}\n"),
-            "claimReviewed,url,datePublished,author.name,reviewRating.alternateName,itemReviewed.author.name\n"
-            '"a, ""b""",https://c.org/a,2024-07-20,C,False,D\n',
-            "id\tclaim\turl\trating\tclaimant\n1\ta\thttps://c.org/a\tFalse\tD\n",
-        ),
-    ),
-    "index claims": (
-        ".tsv .csv .json .jsonl .parquet",
-        ("ct2020-task2/verified_claims.docs.tsv",),
-        (
-            '\tvclaim\ttitle\n0\ta claim\tT\n1\t"b, c"\tU\n',
-            '{"vclaim_id": "1", "vclaim": "a", "title": "T"}\n',
-            '[{"id": 1, "claim": "a", "date": "2020-01-01", "author": ["x"]}]',
-        ),
-    ),
-    "index cord19": (
-        ".csv .tsv .jsonl .pkl .parquet",
-        ("cord19/metadata.csv", "cord19/metadata-samples/*.csv"),
-        ('{"cord_uid": "a", "title": "T", "abstract": "b", "publish_time": "2020 Mar"}\n',),
-    ),
-    "index fever": (
-        ".jsonl",
-        ("fever/wiki-pages-sample-5.jsonl",),
-        ('{"id": "Sea_-LRB-x-RRB-", "text": "a b", "lines": "0\\tA sentence .\\tSea\\n1\\t\\n2\\tB ."}\n' * 2,),
-    ),
-    "index jsonl": (
-        ".jsonl .json .ndjson",
-        ("covid-fact/*.jsonl", "scifact/corpus.jsonl"),
-        (
-            '{"docid": "1", "text": "a", "title": "T", "url": "http://x.org", "date": "2020-01", "language": "en", '
-            '"source": "s", "topic": "t", "more": [1, {"a": null}]}\n{"id": 2, "contents": "b"}\n',
-        ),
-    ),
-    "index snippets": (
-        TABLES,
-        ("snippets-*.tsv", "ct2019-task2-arabic/passages/*.json"),
-        (
-            *('id\ttext\n1\ta\n2\t"He said ""no"""\n', "1\tT\ta b\n", 'id,text,date\n1,"a, b",2020\n'),
-            '{"pageID": "p", "paragraphs": [{"parID": "1", "text": "a"}]}\n',
-        ),
-    ),
-    "index trec": (
-        ".sgml .txt .gz",
-        (),
-        (
-            "<DOC>\n<DOCNO> W1 </DOCNO>\n<HL> A headline</HL>\n<DD> 03/24/87</DD>\n"
-            "<TEXT>\n<P>AT&amp;T &hyph; a</P>\n<!-- x -->\n</TEXT>\n</DOC>\n",
-            "<DOC><DOCNO>w</DOCNO><DOCHDR>\nhttp://x.org/a 1.2\n</DOCHDR>"
-            "<html><title>T</title><script>no()</script><p>b<b>ol</b>d</html></DOC>\n",
-            '<DOC id="N_1" type="story"><DATE>March 5, 1990</DATE>all of it</DOC>\n',
-        ),
-    ),
+SOURCES = {
+    "index beir": (".jsonl .jsonl.gz", "scifact/corpus.jsonl nfcorpus/corpus.jsonl xquad-r/*/corpus.jsonl"),
+    "index claimreview": (".html .json .jsonld .jsonl .csv .tsv", "reviews-ar.json html-readability/*/source.html"),
+    "index claims": (".tsv .csv .json .jsonl .parquet", "ct2020-task2/verified_claims.docs.tsv"),
+    "index cord19": (".csv .tsv .jsonl .pkl .parquet", "cord19/metadata.csv cord19/metadata-samples/*.csv"),
+    "index fever": (".jsonl", "fever-pages.jsonl fever/wiki-pages-sample-5.jsonl"),
+    "index jsonl": (".jsonl .json .ndjson", "covid-fact/*.jsonl scifact/corpus.jsonl"),
+    "index snippets": (TABLES, "snippets-*.tsv ct2019-task2-arabic/passages/*.json"),
+    "index trec": (".sgml .txt .gz", ""),
     "index webpages": (
         ".html .txt .warc .arc .warc.gz .json",
-        ("pages-ar/*", "html-readability/*/source.html", *_WARC, "ct2019-task2-arabic/claims/*"),
-        (_ARTICLE, "A plain text.\n\nOf two lines.\n"),
+        "pages-ar/* html-readability/*/source.html warc/warcio/test/data/*.[wag]* ct2019-task2-arabic/claims/*",
     ),
-    "task ct2020-evidence": (
-        TABLES,
-        ("claims-*.tsv", "evidence-gold-*.tsv"),
-        ("CT20-AR-05\t123\t1\tCT20-AR-05-0003-001\t1.5\trun\n",),
-    ),
-    "task ct2020-verification": (TABLES, ("claims-ar.tsv", "verification-*.tsv"), ("T1\t123\tTRUE\trun\n",)),
-    "task ct2021-1a": (
-        TABLES,
-        ("checkworthy-en-*.tsv", "ct2021-task1/1a-*/*.tsv"),
-        ("t\t12345678901234567\t0.5\trun\n", '{"id_str": "12345678901234567", "full_text": "A tweet"}\n'),
-    ),
-    "task ct2021-1b": (TABLES, ("debate-*.tsv", "ct2021-task1/1b-english/*/*.tsv"), ("1\t0.5\n2\t.25\n",)),
-    "task ct2025-4b": (
-        TABLES,
-        ("papers-en.tsv", "ct2025-4b/*.tsv", "ct2025-4b/runs/*"),
-        ("post_id\tpreds\n1\t['a', 'b', 'c']\n", 'post_id\tpreds\n1\t["a", "b"]\n'),
-    ),
-    "task fever": (
-        TABLES,
-        ("fever-dev.jsonl", "fever/actual.jsonl", "fever/predictions.jsonl", "scifact/claims_train.jsonl"),
-        ('{"id": 1, "predicted_label": "REFUTES", "predicted_evidence": [["Sea", 0]]}\n',),
-    ),
+    "task ct2020-evidence": (TABLES, "claims-*.tsv evidence-gold-*.tsv"),
+    "task ct2020-verification": (TABLES, "claims-ar.tsv verification-*.tsv"),
+    "task ct2021-1a": (TABLES, "checkworthy-en-*.tsv ct2021-task1/1a-*/*.tsv"),
+    "task ct2021-1b": (TABLES, "debate-*.tsv ct2021-task1/1b-english/*/*.tsv"),
+    "task ct2025-4b": (TABLES, "papers-en.tsv ct2025-4b/*.tsv ct2025-4b/runs/*"),
+    "task fever": (TABLES, "fever-dev.jsonl fever/actual.jsonl fever/predictions.jsonl scifact/claims_train.jsonl"),
     "task trec": (
         TABLES,
-        (
-            *("queries-*.tsv", "qrels-*.txt", "trec_eval/test/qrels*", "trec_eval/test/results*"),
-            *("scifact/queries.jsonl", "scifact/qrels/*.tsv"),
-        ),
-        (
-            *("1 Q0 d1 1 2.5 run\n1 Q0 d2 2 1.5 run\n", "query-id\tcorpus-id\tscore\n1\td1\t1\n"),
-            '{"_id": "1", "text": "a query"}\n',
-        ),
+        "queries-*.tsv qrels-*.txt trec_eval/test/qrels* trec_eval/test/results* scifact/qrels/*.tsv",
     ),
-    "read_topics": (
-        TABLES,
-        ("queries-en.tsv",),
-        (
-            *('{"_id": "1", "text": "a query"}\n', 'qid,query\n1,"a, b"\n'),
-            "<top>\n<num> Number: 1\n<title> a b\n<desc> Description:\nc\n</top>\n",
-        ),
+    "read_topics": (TABLES, "queries-en.tsv"),
+    "config.yaml": (".yaml", ""),
+}
+"""By target: the endings of its inputs, and patterns of example and public files."""
+WRITTEN = {
+    "index beir": (
+        '{"_id": "1", "title": "T", "text": "a b", "metadata": {"url": "http://x.org", "date": "2020"}}\n' * 2,
     ),
+    "index claimreview": (_PAGE, 'claimReviewed,url,author.name\n"a, ""b""",https://c.org/a,C\n'),
+    "index claims": ('\tvclaim\ttitle\n0\ta claim\tT\n1\t"b, c"\tU\n', '[{"id": 1, "claim": "a", "date": "2020-01"}]'),
+    "index cord19": ('{"cord_uid": "a", "title": "T", "abstract": "b", "publish_time": "2020 Mar"}\n',),
+    "index jsonl": (
+        '{"docid": "1", "text": "a", "url": "http://x.org", "date": "2020", "more": [1, {"a": null}]}\n' * 2,
+    ),
+    "index snippets": (
+        'id,text,date\n1,"a, b",2020\n',
+        '{"pageID": "p", "paragraphs": [{"parID": "1", "text": "a"}]}\n',
+    ),
+    "index trec": (
+        "<DOC>\n<DOCNO> W1 </DOCNO>\n<HL> A headline</HL>\n<DD> 03/24/87</DD>\n"
+        "<TEXT>\n<P>AT&amp;T &hyph; a</P>\n<!-- x -->\n</TEXT>\n</DOC>\n",
+        "<DOC><DOCNO>w</DOCNO><DOCHDR>\nhttp://x.org/a 1.2\n</DOCHDR>"
+        "<html><title>T</title><script>no()</script><p>b<b>ol</b>d</html></DOC>\n",
+    ),
+    "index webpages": (_PAGE, "A plain text.\n\nOf two lines.\n"),
+    "task ct2020-evidence": ("T-05\t1\t1\tT-05-0003-001\t1.5\trun\n",),
+    "task ct2020-verification": ("T1\t123\tTRUE\trun\n",),
+    "task ct2021-1a": (
+        *("t\t12345678901234567\t0.5\trun\n", '{"id_str": "12345678901234567", "full_text": "A tweet"}\n'),
+    ),
+    "task ct2021-1b": ("1\t0.5\n2\t.25\n",),
+    "task ct2025-4b": ("post_id\tpreds\n1\t['a', 'b', 'c']\n2\t[\"a\"]\n",),
+    "task fever": ('{"id": 1, "predicted_label": "REFUTES", "predicted_evidence": [["Sea", 0]]}\n',),
+    "task trec": ("1 Q0 d1 1 2.5 run\n1 Q0 d2 2 1.5 run\n", "query-id\tcorpus-id\tscore\n1\td1\t1\n"),
+    "read_topics": ('{"_id": "1", "text": "a query"}\n', "<top>\n<num> Number: 1\n<title> a b\n<desc> D:\nc\n</top>\n"),
     "config.yaml": (
-        ".yaml",
-        (),
-        (
-            "bm25:\n  k1: 0.9\n  b: 0.4\nindex:\n  language: en\nserver:\n  port: 8000\n  keys:\n    a: abc\n"
-            "search:\n  fusion:\n    kind: rrf\n    rrf_k: 10\npassages:\n  split:\n    webpages: true\n",
-        ),
+        "bm25:\n  k1: 0.9\nindex:\n  language: en\nserver:\n  port: 8000\n  keys:\n    a: abc\n"
+        "search:\n  fusion:\n    kind: rrf\n    rrf_k: 10\npassages:\n  split:\n    webpages: true\n",
     ),
 }
-"""By target: the endings of its inputs, patterns of example and public files, and small inputs for the rest."""
+"""By target: small inputs of our own."""
 
 
 @cache
 def seeds(name: str, data: Path | None) -> tuple[bytes, ...]:
     """Return the seeds of a target: those in this module, and the beginnings of a few files of each pattern."""
-    _, patterns, written = SOURCES.get(name, ("", (), ("a\tb\n", "{}\n")))
-    found = [seed.encode() for seed in written]
-    for pattern in patterns:
-        for folder in (EXAMPLES, *([data] if data else ())):
+    if name in _MADE:
+        return _MADE[name]()
+    found = [seed.encode() for seed in WRITTEN.get(name, ("a\tb\n", "{}\n"))]
+    for pattern in SOURCES.get(name, ("", ""))[1].split():
+        for folder in (ROOT / "examples", *([data] if data else ())):
             for path in islice((path for path in sorted(folder.glob(pattern)) if path.is_file()), 6):
                 with path.open("rb") as file:
                     found.append(file.read(MOST_BYTES if folder == data else 6_000))
-    return (*found, *(frames() if name == "index cord19" else ()))
+    return (*found, *(_frames() if name == "index cord19" else ()))
 
 
-def frames() -> tuple[bytes, ...]:
+def _frames() -> tuple[bytes, ...]:
     """Return a table of papers as pandas pickles it, and as Parquet."""
     import pandas as pd
 
@@ -351,19 +240,17 @@ def frames() -> tuple[bytes, ...]:
     return packed.getvalue(), parquet.getvalue()
 
 
-@cache
-def manifest() -> tuple[bytes, ...]:
+def _manifest() -> tuple[bytes, ...]:
     """Return the manifest of an index."""
+    counts = {"documents": 2, "passages": 2}
     segment = manifests.SegmentInfo(
-        **{"name": "000000", "kind": "jsonl", "split": False, "documents": 2, "passages": 2, "sentences": False},
+        **{"name": "000000", "kind": "jsonl", "split": False, "sentences": False, "deleted": (1,), **counts},
         sources=(manifests.SourceInfo(name="a", bytes=1, sha256="0" * 64),),
         files={"documents.sqlite": manifests.FileInfo(bytes=1, sha256="0" * 64)},
-        deleted=(1,),
     )
     whole = manifests.Manifest(
-        **{"language": "en", "analyzer": "english", "fields": "flat", "documents": 1, "passages": 1},
+        **{"language": "en", "analyzer": "english", "fields": "flat", "created": "2020-01-01T00:00:00Z", **counts},
         layout=manifests.LAYOUT,
-        created="2020-01-01T00:00:00Z",
         bm25=manifests.BM25Info(k1=0.9, b=0.4),
         views={"lucene": {}, "vectors": {"name": "e", "revision": "1", "dimension": 384, "precision": "int8"}},
         versions=manifests.versions(),
@@ -372,11 +259,128 @@ def manifest() -> tuple[bytes, ...]:
     return (manifests.encode(whole),)
 
 
-@cache
-def ranker() -> tuple[bytes, ...]:
+def _ranker() -> tuple[bytes, ...]:
     """Return a ranker's file."""
     about = RankerManifest(task="ct2021-1a", model="best", languages=("en",), sources=(), settings={}, versions={})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.model")
         model_file.save(path, about, model_file.State({"a": 1}, {"b": np.zeros(3, dtype=np.float32)}))
         return (path.read_bytes(),)
+
+
+_MADE = {"a ranker's file": _ranker, "manifest.json": _manifest}
+
+
+TYPES = (
+    "application/json", "application/json", "application/json; charset=utf-16", "application/x-ndjson", "text/plain",
+    "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "image/png", "", "a/b;;=",
+)  # fmt: skip
+ACCEPTED = (
+    "application/json", "application/x-ndjson", "text/plain", "text/html", "text/csv", "text/tab-separated-values",
+    "application/x-bibtex", "application/x-research-info-systems;q=0.9, */*", "*/*;q=0.1", "", "a/b;q=x",
+)  # fmt: skip
+VALUES = (
+    "", "1", "0", "-1", "1e9", "nan", "٣", "true", "bm25", "dense", "hybrid", "measles vaccine", "نهر النيل", "\0",
+    "\ud800", "a" * 300, "2020-02-30", "9999", "topic=health", "topic=", "date>=x", "rrf", "keep", "\u202e", "<b>",
+    "*", "title:measles", "AND OR (", "english", "csv", "bibtex", "near", "per_source=1",
+    '"measles vaccine" -moon before:2024 source:', "2020-03-01T00:00:00+25:00", "10000000000000000000000", "{}", "[]",
+)  # fmt: skip
+PARAMETERS = (
+    "query", "q", "hits", "k", "retriever", "filter", "as_of", "undated", "fusion", "explain", "highlight", "group",
+    "mode", "language", "index", "from", "page", "offset", "facets", "fields", "passages", "depth", "format",
+    "syntax", "cursor", "count", "collapse", "stages", "since", "like", "qid", "pageToken", "pageSize", "key", "x",
+    "",
+)  # fmt: skip
+DOCIDS = (
+    "measles", "moon", "amazon", "nobody", "a/b", "..", "../../etc/passwd", "%00", "\0", "é" * 300, " ", "a?b#c", "+",
+    "\ud800",
+)  # fmt: skip
+HEADERS = {
+    "If-Match": ("*", '"x"', 'W/"x"', "x", ""), "If-None-Match": ("*", '"x"', ",,"), "Range": ("bytes=0-", "x"),
+    "X-Request-Id": ("a" * 500, "é", "a b"), "Accept-Language": ("ar", "x;q=", "*"), "Cookie": ("a=b; c", "="),
+    "Authorization": ("", "Bearer x", "Basic é", "Bearer"), "Host": ("x", "[", "a:b:c"),
+}  # fmt: skip
+CURSORS = ("cursor", "pageToken")
+"""Fields that hold a value from the answer for the page before."""
+
+
+class Request(NamedTuple):
+    """A request to send."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+def routes(app: Flask) -> list[tuple[str, str, str]]:
+    """Return method, rule and endpoint of every route, in order."""
+    return sorted(
+        (method, rule.rule, rule.endpoint)
+        for rule in app.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    )
+
+
+def request_of(
+    route: tuple[str, str, str], number: int, names: Sequence[str], examples: Sequence[Mapping[str, Any]]
+) -> Request:
+    """Return a request by its number; ``names`` are the existing indexes, ``examples`` are valid bodies."""
+    method, rule, _ = route
+    chance = random.Random(f"{method} {rule}:{number}")  # noqa: S311  a test's chance
+    example = {
+        name: _broken_token(chance, value) if name in CURSORS and chance.random() < 0.5 else value
+        for name, value in chance.choice(examples).items()
+    }
+    path = "/".join(_part(chance, part, names) for part in rule.split("/"))
+    asked = [(chance.choice(PARAMETERS), chance.choice(VALUES)) for _ in range(chance.choice((0, 0, 1, 2, 4)))]
+    if method == "GET":
+        kept = [(name, value) for name, value in example.items() if chance.random() < 0.7]
+        parts = [(name, part) for name, value in kept for part in (value if isinstance(value, list) else [value])]
+        asked += [(name, chance.choice(VALUES) if chance.random() < 0.4 else str(part)) for name, part in parts]
+    query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in asked)
+    headers = {name: chance.choice(values) for name, values in HEADERS.items() if chance.random() < 0.07}
+    headers |= {"Content-Type": chance.choice(TYPES), "Accept": chance.choice(ACCEPTED)}
+    body = b"" if method == "GET" and chance.random() < 0.9 else _body(chance, example)
+    if chance.random() < 0.05:
+        headers["Content-Encoding"], body = "gzip", gzip.compress(body, mtime=0)[: chance.choice((10, 10**6))]
+    sent = {name: value for name, value in headers.items() if value}
+    return Request(method, f"{path}?{query}" if query else path, sent, body)
+
+
+def _part(chance: random.Random, part: str, names: Sequence[str]) -> str:
+    if not part.startswith("<"):
+        return part
+    if "docid" in part:
+        return _quoted(chance.choice(DOCIDS)) or "x"
+    if part == "<name>" and chance.random() < 0.9:
+        return chance.choice(names)
+    return _quoted(chance.choice(("x", "jobs", "indexes", "..", "é", "0" * 32, "\0", "a" * 300)))
+
+
+def _broken_token(chance: random.Random, value: str) -> str:
+    """Return a cursor that is changed, cut or lengthened, decoded or encoded."""
+    if chance.random() < 0.25:
+        return value[: chance.randrange(len(value))] + chance.choice(("", "=", "é", "\0", "+/", "====="))
+    content = mutated(chance, [urlsafe_b64decode(value + "=" * (-len(value) % 4))])
+    return urlsafe_b64encode(content[:400]).decode().rstrip("=")
+
+
+def _quoted(text: str) -> str:
+    return quote(text.encode("utf-8", "surrogatepass"), safe="")
+
+
+def _body(chance: random.Random, example: Mapping[str, Any]) -> bytes:
+    """Return a body: the example with a change, several examples, or no JSON."""
+    value: Any = dict(example)
+    for _ in range(chance.choice((0, 1, 1, 2, 3))):
+        value = mutated_json(chance, value)
+    match chance.randrange(8):
+        case 0:
+            return b"\n".join(encoded(mutated_json(chance, dict(example))) for _ in range(chance.choice((1, 3, 40))))
+        case 1:
+            return encoded([value] * chance.choice((0, 1, 7)))
+        case 2:
+            return mutated(chance, [encoded(value)])
+        case _:
+            return encoded(value)

@@ -11,146 +11,100 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import mean
-from typing import NamedTuple
 
-from benchmarks.data import REAL, Sampler, claims, data_folder, noisy, real_vectors
-from benchmarks.measuring import program, replace_marked
-from factseek.eval.bench.load import Load, Timings, measure
+from benchmarks.data import Sampler, data_folder, noisy, objects, real_vectors
+from benchmarks.measuring import program, publish
+from factseek import Config, Search, open_index
+from factseek.eval.bench.load import Load, measure
 from factseek.eval.run.batch import SearchQuery
 from factseek.eval.scoring.machine import this_machine
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import config
-from factseek.retrieval.search.index import open_index
-from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests
-from factseek.retrieval.terminal import say, write
-from factseek.settings import Config, convert
+from factseek.retrieval.terminal import say
+from factseek.settings import convert
 
-
-class Grown(NamedTuple):
-    """The figures of a method at a size; ``recall`` is the share of the flat index's first ten hits that it finds."""
-
-    passages: int
-    method: str
-    build_seconds: float
-    bytes_a_passage: float
-    open_seconds: float
-    peak_mb: float
-    p50: float
-    p99: float
-    recall: float
-
-
-ROOT = Path(__file__).resolve().parent.parent
-SIZES = (10_000, 100_000, 1_000_000)
 QUERIES = 300
 
 
-class Method(NamedTuple):
-    """A way to search: the retriever, and the type of its dense index."""
+METHODS = {
+    "bm25": ("bm25", "flat"),
+    "dense, flat": ("dense", "flat"),
+    "dense, auto": ("dense", "auto"),
+    "hybrid, flat": ("hybrid", "flat"),
+    "hybrid, auto": ("hybrid", "auto"),
+}
+"""The ways to search: the retriever, and the type of its dense index."""
+UNNEEDED = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}
+"""The beginnings of the names of the files that a retriever does not read."""
+COLUMNS = {
+    "passages": ",", "": "", "build s": ",.0f", "bytes a passage": ",.0f", "first answer s": ".2f", "peak MB": ",.0f",
+    "p50 ms": ".2f", "p99 ms": ".2f", "recall@10": ".3f",
+}  # fmt: skip
+"""The columns of the table, each with its number format; recall is that of the flat index's first ten hits."""
 
-    name: str
-    retriever: str
-    type: str = "flat"
 
-
-METHODS = (
-    Method("bm25", "bm25"),
-    Method("dense, flat", "dense"),
-    Method("dense, auto", "dense", "auto"),
-    Method("hybrid, flat", "hybrid"),
-    Method("hybrid, auto", "hybrid", "auto"),
-)
-
-
-def grown_to(passages: int, data: Path, folder: Path, methods: Sequence[Method]) -> Iterator[Grown]:
-    """Build the indexes of a size, measure every method, and remove them."""
-    sampler, queries = Sampler(data), claims(data)[:QUERIES]
-    vectors = real_vectors(sampler, Config(), REAL)
-    with tempfile.TemporaryDirectory(dir=folder) as name:
-        work = Path(name)
-        source = sampler.write(work / "documents.jsonl", 0, passages)
+def grown_to(passages: int, data: Path, folder: Path, methods: Sequence[str]) -> Iterator[list[str]]:
+    """Build the indexes of a size, yield the line of every method, and remove them."""
+    sampler = Sampler(data)
+    queries = [row["text"] for row in objects(data / "scifact" / "queries.jsonl")][:QUERIES]
+    asked = tuple(SearchQuery(str(number), query, None) for number, query in enumerate(queries))
+    with tempfile.TemporaryDirectory(dir=folder) as there, noisy(real_vectors(sampler, Config())):
+        work = Path(there)
+        source = sampler.write(work / "documents.jsonl", passages)
         segments, found = {}, {}
-        for kind in dict.fromkeys(("flat", *(method.type for method in methods))):
-            with noisy(vectors):
-                request = BuildRequest(kind="jsonl", sources=(source,), folder=work / kind)
-                segments[kind] = build(request, _config(kind)).manifest.segments
+        for kind in dict.fromkeys(("flat", *(METHODS[name][1] for name in methods))):
+            request = BuildRequest(kind="jsonl", sources=(source,), folder=work / kind)
+            segments[kind] = build(request, _config(kind)).manifest.segments
             say(f"{passages:,} {kind}: built")
             with open_index(work / kind, _config(kind)) as index:
                 results = index.search(queries, Search(k=10, retriever="dense"))
             found[kind] = [{hit.docid for hit in hits} for hits in results]
-        for method in methods:
-            pairs = zip(found["flat"], found[method.type], strict=True)
-            recall = mean(len(hits & best) / len(best) for best, hits in pairs)
+        for name in methods:
+            retriever, kind = METHODS[name]
             seconds = sum(
-                segment.text_seconds + (method.retriever != "bm25") * segment.vector_seconds
-                for segment in segments[method.type]
+                segment.text_seconds + (retriever != "bm25") * segment.vector_seconds for segment in segments[kind]
             )
-            size = _bytes(work / method.type, method) / passages
-            timings = _timed(work / method.type, method, queries)
-            (alone, *_), opened, peak = timings.latencies, timings.first_answer, timings.peak_megabytes
-            yield Grown(passages, method.name, seconds, size, opened, peak, alone.p50, alone.p99, recall)
-
-
-def _timed(folder: Path, method: Method, queries: Sequence[str]) -> Timings:
-    asked = tuple(SearchQuery(str(number), query, None) for number, query in enumerate(queries))
-    request = Load(
-        index=str(folder),
-        config=config.to_mapping(config.view(_config(method.type), config.Config)),
-        retriever=method.retriever,
-        profile=None,
-        asked=asked,
-        k=10,
-        timed=len(asked),
-        callers=(1,),
-    )
-    return measure(request)
+            files = (item for segment in manifests.read(work / kind).segments for item in segment.files.items())
+            size = sum(info.bytes for file, info in files if not file.startswith(UNNEEDED[retriever]))
+            load = Load(
+                index=str(work / kind),
+                config=config.to_mapping(config.view(_config(kind), config.Config)),
+                retriever=retriever,
+                profile=None,
+                asked=asked,
+                k=10,
+                timed=len(asked),
+                callers=(1,),
+            )
+            timings = measure(load)
+            (alone,) = timings.latencies
+            recall = mean(len(hits & best) / len(best) for best, hits in zip(found["flat"], found[kind], strict=True))
+            row = (passages, name, seconds, size / passages, timings.first_answer, timings.peak_megabytes)
+            figures = zip((*row, alone.p50, alone.p99, recall), COLUMNS.values(), strict=True)
+            yield [format(value, form) for value, form in figures]
 
 
 def _config(kind: str) -> Config:
     return convert({"dense": {"type": kind}, "java": {"heap": "1g"}}, "growth")
 
 
-def _bytes(folder: Path, method: Method) -> int:
-    """Count the bytes that a method needs: the documents, and the parts of the index that it searches."""
-    unneeded: dict[str, tuple[str, ...]] = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}
-    files = (item for segment in manifests.read(folder).segments for item in segment.files.items())
-    return sum(info.bytes for name, info in files if not name.startswith(unneeded[method.retriever]))
-
-
-COLUMNS = {
-    "passages": ",", "": "", "build s": ",.0f", "bytes a passage": ",.0f", "first answer s": ".2f", "peak MB": ",.0f",
-    "p50 ms": ".2f", "p99 ms": ".2f", "recall@10": ".3f",
-}  # fmt: skip
-"""The columns of the table, each with its number format, in the order of the fields of a figure."""
-
-
-def report(grown: Sequence[Grown]) -> str:
-    """Return the measured part of the document."""
-    rows = [[format(value, form) for value, form in zip(row, COLUMNS.values(), strict=True)] for row in grown]
-    return f"{this_machine()}.\n\n{markdown_table(list(COLUMNS), rows, left=0)}"
-
-
-@program
-def main() -> None:
+@program(
+    ("--sizes", {"type": int, "nargs": "+", "default": [10_000, 100_000, 1_000_000], "metavar": "N"}),
+    ("--work", {"type": Path, "help": "the folder for the indexes (default: a temporary folder)"}),
+    ("--methods", {"nargs": "+", "choices": METHODS, "default": list(METHODS), "help": "measure only these methods"}),
+)
+def main(args: argparse.Namespace) -> None:
     """Measure, and write the document."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
-    parser.add_argument("--work", type=Path, help="the folder for the indexes (default: a temporary folder)")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md")
-    names = [method.name for method in METHODS]
-    parser.add_argument("--methods", nargs="+", choices=names, default=names, help="measure only these methods")
-    args = parser.parse_args()
-    methods = [method for method in METHODS if method.name in args.methods]
-    grown = []
+    rows = []
     with tempfile.TemporaryDirectory(dir=args.work) as work:
-        for row in (row for size in args.sizes for row in grown_to(size, data_folder(), Path(work), methods)):
-            say(f"{row.passages:,} {row.method}: p50 {row.p50:.2f} ms, recall {row.recall:.3f}")
-            grown.append(row)
-    write(report(grown) + "\n")
-    if methods == list(METHODS):  # a run of only some methods prints its figures alone
-        replace_marked(args.docs / "figures.md", "growth", report(grown))
+        for row in (row for size in args.sizes for row in grown_to(size, data_folder(), Path(work), args.methods)):
+            say(", ".join(f"{name} {value}".strip() for name, value in zip(COLUMNS, row, strict=True)))
+            rows.append(row)
+    report = f"{this_machine()}.\n\n{markdown_table(list(COLUMNS), rows, left=0)}"
+    # A run of only some methods prints its figures alone.
+    publish("growth", report, document=args.methods == list(METHODS))
 
 
 if __name__ == "__main__":

@@ -1,36 +1,25 @@
-"""Compare figures with a peer's or with a limit, and write the table of the results into a document."""
+"""What all benchmarks share: figures compared with a peer's or a limit, the table of them, and the main program."""
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import statistics
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from factseek import FactseekError
 from factseek.eval.scoring.tables import markdown_table
-from factseek.retrieval.errors import FactseekError
-from factseek.retrieval.terminal import say
+from factseek.retrieval.terminal import say, write
 
-
-class Row(NamedTuple):
-    """One figure: factseek's next to a peer's (or a limit), and whether it meets the target.
-
-    ``value`` is what the target judges: the ratio to the peer, or the figure itself without a peer.
-    """
-
-    what: str
-    unit: str
-    ours: float
-    theirs: float | None
-    value: float
-    target: str
-    met: bool
-    scatter: tuple[float, float] | None = None
-    """The least and the greatest ratio of a round, if there were several."""
+ROOT = Path(__file__).resolve().parent.parent
+FIGURES = ROOT / "docs" / "figures.md"
+WRITE = ("--write", {"action": "store_true", "help": "put the figures into docs/figures.md"})
 
 
 class Bounds(NamedTuple):
@@ -39,31 +28,48 @@ class Bounds(NamedTuple):
     least: float = -math.inf
     most: float = math.inf
 
-    def judged(self, value: float, name: str) -> tuple[str, bool]:
-        """Return the target in words (empty if there are no bounds), and whether a value meets it."""
-        bound = f">= {self.least}" if self.least > -math.inf else f"<= {self.most}"
-        return f"{name}{bound}" if self != NONE else "", self.least <= value <= self.most
-
 
 NONE = Bounds()
 
 
-def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: Bounds = NONE) -> Row:
-    """Compare two programs whose rounds alternated.
+class Row(NamedTuple):
+    """One figure: factseek's next to a peer's (or a limit), and what its target judges.
 
-    Return the median of each, and the median, the least and the greatest ratio of a round. ``target`` bounds the median
-    ratio.
+    ``value`` is what the target judges: the ratio to the peer, or the figure itself without a peer. ``scatter`` is the
+    least and the greatest ratio of a round, if there were several.
     """
+
+    what: str
+    unit: str
+    ours: float
+    theirs: float | None
+    value: float
+    bounds: Bounds
+    scatter: tuple[float, float] | None = None
+
+    @property
+    def target(self) -> str:
+        """The target in words, if there is one."""
+        bound = f">= {self.bounds.least}" if self.bounds.least > -math.inf else f"<= {self.bounds.most}"
+        return f"{'' if self.theirs is None else 'ratio '}{bound}" if self.bounds != NONE else ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the value meets the target."""
+        return self.bounds.least <= self.value <= self.bounds.most
+
+
+def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: Bounds = NONE) -> Row:
+    """Compare rounds that alternated: return the medians, and the median of the rounds' ratios with its scatter."""
     ratios = [own / other for own, other in zip(ours, theirs, strict=True)]
-    ratio = statistics.median(ratios)
     scatter = (min(ratios), max(ratios)) if len(ratios) > 1 else None
     medians = statistics.median(ours), statistics.median(theirs)
-    return Row(what, unit, *medians, ratio, *target.judged(ratio, "ratio "), scatter)
+    return Row(what, unit, *medians, statistics.median(ratios), target, scatter)
 
 
 def alone(what: str, unit: str, ours: float, target: Bounds) -> Row:
     """Return the row of a figure that is not compared with a peer."""
-    return Row(what, unit, ours, None, ours, *target.judged(ours, ""))
+    return Row(what, unit, ours, None, ours, target)
 
 
 def rates_in_turns(
@@ -94,19 +100,21 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def replace_marked(path: Path, name: str, content: str) -> None:
-    """Replace the text between the marks of this name by ``content``.
+def publish(name: str, content: str, *, document: bool = True) -> None:
+    """Print figures and, with ``document``, put them between the marks ``name`` in docs/figures.md.
 
     Raises ValueError if the document has no such marks.
     """
-    text = path.read_text("utf-8")
+    content = content.strip("\n")
+    write(f"{content}\n")
+    if not document:
+        return
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    before, opened, rest = text.partition(begin)
+    before, opened, rest = FIGURES.read_text("utf-8").partition(begin)
     _, closed, after = rest.partition(end)
     if not opened or not closed:
-        raise ValueError(f"{path}: has no part {name}")
-    measured = content.strip("\n")
-    path.write_text(f"{before}{begin}\n\n{measured}\n\n{end}{after}", "utf-8")
+        raise ValueError(f"{FIGURES}: has no part {name}")
+    FIGURES.write_text(f"{before}{begin}\n\n{content}\n\n{end}{after}", "utf-8")
 
 
 @contextmanager
@@ -118,18 +126,27 @@ def part(name: str) -> Iterator[None]:
     say(f"{name}: {passed[4]:.0f} s, {sum(passed[:4]):.0f} s of processor time")
 
 
-def program(run: Callable[[], None]) -> Callable[[], int]:
-    """Return the main function of a program. It returns 0, or prints a user's error as one line and returns 2."""
+def program(*options: tuple[str, dict[str, Any]]) -> Callable[[Callable[[argparse.Namespace], Any]], Callable[[], int]]:
+    """Return a decorator that makes the main function of a program with these options; its module describes it.
 
-    def main() -> int:
-        try:
-            run()
-        except FactseekError as error:
-            say(f"benchmarks: {error.line}")
-            return 2
-        except FileNotFoundError as error:
-            say(f"benchmarks: {error.filename}: there is no such file")
-            return 2
-        return 0
+    The program returns 2 after a user's error, which it prints as one line; else what the function returns, or 0.
+    """
 
-    return main
+    def decorated(run: Callable[[argparse.Namespace], Any]) -> Callable[[], int]:
+        def main() -> int:
+            parser = argparse.ArgumentParser(
+                description=sys.modules[run.__module__].__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+            )
+            for name, option in options:
+                parser.add_argument(name, **option)
+            try:
+                return int(run(parser.parse_args()) or 0)
+            except FactseekError as error:
+                say(f"benchmarks: {error.line}")
+            except FileNotFoundError as error:
+                say(f"benchmarks: {error.filename}: there is no such file")
+            return 2
+
+        return main
+
+    return decorated

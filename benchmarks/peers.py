@@ -17,27 +17,36 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
+from timeit import timeit
 from typing import Any
 
 from benchmarks.data import Collection, beir, example
-from benchmarks.measuring import Bounds, Row, alone, in_turns, part, program, rates_in_turns, replace_marked, table
-from benchmarks.servers import Server, free_port, load, post, resident, running, serve, workers
+from benchmarks.measuring import (
+    ROOT,
+    WRITE,
+    Bounds,
+    Row,
+    alone,
+    in_turns,
+    part,
+    program,
+    publish,
+    rates_in_turns,
+    table,
+)
+from benchmarks.servers import free_port, load, post, resident, running, serve, workers
+from factseek import Config, EncoderSettings, Search, open_index
 from factseek.eval.scoring.machine import this_machine
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.sources import find_model, for_language
 from factseek.retrieval.lucene.jvm import start
-from factseek.retrieval.search.index import open_index
-from factseek.retrieval.search.options import Search
 from factseek.retrieval.terminal import say
-from factseek.settings import Config
 
-ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "indexes" / "example-en"
 CLAIM = "Vaccination has nearly wiped out measles"
 DEPTHS = {10: 2.6, 100: 7.0, 1000: 14.0}
@@ -70,12 +79,9 @@ uvicorn.run(app, host="127.0.0.1", port=int(port))
 """
 
 
-@program
-def main() -> None:
+@program(WRITE)
+def main(args: argparse.Namespace) -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/figures.md")
-    args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
         say("FACTSEEK_DATA is not set: measured on the example alone")
@@ -91,36 +97,30 @@ def main() -> None:
             say(f"{row.what}: {row.value:.4g} ({row.target})")
             rows.append(row)
     measured = f"{table(rows)}\n{this_machine()}."
-    sys.stdout.write(measured + "\n")
-    if args.write:
-        replace_marked(ROOT / "docs" / "figures.md", "peers", measured)
+    publish("peers", measured, document=args.write)
 
 
 def _measured(collection: Collection, work: Path) -> Iterator[Row]:
     from sentence_transformers import SentenceTransformer
 
-    yield _new_process("hybrid", 1.0)
-    yield _new_process("bm25", 0.6)
+    for retriever, at_most in (("hybrid", 1.0), ("bm25", 0.6)):
+        search = ["factseek", "search", CLAIM, "--index", str(EXAMPLE), "--retriever", retriever, "--json"]
+        run = partial(subprocess.run, [sys.executable, "-m", *search], check=True, capture_output=True, cwd=ROOT)
+        times = [timeit(run, number=1) for _ in range(5)]
+        what = f"factseek search, new process, {retriever}"
+        yield alone(what, "s", statistics.median(times), Bounds(most=at_most))
     with part("BM25"):
         yield from searching(collection, work)
-        yield indexing(collection, work)
-    model = find_model(for_language(EncoderSettings(), "en").model).path
-    peer = SentenceTransformer(str(model), device="cpu")
+        # The whole build from a file against two threads that add from memory.
+        runs = [lambda: our_index(collection, work / "built"), lambda: peer_index(collection, work / "peer")]
+        ours, theirs = rates_in_turns(len(collection.documents), runs, rounds=3)
+        yield in_turns(f"BM25 indexing, {collection.name}", "documents/s", ours, theirs, Bounds(least=1.0))
+    peer = SentenceTransformer(str(find_model(for_language(EncoderSettings(), "en").model).path), device="cpu")
     with part("encoding"):
         yield _encoding_queries(collection, peer)
         yield _encoding_documents(collection, peer, work)
     with part("serving"):
         yield from _serving(collection, work)
-
-
-def _new_process(retriever: str, at_most: float, rounds: int = 5) -> Row:
-    """Measure a search of the bundled example in a new process."""
-    command = [sys.executable, "-m", "factseek", "search", CLAIM, "--index", str(EXAMPLE), "--retriever", retriever]
-    times = [
-        _seconds(lambda: subprocess.run([*command, "--json"], check=True, capture_output=True, cwd=ROOT))
-        for _ in range(rounds)
-    ]
-    return alone(f"factseek search, new process, {retriever}", "s", statistics.median(times), Bounds(most=at_most))
 
 
 def searching(collection: Collection, work: Path) -> Iterator[Row]:
@@ -129,16 +129,17 @@ def searching(collection: Collection, work: Path) -> Iterator[Row]:
     peer_index(collection, work / "theirs")
     searcher = peer_searcher(work / "theirs")
     with open_index(work / "ours") as index:
+
+        def ours_of(some: list[str], asked: Search) -> list[list[tuple[str, float]]]:
+            return [[(hit.docid, hit.score) for hit in hits] for hits in index.search(some, asked)]
+
+        def theirs_of(some: list[str], k: int) -> list[list[tuple[str, float]]]:
+            return [[(hit.docid, hit.score) for hit in searcher.search(query, k)] for query in some]
+
         for k, at_least in DEPTHS.items():
             some = list(collection.queries.values())[: 400 if k < 1000 else 150]
-            asked = Search(k=k, retriever="bm25")
-            runs = [
-                lambda some=some, asked=asked: [
-                    [(hit.docid, hit.score) for hit in hits] for hits in index.search(some, asked)
-                ],
-                lambda some=some, k=k: [[(hit.docid, hit.score) for hit in searcher.search(one, k)] for one in some],
-                partial(batch_search(searcher, some), k),
-            ]
+            mine = partial(ours_of, some, Search(k=k, retriever="bm25"))
+            runs = [mine, partial(theirs_of, some, k), partial(batch_search(searcher, some), k)]
             ours, theirs, limit = rates_in_turns(len(some), runs)
             what = f"BM25 top {k}, {collection.name}"
             yield in_turns(what, "queries/s", ours, theirs, Bounds(least=at_least))
@@ -157,14 +158,6 @@ def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], objec
         texts.add(query)
         qids.add(str(number))
     return lambda k: searcher.object.batch_search(texts, qids, k, 1)
-
-
-def indexing(collection: Collection, work: Path) -> Row:
-    """Measure documents per second: factseek's whole build from a file against two threads that add from memory."""
-    ours, theirs = work / "indexing-ours", work / "indexing-theirs"
-    runs = [lambda: our_index(collection, ours), lambda: peer_index(collection, theirs)]
-    ours_each, theirs_each = rates_in_turns(len(collection.documents), runs, rounds=3)
-    return in_turns(f"BM25 indexing, {collection.name}", "documents/s", ours_each, theirs_each, Bounds(least=1.0))
 
 
 def our_index(collection: Collection, folder: Path) -> None:
@@ -205,8 +198,8 @@ def _encoding_queries(collection: Collection, peer: Any, a_round: int = 20) -> R
     ours, theirs = [], []
     with closing(open_encoder(EncoderSettings())) as encoder:
         for query in list(collection.queries.values())[: 6 * a_round]:
-            ours.append(_seconds(partial(encoder.encode_query, [query])))
-            theirs.append(_seconds(partial(peer.encode, query, show_progress_bar=False)))
+            ours.append(timeit(partial(encoder.encode_query, [query]), number=1))
+            theirs.append(timeit(partial(peer.encode, query, show_progress_bar=False), number=1))
     rate, peer_rate = (
         [1 / statistics.median(times[start : start + a_round]) for start in range(a_round, len(times), a_round)]
         for times in (ours, theirs)
@@ -219,76 +212,57 @@ def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
     report = build(BuildRequest(kind="beir", sources=(collection.source,), folder=work / "dense"), Config())
     rate = report.passages / sum(segment.vector_seconds for segment in report.manifest.segments)
     texts = [text for _, text in collection.documents[::SAMPLED]]
-    seconds = _seconds(partial(peer.encode, texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False))
+    encode = partial(peer.encode, texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False)
+    seconds = timeit(encode, number=1)
     what = f"documents encoded, {collection.name}"
     return in_turns(what, "documents/s", [rate], [len(texts) / seconds], Bounds(least=2.5))
 
 
-def _serving(collection: Collection, work: Path) -> list[Row]:
+def _serving(collection: Collection, work: Path) -> Iterator[Row]:
     """Measure requests, batches, start and memory next to Pyserini's own REST server, on the indexes built before."""
     peer_index(collection, work / "raw", "-storeRaw")
     queries = list(collection.queries.values())[:300]
-    peer_port = free_port()
-    peer_command = [sys.executable, "-c", _PEER, str(work / "raw"), str(peer_port)]
-    with ExitStack() as stack:
-        mine = stack.enter_context(serve(work / "dense", work))
-        peer = stack.enter_context(running(peer_command, peer_port, "/"))
-        rows = _served_bm25(collection, mine, peer, queries) + _served_hybrid(collection, mine, queries)
-        rows += [_batch(collection, mine, queries, *what) for what in (("bm25", 2.5), ("hybrid", 1.6))]
-        rows.append(alone("served: from start to ready", "s", mine.ready_after, Bounds(most=3.0)))
-        megabytes = max(resident(pid) for pid in workers(mine))
-        rows.append(alone("served: resident a worker, after all this", "MB", megabytes, Bounds(most=300)))
-    return rows
-
-
-def _served_bm25(collection: Collection, mine: Server, peer: Server, queries: Sequence[str]) -> list[Row]:
-    theirs = [
-        post("/v1/indexes/peer/search", json.dumps({"query": {"query_txt": query}, "hits": 10}).encode())
-        for query in queries
-    ]
-    plain, marked = ([_ask("bm25", query, highlight=highlight) for query in queries] for highlight in (False, True))
-    loads = [
-        [
-            load(port, asked, CALLERS, SECONDS)
-            for port, asked in ((mine.port, plain), (mine.port, marked), (peer.port, theirs))
+    port = free_port()
+    peer_command = [sys.executable, "-c", _PEER, str(work / "raw"), str(port)]
+    with serve(work / "dense", work) as mine, running(peer_command, port, "/"):
+        plain, marked = ([_ask("bm25", query, highlight=highlight) for query in queries] for highlight in (False, True))
+        peer = [
+            post("/v1/indexes/peer/search", json.dumps({"query": {"query_txt": query}, "hits": 10}).encode())
+            for query in queries
         ]
-        for _ in range(WARM_UP + ROUNDS)
-    ][WARM_UP:]
-    rate, marked_rate, their_rate = ([load.rate for load in of] for of in zip(*loads, strict=True))
-    p99, _, their_p99 = ([load.p99 for load in of] for of in zip(*loads, strict=True))
-    what = f"served BM25 top 10 with text, {CALLERS} connections, {collection.name}"
-    return [
-        in_turns(what, "requests/s", rate, their_rate, Bounds(least=2.2)),
-        in_turns(what, "ms, p99", p99, their_p99, Bounds(most=1.2)),
-        in_turns(f"{what}, with highlights", "requests/s", marked_rate, their_rate, Bounds(least=1.6)),
-    ]
+        turns = ((mine.port, plain), (mine.port, marked), (port, peer))
+        rounds = [[load(*turn, CALLERS, SECONDS) for turn in turns] for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
+        rate, marked_rate, their_rate = ([load.rate for load in of] for of in zip(*rounds, strict=True))
+        p99, _, their_p99 = ([load.p99 for load in of] for of in zip(*rounds, strict=True))
+        what = f"served BM25 top 10 with text, {CALLERS} connections, {collection.name}"
+        yield in_turns(what, "requests/s", rate, their_rate, Bounds(least=2.2))
+        yield in_turns(what, "ms, p99", p99, their_p99, Bounds(most=1.2))
+        yield in_turns(f"{what}, with highlights", "requests/s", marked_rate, their_rate, Bounds(least=1.6))
+        asked = [_ask("hybrid", query, highlight=False) for query in queries]
+        _, single, many = (load(mine.port, asked, callers, SECONDS) for callers in (CALLERS, 1, CALLERS))
+        what = f"served hybrid top 10 with text, {collection.name}"
+        yield alone(f"{what}, 1 connection", "ms, p50", single.p50, Bounds(most=12.0))
+        yield alone(f"{what}, {CALLERS} connections", "requests/s", many.rate, Bounds(least=100.0))
+        for retriever, at_least in (("bm25", 2.5), ("hybrid", 1.6)):
+            yield _batch(collection, mine.port, queries[:BATCH], retriever, at_least)
+        yield alone("served: from start to ready", "s", mine.ready_after, Bounds(most=3.0))
+        megabytes = max(resident(pid) for pid in workers(mine))
+        yield alone("served: resident a worker, after all this", "MB", megabytes, Bounds(most=300))
 
 
-def _served_hybrid(collection: Collection, mine: Server, queries: Sequence[str]) -> list[Row]:
-    asked = [_ask("hybrid", query, highlight=False) for query in queries]
-    load(mine.port, asked, CALLERS, SECONDS)
-    single, many = load(mine.port, asked, 1, SECONDS), load(mine.port, asked, CALLERS, SECONDS)
-    what = f"served hybrid top 10 with text, {collection.name}"
-    return [
-        alone(f"{what}, 1 connection", "ms, p50", single.p50, Bounds(most=12.0)),
-        alone(f"{what}, {CALLERS} connections", "requests/s", many.rate, Bounds(least=100.0)),
-    ]
-
-
-def _batch(collection: Collection, mine: Server, queries: Sequence[str], retriever: str, at_least: float) -> Row:
+def _batch(collection: Collection, port: int, some: Sequence[str], retriever: str, at_least: float) -> Row:
     """Compare one request of many queries with one request for each query, on one connection."""
-    some = queries[:BATCH]
-    options = {"retriever": retriever, "highlight": False}
-    body = json.dumps({"queries": [{"qid": str(n), "text": text} for n, text in enumerate(some)], **options}).encode()
+    queries = [{"qid": str(number), "text": text} for number, text in enumerate(some)]
+    body = json.dumps({"queries": queries, "retriever": retriever, "highlight": False}).encode()
     asked = [_ask(retriever, text, highlight=False) for text in some]
-    connection = HTTPConnection("127.0.0.1", mine.port, timeout=120)
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
     together, single = [], []
     for _ in range(BATCHES + 2):
         began = time.perf_counter()
         connection.request("POST", "/v1/bench/search/batch", body, {"Content-Type": "application/json"})
         connection.getresponse().read()
         together.append(time.perf_counter() - began)
-        single.append(sum(load(mine.port, asked, 1, float("inf"), most=len(asked)).latencies) / 1000)
+        single.append(sum(load(port, asked, 1, float("inf"), most=len(asked)).latencies) / 1000)
     connection.close()
     rates = ([len(some) / statistics.median(taken[2:])] for taken in (together, single))
     what = f"served {retriever}, a batch of {len(some)} beside as many requests, {collection.name}"
@@ -298,12 +272,6 @@ def _batch(collection: Collection, mine: Server, queries: Sequence[str], retriev
 def _ask(retriever: str, query: str, *, highlight: bool) -> bytes:
     body = {"query": query, "k": 10, "retriever": retriever, "highlight": highlight}
     return post("/v1/bench/search", json.dumps(body).encode())
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

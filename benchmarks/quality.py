@@ -10,25 +10,23 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.measuring import program, replace_marked
-from factseek.eval.bench.bench import Bench, BenchRequest, as_markdown, bench, plot
+from benchmarks.measuring import ROOT, program, publish
+from factseek import Config, IndexStateError, open_index
+from factseek.eval.bench.bench import Bench, as_markdown, bench, plot
 from factseek.eval.run.judged import JudgedFiles, read_judged
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.sources import describe
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.files import write_atomically
-from factseek.retrieval.search.index import open_index
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say
 from factseek.retrieval.text import ProfileName
-from factseek.settings import Config
 
-ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / "bench" / "quality"
+"""The folder that keeps the indexes, rankings and bench.json."""
 RETRIEVERS = ("bm25", "dense", "hybrid")
 MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")
 
@@ -49,33 +47,27 @@ class BenchCollection(NamedTuple):
     encoders: tuple[str, ...] = ()
 
 
-@program
-def main() -> None:
+@program(("--timed", {"type": int, "default": 500, "help": "the searches to time, with one caller and with eight"}))
+def main(args: argparse.Namespace) -> None:
     """Build missing indexes, measure, print the table, and write the document."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--work", type=Path, default=ROOT / "bench" / "quality", help="the folder that keeps the indexes and bench.json"
-    )
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of figures.md and its plot")
-    parser.add_argument(
-        "--timed", type=int, default=500, help="the number of searches to time, with one caller and with eight"
-    )
-    args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
         say("FACTSEEK_DATA is not set: measured on the example alone")
-    benches = [
-        _measured(collection, args.work, args.timed)
-        for collection in (example(), *(public(Path(data)) if data else ()))
-    ]
-    sys.stdout.write(summary(benches))
+    benches = []
+    for collection in (example(), *(public(Path(data)) if data else ())):
+        files = JudgedFiles(task="trec", queries=collection.queries, qrels=collection.qrels, profile=collection.profile)
+        asked = {"retrievers": RETRIEVERS, "measures": (*MEASURES, *collection.measures), "timed": args.timed}
+        with open_index(indexed(collection)) as index:
+            say(f"{collection.name}: measuring")
+            benches.append(bench(index, read_judged(files, index), name=collection.name, **asked))
     content = json.dumps([result.as_json() for result in benches], ensure_ascii=False, indent=2) + "\n"
-    write_atomically(args.work / "bench.json", content.encode())
-    write_atomically(args.docs / "benchmark.png", plot(benches))
+    write_atomically(WORK / "bench.json", content.encode())
+    write_atomically(ROOT / "docs" / "benchmark.png", plot(benches))
+    header = ("collection", "retriever", *MEASURES, "p50 ms", "p99 ms", "queries/s", "queries/s, 8 callers")
+    summary = markdown_table(header, [row for result in benches for row in _rows(result)], left=2)
     sections = "".join(f"\n### {result.name}\n\n{as_markdown(result)}" for result in benches)
     picture = "![quality against latency](benchmark.png)\n"
-    text = f"{benches[0].machine}.\n\n{summary(benches)}\n{picture}{sections}"
-    replace_marked(args.docs / "figures.md", "quality", text)
+    publish("quality", f"{benches[0].machine}.\n\n{summary}\n{picture}{sections}")
 
 
 def example() -> BenchCollection:
@@ -87,13 +79,13 @@ def example() -> BenchCollection:
 
 def public(data: Path) -> list[BenchCollection]:
     """Return the public collections of a folder."""
-    scifact, nfcorpus, claims = data / "scifact", data / "nfcorpus", data / "ct2020-task2"
+    claims = data / "ct2020-task2"
     return [
-        BenchCollection(
-            "SciFact, train", (("beir", scifact),), scifact / "queries.jsonl", scifact / "qrels" / "train.tsv"
-        ),
-        BenchCollection(
-            "NFCorpus, dev", (("beir", nfcorpus),), nfcorpus / "queries.jsonl", nfcorpus / "qrels" / "dev.tsv"
+        *(
+            BenchCollection(
+                f"{name}, {split}", (("beir", folder),), folder / "queries.jsonl", folder / "qrels" / f"{split}.tsv"
+            )
+            for name, folder, split in (("SciFact", data / "scifact", "train"), ("NFCorpus", data / "nfcorpus", "dev"))
         ),
         BenchCollection(
             "CheckThat! 2020 task 2, dev",
@@ -106,38 +98,22 @@ def public(data: Path) -> list[BenchCollection]:
     ]
 
 
-def summary(benches: Sequence[Bench]) -> str:
-    """Return one table with the figures of all collections."""
-    header = ("collection", "retriever", *MEASURES, "p50 ms", "p99 ms", "queries/s", "queries/s, 8 callers")
-    return markdown_table(header, _rows(benches), left=2)
-
-
-def _rows(benches: Sequence[Bench]) -> list[list[str]]:
+def _rows(bench: Bench) -> list[list[str]]:
+    """Return the lines of the summary: a line for each retriever."""
     rows = []
-    for of, measured in ((one, measured) for one in benches for measured in one.measured):
+    for measured in bench.measured:
         alone, eight = measured.timings.latencies
-        values = [of.quality.means[measure][measured.retriever] for measure in MEASURES]
+        values = [bench.quality.means[measure][measured.retriever] for measure in MEASURES]
         figures = [f"{value.mean:.3f} ({value.low:.3f}–{value.high:.3f})" for value in values]
         speed = [f"{alone.p50:.2f}", f"{alone.p99:.2f}", f"{alone.per_second:,.0f}", f"{eight.per_second:,.0f}"]
-        rows.append([of.name, measured.retriever, *figures, *speed])
+        rows.append([bench.name, measured.retriever, *figures, *speed])
     return rows
 
 
-def _measured(collection: BenchCollection, work: Path, timed: int) -> Bench:
-    folder = indexed(collection, work)
-    say(f"{collection.name}: measuring")
-    with open_index(folder) as index:
-        files = JudgedFiles(task="trec", queries=collection.queries, qrels=collection.qrels, profile=collection.profile)
-        request = BenchRequest(
-            name=collection.name, retrievers=RETRIEVERS, measures=(*MEASURES, *collection.measures), timed=timed
-        )
-        return bench(index, read_judged(files, index), request)
-
-
-def indexed(collection: BenchCollection, work: Path) -> Path:
-    """Return the folder of the collection's index in ``work``; build it if its sources have changed."""
+def indexed(collection: BenchCollection) -> Path:
+    """Return the folder of the collection's index; build it if its sources have changed."""
     name = " ".join((collection.name, *(collection.encoders and ("by", *collection.encoders))))
-    folder = work / name.replace(" ", "-").replace(",", "").replace("!", "").lower()
+    folder = WORK / name.replace(" ", "-").replace(",", "").replace("!", "").lower()
     try:
         built = {(segment.kind, segment.sources) for segment in manifests.read(folder).segments}
     except IndexStateError:

@@ -14,11 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from http.client import HTTPConnection
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
+from urllib.request import urlopen
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.I)
 
@@ -40,36 +40,6 @@ class LoadResult(NamedTuple):
         return self.latencies[min(len(self.latencies) - 1, len(self.latencies) * 99 // 100)]
 
 
-class _Caller:
-    """One connection with one request at a time."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def ask(self, request: bytes) -> None:
-        """Send a request."""
-        self._answer, self._length, self._began = b"", 0, perf_counter()
-        self.socket.sendall(request)
-
-    def heard(self) -> float | None:
-        """Read the bytes that have arrived; if the answer is complete, return the milliseconds since the request."""
-        piece = self.socket.recv(1 << 18)
-        if not piece:
-            raise ConnectionError("the server closed the connection")
-        self._answer += piece
-        if not self._length and (end := self._answer.find(b"\r\n\r\n")) >= 0:
-            length = _LENGTH.search(self._answer, 0, end + 2)
-            if not length:
-                raise ConnectionError("the answer says no Content-Length")
-            self._length = end + 4 + int(length[1])
-        if not self._length or len(self._answer) < self._length:
-            return None
-        if not self._answer.startswith(b"HTTP/1.1 200"):
-            raise ConnectionError(f"the server answered {self._answer[:300]!r}")
-        return (perf_counter() - self._began) * 1000
-
-
 def post(address: str, body: bytes) -> bytes:
     """Return the bytes of a request with a JSON body."""
     head = f"POST {address} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -83,21 +53,41 @@ def load(port: int, requests: Sequence[bytes], connections: int, seconds: float,
     """
     endless, taken, waiting = itertools.cycle(requests), list[float](), selectors.DefaultSelector()
     with ExitStack() as stack:
-        callers = [_Caller(port) for _ in range(connections)]
-        for caller in callers:
-            stack.enter_context(caller.socket)
-            waiting.register(caller.socket, selectors.EVENT_READ, caller)
+        for _ in range(connections):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            waiting.register(connection, selectors.EVENT_READ, _exchange(connection, endless, taken))
         began = perf_counter()
-        for caller in callers:
-            caller.ask(next(endless))
+        for key in list(waiting.get_map().values()):
+            next(key.data)
         while (now := perf_counter()) < began + seconds and len(taken) < most:
             for key, _ in waiting.select(60):
-                latency = key.data.heard()
-                if latency is not None:
-                    taken.append(latency)
-                    key.data.ask(next(endless))
+                next(key.data)
         waiting.close()
     return LoadResult(len(taken) / (now - began), sorted(taken))
+
+
+def _exchange(connection: socket.socket, requests: Iterator[bytes], taken: list[float]) -> Iterator[None]:
+    """Send requests one after the other; go on each time that bytes of an answer have arrived.
+
+    ``taken`` gets the milliseconds of each whole answer.
+    """
+    for request in requests:
+        answer, whole = b"", 0
+        began = perf_counter()
+        connection.sendall(request)
+        while not whole or len(answer) < whole:
+            yield
+            piece = connection.recv(1 << 18)
+            if not piece:
+                raise ConnectionError("the server closed the connection")
+            answer += piece
+            if not whole and (end := answer.find(b"\r\n\r\n")) >= 0:
+                length = _LENGTH.search(answer, 0, end + 2)
+                if not length or not answer.startswith(b"HTTP/1.1 200"):
+                    raise ConnectionError(f"the server answered {answer[:300]!r}")
+                whole = end + 4 + int(length[1])
+        taken.append((perf_counter() - began) * 1000)
 
 
 class Server(NamedTuple):
@@ -141,14 +131,9 @@ def running(command: Sequence[str], port: int, ready: str) -> Iterator[Server]:
 
 
 def _answers(port: int, address: str) -> bool:
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        connection.request("GET", address)
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
+    with suppress(OSError), urlopen(f"http://127.0.0.1:{port}{address}", timeout=60) as answer:
+        return bool(answer.status == 200)
+    return False
 
 
 def free_port() -> int:

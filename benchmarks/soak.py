@@ -16,8 +16,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from itertools import count
 from pathlib import Path
@@ -27,20 +27,17 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from benchmarks.measuring import replace_marked
+from benchmarks.measuring import ROOT, WRITE, program, publish
 from benchmarks.servers import Server, resident, serve, workers
-from factseek.eval.files.topics import read_topics
+from factseek import Search, open_index, read_queries
 from factseek.eval.scoring.machine import this_machine
-from factseek.retrieval.search.index import open_index
-from factseek.retrieval.search.options import Search
 from factseek.server.auth import digest
 
-ROOT = Path(__file__).resolve().parent.parent
-INDEX = ROOT / "indexes" / "example-en"
 CALLERS = 6
-_LOOK_EVERY = 1.0
 KEY = "fs_a-key-of-the-soak"
 HEADERS = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
+MOST_GROWTH, MOST_MORE_FILES = 0.05, 20
+"""The allowed growth of the largest worker, and how many more files may be open at the end."""
 
 
 class Asked(NamedTuple):
@@ -51,117 +48,17 @@ class Asked(NamedTuple):
     body: bytes | None = None
     hits: tuple[bytes, ...] = ()
 
-    def answered(self, answer: bytes) -> bool:
-        """Return whether an answer holds these hits."""
-        at = 0
-        for hits in self.hits:
-            at = answer.find(b'"hits":' + hits, at) + 1
-            if not at:
-                return False
-        return True
-
 
 class Size(NamedTuple):
-    """Megabytes of the largest worker, and the most files that a worker has open.
-
-    For a period, it holds the largest size and the median number of files. The median is used because a worker has more
-    files open while segments wait for compaction.
-    """
+    """Megabytes of the largest worker, and the most files that a worker has open."""
 
     megabytes: float
     files: int
 
 
-class Soaked(NamedTuple):
-    """The result of a soak: counts of answers, changes and requests to retry, and the sizes at start and end."""
-
-    seconds: float
-    answers: Counter[str]
-    faults: Counter[str]
-    first: Size
-    last: Size
-    most_files: int
-
-    @property
-    def growth(self) -> float:
-        """The growth of the largest worker until the end, as a share."""
-        return self.last.megabytes / self.first.megabytes - 1
-
-    def __str__(self) -> str:
-        answers, changes, told = (self.answers[name] for name in ("answers", "changes", "told to come back"))
-        changed = f", {changes:,} changes" if changes else ""
-        changed += f" ({told} requests to retry, each followed by a success)" if told else ""
-        return (
-            f"{self.seconds / 60:.0f} minutes, {answers:,} answers ({answers / self.seconds:.0f} a second){changed}; "
-            f"faults: {dict(self.faults) or 'none'}; memory of the largest worker: {self.first.megabytes:.0f} MB "
-            f"after the warm-up, {self.last.megabytes:.0f} MB at the end ({self.growth:+.1%}); open files of a worker "
-            f"(median): {self.first.files} after the warm-up, {self.last.files} at the end; {self.most_files} at most"
-        )
-
-
-def main() -> int:
-    """Load a server; print the result; return 1 if anything went wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--most-growth", type=float, default=0.05, help="the allowed growth of the largest worker")
-    parser.add_argument("--most-more-files", type=int, default=20, help="how many more files may be open at the end")
-    parser.add_argument("--work", type=Path, default=ROOT / "bench")
-    parser.add_argument("--index", type=Path, default=INDEX, help="an index of the bundled English example")
-    parser.add_argument("--changes", action="store_true", help="meanwhile add and delete documents of a second index")
-    parser.add_argument("--write", action="store_true", help="put the figures into docs/figures.md")
-    args = parser.parse_args()
-    args.work.mkdir(parents=True, exist_ok=True)
-    soaked = soak(args.minutes * 60, args.work, args.index, changes=args.changes)
-    sys.stdout.write(f"{soaked}\n")
-    if args.write:
-        replace_marked(ROOT / "docs" / "figures.md", "soak", f"{soaked}, on {this_machine()}.")
-    more_files = soaked.last.files - soaked.first.files
-    return 0 if not soaked.faults and soaked.growth <= args.most_growth and more_files <= args.most_more_files else 1
-
-
-def soak(seconds: float, work: Path, folder: Path, *, changes: bool = False) -> Soaked:
-    """Load a server of the bundled example for ``seconds``; with ``changes``, change a copy of its index meanwhile."""
-    asked = requests(folder)
-    with ExitStack() as stack:
-        settings, more = "workers: 2", {}
-        if changes:
-            copy = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=work))) / "changing"
-            more["changing"] = Path(shutil.copytree(folder, copy))
-            settings += f", writes: true, keys: {{soak: {digest(KEY)}}}"
-        server = stack.enter_context(serve(folder, work, settings, **more))
-        stop, answers, faults = threading.Event(), Counter[str](), Counter[str]()
-
-        def beside(call: Callable[[HTTPConnection], None]) -> None:
-            """Repeat a call, on a connection of its own, until the end; a failure is a fault."""
-            connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
-            while not stop.is_set():
-                try:
-                    call(connection)
-                except (OSError, HTTPException) as error:
-                    faults[type(error).__name__] += 1
-                    connection.close()
-            connection.close()
-
-        calls = [_caller(asked, seed, answers, faults) for seed in range(CALLERS)]
-        calls += [_changer(stop, answers, faults)] * changes
-        callers = [threading.Thread(target=beside, args=(call,)) for call in calls]
-        began = time.perf_counter()
-        for caller in callers:
-            caller.start()
-        sizes = _sizes(server, began + seconds)
-        stop.set()
-        for caller in callers:
-            caller.join()
-    settled = sizes[len(sizes) // 10 :]
-    window = max(1, len(settled) // 10)
-    ended = time.perf_counter() - began
-    first, last = _typical(settled[:window]), _typical(settled[-window:])
-    return Soaked(ended, answers, faults, first, last, max(size.files for size in sizes))
-
-
 def requests(folder: Path) -> list[Asked]:
     """Return requests of every kind to an index, each with the hits that the command line finds for it."""
-    topics = [query.text for query in read_topics(ROOT / "examples" / "queries-en.tsv")]
+    topics = [query.text for query in read_queries(ROOT / "examples" / "queries-en.tsv")]
     asked = [Asked("GET", address) for address in ("/readyz", "/metrics", "/v1/indexes", "/v1/indexes/bench")]
     with open_index(folder) as index:
         docid = index.search(topics[:1])[0][0].docid
@@ -181,71 +78,121 @@ def requests(folder: Path) -> list[Asked]:
     return asked
 
 
-def _caller(
-    asked: Sequence[Asked], seed: int, answers: Counter[str], faults: Counter[str]
-) -> Callable[[HTTPConnection], None]:
-    """Return a call that sends one of the requests and checks its answer."""
-    choose = random.Random(seed)  # noqa: S311  no secret
+class Soak:
+    """A load of one server, with counts of what was answered and of faults."""
 
-    def call(connection: HTTPConnection) -> None:
-        request = choose.choice(asked)
+    def __init__(self, port: int, asked: Sequence[Asked]) -> None:
+        self.counts, self.faults = Counter[str](), Counter[str]()
+        self._port = port
+        self._asked = asked
+        self._stop = threading.Event()
+
+    def run(self, server: Server, seconds: float, *, changes: bool) -> list[Size]:
+        """Load the server for ``seconds``; return the sizes of its workers, second by second."""
+        calls = [partial(self._search, random.Random(seed)) for seed in range(CALLERS)]  # noqa: S311  no secret
+        calls += [partial(self._change, count(1))] * changes
+        callers = [threading.Thread(target=self._repeat, args=(call,)) for call in calls]
+        for caller in callers:
+            caller.start()
+        sizes, began = [], time.perf_counter()
+        while time.perf_counter() < began + seconds:
+            time.sleep(1)
+            pids = workers(server)
+            files = (sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()) for pid in pids)
+            sizes.append(Size(max(map(resident, pids)), max(files)))
+        self._stop.set()
+        for caller in callers:
+            caller.join()
+        return sizes
+
+    def _repeat(self, call: Callable[[HTTPConnection], None]) -> None:
+        """Repeat a call, on a connection of its own, until the end; a failure is a fault."""
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=60)
+        while not self._stop.is_set():
+            try:
+                call(connection)
+            except (OSError, HTTPException) as error:
+                self.faults[type(error).__name__] += 1
+                connection.close()
+        connection.close()
+
+    def _search(self, choose: random.Random, connection: HTTPConnection) -> None:
+        """Send one of the requests and check its answer."""
+        request = choose.choice(self._asked)
         connection.request(request.method, request.address, request.body, HEADERS)
         response = connection.getresponse()
-        answer = response.read()
-        answers["answers"] += 1
+        answer, at = response.read(), 0
+        self.counts["answers"] += 1
         if response.status != 200:
-            faults[f"status {response.status}"] += 1
-        elif not request.answered(answer):
-            faults["other hits than the command line's"] += 1
+            self.faults[f"status {response.status}"] += 1
+            return
+        for hits in request.hits:
+            at = answer.find(b'"hits":' + hits, at) + 1
+            if not at:
+                self.faults["other hits than the command line's"] += 1
+                return
 
-    return call
-
-
-def _changer(stop: threading.Event, answers: Counter[str], faults: Counter[str]) -> Callable[[HTTPConnection], None]:
-    """Return a call that puts, looks up and deletes a document of the second index; it retries once if asked to."""
-    numbers = count(1)
-
-    def call(connection: HTTPConnection) -> None:
+    def _change(self, numbers: Iterator[int], connection: HTTPConnection) -> None:
+        """Put, look up and delete a document of the second index; retry once if asked to."""
         number = next(numbers)
         address = f"/v1/changing/documents/soak-{number % 50}"
         body = json.dumps({"text": f"Note {number} of a long evening."}).encode()
         for method, text, expected in (("PUT", body, (200, 201)), ("GET", None, (200, 404)), ("DELETE", None, (204,))):
             if method == "DELETE" and number % 3:
                 continue
-            status, again_after = _asked(connection, method, address, text)
-            if status == 503 and again_after:
-                answers["told to come back"] += 1
-                stop.wait(again_after)
-                status, _ = _asked(connection, method, address, text)
-            answers["changes"] += method != "GET"
+            for attempt in (1, 2):
+                connection.request(method, address, text, HEADERS)
+                response = connection.getresponse()
+                response.read()
+                again_after = float(response.headers.get("Retry-After") or 0)
+                if response.status != 503 or not again_after or attempt == 2:
+                    break
+                self.counts["told to come back"] += 1
+                self._stop.wait(again_after)
+            self.counts["changes"] += method != "GET"
             # If the first deletion took effect after its answer asked to retry, the retry finds no document.
-            if status not in expected and not (method == "DELETE" and status == 404 and again_after):
-                faults[f"{method} {status}"] += 1
-
-    return call
-
-
-def _asked(connection: HTTPConnection, method: str, address: str, body: bytes | None) -> tuple[int, float]:
-    """Return the status of an answer, and the seconds after which it asks to retry, or 0."""
-    connection.request(method, address, body, HEADERS)
-    response = connection.getresponse()
-    response.read()
-    return response.status, float(response.headers.get("Retry-After") or 0)
+            retried = method == "DELETE" and response.status == 404 and attempt == 2
+            if response.status not in expected and not retried:
+                self.faults[f"{method} {response.status}"] += 1
 
 
-def _typical(sizes: Sequence[Size]) -> Size:
-    return Size(max(size.megabytes for size in sizes), median_high([size.files for size in sizes]))
-
-
-def _sizes(server: Server, until: float) -> list[Size]:
-    """Return the size of the largest worker, measured every second."""
-    sizes = []
-    while time.perf_counter() < until:
-        time.sleep(_LOOK_EVERY)
-        pids = workers(server)
-        files = (sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()) for pid in pids)
-        sizes.append(Size(max(map(resident, pids)), max(files)))
-    return sizes
+@program(
+    ("--minutes", {"type": float, "default": 30.0}),
+    ("--index", {"type": Path, "default": ROOT / "indexes" / "example-en", "help": "an index of the English example"}),
+    ("--changes", {"action": "store_true", "help": "meanwhile add and delete documents of a second index"}),
+    WRITE,
+)
+def main(args: argparse.Namespace) -> bool:
+    """Load a server; print the result; return whether anything went wrong."""
+    asked = requests(args.index)
+    with tempfile.TemporaryDirectory() as work:
+        settings, more = "workers: 2", {}
+        if args.changes:
+            more["changing"] = Path(shutil.copytree(args.index, Path(work) / "changing"))
+            settings += f", writes: true, keys: {{soak: {digest(KEY)}}}"
+        with serve(args.index, Path(work), settings, **more) as server:
+            soak, began = Soak(server.port, asked), time.perf_counter()
+            sizes = soak.run(server, args.minutes * 60, changes=args.changes)
+            seconds = time.perf_counter() - began
+    settled = sizes[len(sizes) // 10 :]
+    window = max(1, len(settled) // 10)
+    # The median of files, because a worker has more files open while segments wait for compaction.
+    first, last = (
+        Size(max(size.megabytes for size in some), median_high([size.files for size in some]))
+        for some in (settled[:window], settled[-window:])
+    )
+    growth = last.megabytes / first.megabytes - 1
+    answers, changes, retries = (soak.counts[name] for name in ("answers", "changes", "told to come back"))
+    changed = f", {changes:,} changes" if changes else ""
+    changed += f" ({retries} requests to retry, each followed by a success)" if retries else ""
+    text = (
+        f"{seconds / 60:.0f} minutes, {answers:,} answers ({answers / seconds:.0f} a second){changed}; "
+        f"faults: {dict(soak.faults) or 'none'}; memory of the largest worker: {first.megabytes:.0f} MB after the "
+        f"warm-up, {last.megabytes:.0f} MB at the end ({growth:+.1%}); open files of a worker (median): {first.files} "
+        f"after the warm-up, {last.files} at the end; {max(size.files for size in sizes)} at most"
+    )
+    publish("soak", f"{text}, on {this_machine()}.", document=args.write)
+    return bool(soak.faults) or growth > MOST_GROWTH or last.files - first.files > MOST_MORE_FILES
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ...retrieval import retrievers
+from ...retrieval import retrievers as retriever_kinds
 from ...retrieval.config import Config, to_mapping, view
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
@@ -24,7 +24,7 @@ from ...retrieval.records.runs import ScoreTable
 from ...retrieval.store import manifest as manifests
 from ...retrieval.terminal import counted
 from ..run.batch import chunks, columns
-from ..run.compare import Comparison, Pair, compare
+from ..run.compare import Comparison, compare
 from ..run.judged import DEPTH, Judged, depth_of
 from ..scoring.machine import Machine, this_machine
 from ..scoring.ranking import identical_notes, own_first
@@ -94,46 +94,65 @@ class Bench:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchRequest:
-    """The request for a benchmark: its name, the retrievers, the measures, and the number of timed searches."""
-
-    name: str
-    retrievers: tuple[str, ...]
-    measures: tuple[str, ...]
-    timed: int = 500
-    seed: int = 0
-
-
-def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progress = silent) -> Bench:
-    """Measure each retriever of the request.
+def bench(
+    index: Index,
+    judged: Judged,
+    *,
+    name: str,
+    retrievers: Sequence[str],
+    measures: Sequence[str],
+    timed: int = 500,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Bench:
+    """Measure each of the retrievers.
 
     Quality uses all judged queries. Latency uses ``timed`` searches, with one caller and with eight; each retriever
     runs in its own process. Raises QueryError if the index lacks what a retriever needs.
     """
-    for retriever in request.retrievers:
+    for retriever in retrievers:
         _check(index, retriever)
-    depth = max(depth_of(request.measures), min(DEPTH, judged.search.k or DEPTH))
-    runs: dict[str, ScoreTable] = {name: _run(index, judged, name, depth, progress) for name in request.retrievers}
+    depth = max(depth_of(measures), min(DEPTH, judged.search.k or DEPTH))
+    runs: dict[str, ScoreTable] = {retriever: {} for retriever in retrievers}
+    for retriever, run in runs.items():
+        asked = search_of(retriever)
+        search = judged.search._replace(retriever=asked.retriever, stages=asked.stages, k=depth, group=True)
+        with closing(progress(retriever, "query", len(judged.asked))) as bar:
+            for chunk in chunks(judged.asked):
+                run.update({done.qid: dict(zip(*done.ranking, strict=True)) for done in columns(index, chunk, search)})
+                bar.update(len(chunk))
     own = dict.fromkeys(qid for table in runs.values() for qid in own_first(table, judged.qrels))
-    quality = compare(judged.qrels, runs, request.measures, seed=request.seed)
+    quality = compare(judged.qrels, runs, measures, seed=seed)
+    resolved = index.resolve(judged.search)
+    wordy = tuple(islice((query for query in judged.asked if resolved.has_words(query.text)), timed))
+    if not wordy:
+        raise QueryError("no judged query contains words to search for")
     measured = []
-    with closing(progress("timing", "retriever", len(request.retrievers))) as bar:
-        for name in request.retrievers:
-            timings = measure(_load(index, judged, name, request))
-            needed = index.footprint(retriever_of(name))
-            measured.append(Measured(name, timings, needed.bytes / 1e6, needed.seconds))
+    with closing(progress("timing", "retriever", len(retrievers))) as bar:
+        for retriever in retrievers:
+            load = Load(
+                index=str(index.info.place),
+                config=to_mapping(view(index.settings, Config)),
+                retriever=retriever,
+                profile=judged.search.profile,
+                asked=wordy,
+                k=index.settings.search.k,
+                timed=timed,
+                callers=CALLERS,
+            )
+            timings, needed = measure(load), index.footprint(retriever_of(retriever))
+            measured.append(Measured(retriever, timings, needed.bytes / 1e6, needed.seconds))
             bar.update()
     encoder = index.info.encoder
     return Bench(
-        name=request.name,
+        name=name,
         manifest=index.info.id,
         documents=index.info.documents,
         passages=index.info.passages,
         encoder=f"{encoder.name}, {encoder.precision}" if encoder else "",
         depth=depth,
         k=index.settings.search.k,
-        timed=request.timed,
+        timed=timed,
         machine=this_machine(),
         quality=quality,
         measured=tuple(measured),
@@ -142,15 +161,12 @@ def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progres
 
 
 def chosen(text: str | None, index: Index) -> tuple[str, ...]:
-    """Split a list of retrievers, ``bm25,hybrid+rerank``; for None, return all retrievers of the index.
-
-    Raises QueryError if a retriever or a stage is unknown, or lacks what it needs.
-    """
+    """Split a list of retrievers (None: all of the index); raise QueryError if one cannot answer."""
     if text is None:
         return tuple(sorted(index.info.retrievers))
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:
-        listed = ", ".join(retrievers.names())
+        listed = ", ".join(retriever_kinds.names())
         raise QueryError("contains no retriever", place="--retrievers", remedy=f"the retrievers are {listed}")
     for name in names:
         _check(index, name)
@@ -164,36 +180,6 @@ def _check(index: Index, name: str) -> None:
         index.search(["claim"], search._replace(k=1))
 
 
-def _run(index: Index, judged: Judged, retriever: str, k: int, progress: Progress) -> ScoreTable:
-    asked = search_of(retriever)
-    search = judged.search._replace(retriever=asked.retriever, stages=asked.stages, k=k, group=True)
-    run: ScoreTable = {}
-    with closing(progress(retriever, "query", len(judged.asked))) as bar:
-        for chunk in chunks(judged.asked):
-            run.update({done.qid: dict(zip(*done.ranking, strict=True)) for done in columns(index, chunk, search)})
-            bar.update(len(chunk))
-    return run
-
-
-def _load(index: Index, judged: Judged, retriever: str, request: BenchRequest) -> Load:
-    search = judged.search
-    resolved = index.resolve(search)
-    wordy = (query for query in judged.asked if resolved.has_words(query.text))
-    asked = tuple(islice(wordy, request.timed))
-    if not asked:
-        raise QueryError("no judged query contains words to search for")
-    return Load(
-        index=str(index.info.place),
-        config=to_mapping(view(index.settings, Config)),
-        retriever=retriever,
-        profile=search.profile,
-        asked=asked,
-        k=index.settings.search.k,
-        timed=request.timed,
-        callers=CALLERS,
-    )
-
-
 def as_markdown(bench: Bench) -> str:
     """Return a benchmark as Markdown tables."""
     return "\n".join([*(markdown_table(*table) for table in tables(bench).values()), f"{method(bench)}\n"])
@@ -203,8 +189,7 @@ def as_html(bench: Bench, png: bytes) -> str:
     """Return a benchmark as one HTML page."""
     notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in bench.notes)
     parts = [f"<h2>{title}</h2>\n{html_table(*table[:2])}" for title, table in tables(bench).items()]
-    shown = f"{next(iter(bench.quality.means))} against the median latency of each retriever"
-    parts.insert(1, html_image(png, shown))
+    parts.insert(1, html_image(png, f"{next(iter(bench.quality.means))} against the median latency of each retriever"))
     body = f"<p>{escape(method(bench))}</p>\n{notes}{''.join(parts)}"
     return page(f"Sparse, dense and hybrid retrieval on {bench.name}", body)
 
@@ -227,30 +212,28 @@ def method(bench: Bench) -> str:
 def tables(bench: Bench) -> dict[str, Table]:
     """Return the tables by title: quality; speed and size; and differences, if the benchmark has pairs."""
     quality: list[Sequence[str]] = []
+    speed: list[Sequence[str]] = []
     for name in bench.quality.runs:
         values = [by_run[name] for by_run in bench.quality.means.values()]
         cells = [(figure(value.mean), f"{figure(value.low, 3)}–{figure(value.high, 3)}") for value in values]
         quality.append([name, *chain.from_iterable(cells)])
-    speed: list[Sequence[str]] = []
     for name, timings, megabytes, seconds in bench.measured:
         row = [name]
         for at in timings.latencies:
             row += [figure(at.p50, 2), figure(at.p95, 2), figure(at.p99, 2), f"{at.per_second:,.0f}"]
         row += [f"{timings.encoding:.0%}" if timings.encoding else "–", figure(timings.first_answer, 2)]
-        speed.append(
-            [*row, f"{timings.peak_megabytes:,.0f}", f"{megabytes:,.1f}", f"{seconds:,.1f}" if seconds else "-"]
-        )
+        row += [f"{timings.peak_megabytes:,.0f}", f"{megabytes:,.1f}", f"{seconds:,.1f}" if seconds else "-"]
+        speed.append(row)
     header = ("retriever", *chain.from_iterable((measure, "95 % interval") for measure in bench.quality.means))
     found: dict[str, Table] = {"Quality": (header, quality, 1), "Speed and size": (_SPEED, speed, 1)}
     if bench.quality.pairs:
-        found["Differences"] = (_PAIRS, [_pair_row(pair) for pair in bench.quality.pairs], 3)
+        found["Differences"] = (_PAIRS, [], 3)
+    for pair in bench.quality.pairs:
+        test, change = pair.test, pair.test.difference
+        gained = f"{change.mean:+.4f}", f"{change.low:+.4f} to {change.high:+.4f}", figure(pair.holm_randomisation)
+        counts = str(test.wins), str(test.ties), str(test.losses)
+        found["Differences"][1].append((pair.measure, pair.first, pair.second, *gained, *counts))
     return found
-
-
-def _pair_row(pair: Pair) -> Sequence[str]:
-    test, change = pair.test, pair.test.difference
-    gained = f"{change.mean:+.4f}", f"{change.low:+.4f} to {change.high:+.4f}", figure(pair.holm_randomisation)
-    return (pair.measure, pair.first, pair.second, *gained, str(test.wins), str(test.ties), str(test.losses))
 
 
 def plot(benches: Sequence[Bench]) -> bytes:

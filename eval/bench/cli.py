@@ -59,30 +59,28 @@ def bench(args: argparse.Namespace) -> int:
     from ...retrieval.progress import bar
     from ..run.judged import read_judged
     from ..scoring.measures import named
-    from .bench import BenchRequest, as_html, as_markdown, chosen, plot
+    from .bench import as_html, as_markdown, chosen, plot
     from .bench import bench as bench_on
 
     _check(args)
     config = config_of(args, Config)
     with open_index(args.index, config) as index:
-        request = BenchRequest(
-            name=args.name or index.info.name,
+        result = bench_on(
+            index,
             retrievers=chosen(args.retrievers, index),
-            measures=tuple(named(args.measures)),
+            measures=named(args.measures),
+            judged=read_judged(judged_files(args), index),
+            name=args.name or index.info.name,
             timed=args.timed,
             seed=args.seed,
+            progress=bar,
         )
-        result = bench_on(index, read_judged(judged_files(args), index), request, bar)
     for note in result.notes:
         say(f"note: {note}")
     drawn, tables = plot([result]), as_markdown(result)
     as_json = json.dumps(result.as_json(), ensure_ascii=False, indent=2) + "\n"
-    reports = {
-        "bench.json": as_json.encode(),
-        "bench.md": tables.encode(),
-        "bench.png": drawn,
-        "bench.html": as_html(result, drawn).encode(),
-    }
+    reports = {"bench.json": as_json.encode(), "bench.md": tables.encode(), "bench.png": drawn}
+    reports["bench.html"] = as_html(result, drawn).encode()
     for name, content in reports.items():
         write_atomically(args.output / name, content)
     write(as_json if args.json else tables)

@@ -36,9 +36,8 @@ AND = "+"
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """The queries of a load, and its retriever: ``hybrid``, or ``hybrid+rerank`` with a stage.
-
-    For each number of callers, there are ``timed`` searches.
+    """The queries of a load and its retriever, ``hybrid`` or ``hybrid+rerank``; ``timed`` searches for each of
+    ``callers``.
     """
 
     index: str
@@ -89,10 +88,7 @@ def retriever_of(name: str) -> str:
 
 
 def measure(load: Load) -> Timings:
-    """Run the load in a new process and return its timings.
-
-    Raises MachineError if that process fails.
-    """
+    """Run the load in a new process and return its timings. Raises MachineError if that process fails."""
     done = subprocess.run(  # noqa: S603  its own module
         child_command("eval.bench.load"), input=msgspec.json.encode(load), capture_output=True, check=False
     )

@@ -13,7 +13,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import shown
 from ...retrieval.records.runs import ScoreTable, best_documents
 from ...retrieval.text import ProfileName
-from .report import CheckReport
+from .report import CheckReport, accepted
 
 Answer = tuple[str, ScoredDocids]
 """A qid and the documents found for it."""
@@ -57,10 +57,7 @@ class TaskDefaults(NamedTuple):
 
 
 def answers_of(run: Run) -> list[Answer]:
-    """Return the documents of each query's hits.
-
-    Raises QueryError if a score is not finite.
-    """
+    """Return the documents of each query's hits. Raises QueryError if a score is not finite."""
     return [(qid, best_documents(hits)) for qid, hits in run.items()]
 
 
@@ -72,13 +69,8 @@ class RunScores(NamedTuple):
 
 
 def scores_of(path: Path, read: Callable[[Path, CheckReport], ScoreTable]) -> RunScores:
-    """Return the scores that ``read`` finds in a submission, with its warnings as notes.
-
-    Raises CheckFailed if the submission has errors.
-    """
-    report = CheckReport(path)
-    table = read(path, report)
-    report.refuse()
+    """Return the scores of a submission, with its warnings as notes; raise CheckFailed if it has errors."""
+    table, report = accepted(path, read)
     return RunScores(table, tuple(report.notes))
 
 
@@ -95,10 +87,7 @@ def docids_in(cell: str) -> list[str] | None:
 
 
 def prediction_line(qid: str, docids: Sequence[str]) -> str:
-    """Return the line of a submission: the qid, a tab, and the list of docids.
-
-    Raises QueryError if an id cannot be written to the file.
-    """
+    """Return the line of a submission for a query; raise QueryError if an id cannot be written."""
     for value in (qid, *docids):
         if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
             raise QueryError(f"{shown(value)} is empty or contains a quote: it cannot be written to a submission")
@@ -146,9 +135,8 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def as_json(self, *, per_query: bool) -> dict[str, Any]:
-        """Return the figures as ``score --json`` prints them: measure name to value, including the means over topics.
-
-        ``ties`` contains the bounds of the measures that ties can change, ``notes`` the notes.
+        """Return the figures as ``score --json`` prints them: measure name to value, the means over topics, ties and
+        notes.
         """
         figures: dict[str, Any] = dict(self.values)
         figures.update({f"{name} over topics": value for name, value in self.topics.items()})

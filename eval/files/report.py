@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ...retrieval.errors import CheckFailed, QueryError
 from ...retrieval.files import files_in
@@ -65,19 +65,14 @@ class CheckReport:
     @property
     def messages(self) -> list[str]:
         """A message for each kept fault, then the numbers of further errors and warnings."""
-        return self._messages(self.problems)
+        texts = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in self.problems]
+        more = {severity: count - len(self._kept[severity]) for severity, count in self._counts.items()}
+        return texts + [f"{self.path}: and {counted(n, f'more {severity}')}" for severity, n in more.items() if n > 0]
 
     @property
     def notes(self) -> list[str]:
         """The messages for a reader of figures; :func:`.tables.unended` reports missing line ends instead."""
-        return self._messages([problem for problem in self.problems if problem.reason != UNENDED])
-
-    def _messages(self, problems: Sequence[FileProblem]) -> list[str]:
-        texts = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in problems]
-        for severity, count in self._counts.items():
-            if (more := count - len(self._kept[severity])) > 0:
-                texts.append(f"{self.path}: and {counted(more, f'more {severity}')}")
-        return texts
+        return [text for text in self.messages if not text.endswith(f": {UNENDED}")]
 
     @property
     def verdict(self) -> str:
@@ -88,7 +83,7 @@ class CheckReport:
     def refuse(self) -> None:
         """Raise CheckFailed, with the first error and the number of the others, if there is any error."""
         if self.errors:
-            first = min(self._kept["error"], key=lambda problem: problem.line or float("inf"))
+            first = next(problem for problem in self.problems if problem.severity == "error")
             more = f"; and {counted(self.errors - 1, 'more error')}" if self.errors > 1 else ""
             raise CheckFailed(f"{first.reason}{more}", place=place(self.path, first.line), remedy="not scored")
 
@@ -100,6 +95,17 @@ class CheckReport:
             "warnings": self.warnings,
             "problems": [problem._asdict() for problem in self.problems],
         }
+
+
+T = TypeVar("T")
+
+
+def accepted(path: Path, read: Callable[[Path, CheckReport], T]) -> tuple[T, CheckReport]:
+    """Return what ``read`` finds in a submission, and the report; raise CheckFailed if it has errors."""
+    report = CheckReport(path)
+    found = read(path, report)
+    report.refuse()
+    return found, report
 
 
 def check_ids(
@@ -178,10 +184,7 @@ def paired(
 
 
 def only(paths: Sequence[Path], option: str) -> Path:
-    """Return the path of an option that takes exactly one path.
-
-    Raises QueryError if the option has more paths, or none.
-    """
+    """Return the one path of an option; raise QueryError if it has more paths, or none."""
     if len(paths) != 1:
         raise QueryError(f"give one file, not {len(paths)}", place=option)
     return paths[0]

@@ -39,10 +39,7 @@ _LOOKED_AT = 40
 
 
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each line, including blank lines.
-
-    A line that is not UTF-8 is reported as an error and left out. The first such error includes the remedy.
-    """
+    """Yield number and text of each line; one that is not UTF-8 is an error, the first with a remedy, and left out."""
     remedy = f"; {SAVE_AS_UTF8}"
     for number, line in lines(path, faults):
         try:

@@ -79,10 +79,7 @@ class _Draft(NamedTuple):
 
 
 def read_topics(path: Path) -> list[Query]:
-    """Return the ids and texts of queries in their order.
-
-    Raises SourceError at the first line that is not a query or repeats a qid.
-    """
+    """Return ids and texts of queries in their order; raise SourceError at the first invalid or repeated one."""
     return [Query(query.qid, query.text) for query in read_queries(path)]
 
 
@@ -139,8 +136,7 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
             rows = json.loads("\n".join(text for _, text in filled))
         except (ValueError, RecursionError):
             faults.error(0, "is not a JSON list")
-        for number, row in enumerate(rows, 1):
-            yield _of_object(filled[0][0], row, faults, f"item {number} ")
+        yield from (_of_object(filled[0][0], row, faults, f"item {number} ") for number, row in enumerate(rows, 1))
         return
     for line, text in filled:
         try:
@@ -219,15 +215,12 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
     cells, below = shape.cells, rows[1:]
     words = all(cell.strip().replace("-", "_").isidentifier() for cell in cells) and len(cells[0].strip()) > 1
     texts = all(any(len(cell.split()) > 1 for cell in row) for _, row in below)
-    if words and texts and below and not _has_digit(cells[0]) and all(_has_digit(row[0]) for _, row in below):
+    digits = [any(map(str.isdigit, row[0])) for row in (cells, *(row for _, row in below))]
+    if words and texts and below and not digits[0] and all(digits[1:]):
         lacking = "ids" if qid_at is None else "queries"
         known = f"no column of {lacking} among {', '.join(map(shown, cells))}"
         faults.error(line, f"is a header with {known}: expected {_list(QIDS if qid_at is None else TEXTS)}; {_NAMED}")
     return None
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
 
 
 def _list(names: Sequence[str]) -> str:
@@ -269,10 +262,7 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
 
 
 def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
-    """Yield the tags and the texts of a file in order; a ``<`` that begins no tag is text.
-
-    A broken tag of a topic or a field is a fault, and so is a comment or CDATA section that does not end.
-    """
+    """Yield the tags and the texts of a file in order; broken tags, comments and CDATA are faults."""
     position = 0
     for match in (*_PIECE.finditer(content), None):
         before = content[position : match.start() if match else None]

@@ -14,7 +14,7 @@ from ...retrieval.records.lines import Faults, Strict, shown
 from ...retrieval.records.runs import encodable
 from ...retrieval.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
-from .tables import json_objects, rows_below, shape_of_lines, table_lines, text_lines
+from .tables import Numbered, json_objects, rows_below, shape_of_lines, table_lines, text_lines
 
 LABELS = ("check_worthiness", "claim_worthiness")
 """The names of the column that says whether a tweet is worth checking."""
@@ -47,36 +47,33 @@ class Tweet(NamedTuple):
 def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
-    :func:`factseek.eval.files.tables.rows_below` reads a table. Between tabs it reads without quoting if the rows fit,
-    so that stray quotes stay. Raises SourceError, naming the line, if a row has other columns than the header, or a
-    tweet has no id or no text.
+    Between the tabs of a table, it reads without quoting if the rows fit, so that stray quotes stay. Raises
+    SourceError, naming the line, if a row has other columns than the header, or a tweet has no id or no text.
     """
     rereadable(path)
-    first = next((line for _, line in text_lines(path, Strict(path)) if line.strip()), "")
-    tweets = list(_from_json(path) if first.lstrip().startswith(("{", "[")) else _from_table(path))
+    faults = Strict(path)
+    first = next((line for _, line in text_lines(path, faults) if line.strip()), "")
+    tweets = []
+    if first.lstrip().startswith(("{", "[")):
+        for line, row in json_objects(path, faults):
+            fields = fields_of(row)
+            if not has_id(fields) and "id_str" not in fields and (advice := wrapper_advice(row)):
+                raise SourceError(f"has no tweet_id{advice}", place=f"{path}:{line}")
+            tweets.append(tweet_of(path, line, fields))
+    elif numbered := table_lines(path, faults):
+        delimiter = _delimiter(numbered[0][1], numbered)
+        header = columns(numbered[0][1], delimiter)
+        if not has_id(header):
+            raise SourceError(f"the header has no tweet_id: it begins with {shown(numbered[0][1])}", place=f"{path}:1")
+        for line, cells in rows_below(path, numbered, delimiter):
+            tweets.append(tweet_of(path, line, dict(zip(header, cells, strict=True))))
     if not tweets:
         raise SourceError("contains no tweets", place=path)
     return tweets
 
 
-def _from_json(path: Path) -> Iterator[Tweet]:
-    for line, row in json_objects(path, Strict(path)):
-        fields = fields_of(row)
-        if not has_id(fields) and "id_str" not in fields and (advice := wrapper_advice(row)):
-            raise SourceError(f"has no tweet_id{advice}", place=f"{path}:{line}")
-        yield tweet_of(path, line, fields)
-
-
-def _from_table(path: Path) -> Iterator[Tweet]:
-    numbered = table_lines(path, Strict(path))
-    if not numbered:
-        return
-    delimiter = "\t" if "\t" in numbered[0][1] else shape_of_lines(numbered).delimiter or "\t"
-    header = columns(numbered[0][1], delimiter)
-    if not has_id(header):
-        raise SourceError(f"the header has no tweet_id: it begins with {shown(numbered[0][1])}", place=f"{path}:1")
-    for line, fields in rows_below(path, numbered, delimiter):
-        yield tweet_of(path, line, dict(zip(header, fields, strict=True)))
+def _delimiter(header: str, numbered: Numbered) -> str:
+    return "\t" if "\t" in header else shape_of_lines(numbered).delimiter or "\t"
 
 
 def columns(header: str, delimiter: str = "\t") -> list[str]:
@@ -94,8 +91,7 @@ def columns_of(path: Path) -> list[str]:
     first = next(text for _, text in table_lines(path, Strict(path)) if text.strip())
     if first.lstrip().startswith("{"):
         return list(next(row for _, row in json_objects(path, Strict(path))))
-    delimiter = "\t" if "\t" in first else shape_of_lines([(1, first)]).delimiter or "\t"
-    return [cell.strip().strip('"') for cell in first.split(delimiter)]
+    return [cell.strip().strip('"') for cell in first.split(_delimiter(first, [(1, first)]))]
 
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:
@@ -107,10 +103,7 @@ def fields_of(row: Mapping[str, object]) -> dict[str, str]:
 
 
 def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
-    """Return the tweet of a row, given its cells by name.
-
-    Raises SourceError if it has no id or no text.
-    """
+    """Return the tweet of a row, given its cells by name. Raises SourceError if it has no id or no text."""
     values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
     place = f"{path}:{line}"
     if len(values["tweet_id"].split()) != 1:
@@ -129,10 +122,7 @@ def claim_key(topic: str, tweet_id: str) -> str:
 
 
 def read_claims(path: Path) -> list[Tweet]:
-    """Read claims, identified by topic and tweet, in their order.
-
-    Raises SourceError if a claim has no topic, or occurs twice.
-    """
+    """Read claims, identified by topic and tweet; raise SourceError if one has no topic, or occurs twice."""
     claims = read_tweets(path)
     first: dict[str, int] = {}
     for claim in claims:
@@ -161,10 +151,7 @@ def read_label(line: int, text: str, faults: Faults) -> int:
 
 
 def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tuple[int, str]]) -> list[Statement]:
-    """Return statements with their labels, given as line and text.
-
-    Raises SourceError at the first label that is neither 0 nor 1.
-    """
+    """Return statements with their labels (line and text); raise SourceError at the first that is neither 0 nor 1."""
     faults = Strict(path)
     return [
         statement._replace(label=read_label(line, label, faults))

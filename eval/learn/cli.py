@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,15 +43,15 @@ _MODELS = {
     "encoder": "a sentence encoder, for encoder.model",
     "reranker": "a re-ranker that reads query and passage together, for rerank.model",
 }
-_MODEL_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
-    ("epochs", int, "N", "the maximum number of passes over the training data"),
-    ("batch", int, "N", "training examples per step"),
-    ("rate", float, "X", "the highest learning rate"),
-    ("negatives", int, "N", "non-relevant hits for each relevant passage"),
-    ("depth", int, "N", "hits per query from which negatives are taken"),
-    ("max-tokens", int, "N", "the maximum tokens of each text, or of query and text together for a re-ranker"),
-    ("looks", int, "N", "evaluations per epoch that decide when to stop"),
-    ("seed", int, "N", "the random seed"),
+_MODEL_OPTIONS: tuple[tuple[str, type, str], ...] = (
+    ("epochs", int, "the maximum number of passes over the training data"),
+    ("batch", int, "training examples per step"),
+    ("rate", float, "the highest learning rate"),
+    ("negatives", int, "non-relevant hits for each relevant passage"),
+    ("depth", int, "hits per query from which negatives are taken"),
+    ("max-tokens", int, "the maximum tokens of each text, or of query and text together for a re-ranker"),
+    ("looks", int, "evaluations per epoch that decide when to stop"),
+    ("seed", int, "the random seed"),
 )
 
 
@@ -70,16 +71,20 @@ def register(commands: Subparsers) -> None:
         "Learn a combination of the ranks and scores of a hit, and of the words, numbers and names that it shares"
         " with the query.",
         _COMBINER_EPILOG,
+        output=("MODEL", "the model file to write"),
     )
-    combiner.add_argument("--output", type=Path, required=True, metavar="MODEL", help="the model file to write")
-    _add_folds(combiner, "the measure to optimise")
+    _option(combiner, "measure", str, "nDCG@10", "the measure to optimise")
+    _option(combiner, "folds", int, 5, "folds of the cross-validation")
     combiner.add_argument(
         "--remember",
         action="store_true",
         help="also learn for which judged queries a document was relevant, with folds drawn query by query",
     )
-    _add_sample(combiner, "learn from at most N judged queries", 2000, "folds, sample and trees")
+    _option(combiner, "sample", int, 2000, "learn from at most N judged queries")
+    _option(combiner, "seed", int, 0, "the seed of folds, sample and trees")
+    add_json(combiner)
     combiner.set_defaults(command=train_combiner, interrupted="interrupted; the model is written whole or not at all")
+    output = ("DIR", "the new folder of the model")
     for what, noun in _MODELS.items():
         model = _parser(kinds, what, noun, f"Train {noun}.", _MODEL_EPILOG, judged=False)
         model.add_argument(
@@ -87,7 +92,7 @@ def register(commands: Subparsers) -> None:
             action="store_true",
             help="learn from titles and sentences of the documents, without judgements",
         )
-        _add_model_options(model)
+        _add_model_options(model, output)
         if what == "encoder":
             model.add_argument(
                 "--teacher", default="", metavar="MODEL", help="a re-ranker whose score margins are also learned"
@@ -100,8 +105,8 @@ def register(commands: Subparsers) -> None:
         "Train an encoder, add its vectors to a copy of the index, and train a combination of all rankings.",
         _ALL_EPILOG,
     )
-    _add_model_options(everything, "the folder of all results")
-    everything.add_argument("--folds", type=int, default=5, metavar="N", help="folds of the combination (default: 5)")
+    _add_model_options(everything, ("DIR", "the folder of all results"))
+    _option(everything, "folds", int, 5, "folds of the combination")
     everything.set_defaults(command=train_everything, from_documents=False, interrupted=INTERRUPTED)
 
 
@@ -113,15 +118,25 @@ def register_tune(commands: Subparsers) -> None:
         "choose the settings of a search by cross-validation",
         "Choose BM25's parameters, the fusion and the stages on judged queries, and write a configuration.",
         _TUNE_EPILOG,
+        output=("CONFIG", "the configuration to write"),
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="CONFIG", help="the configuration to write")
-    _add_folds(parser, "the measure to tune for")
-    _add_sample(parser, "tune on at most N judged queries", 1000, "folds, sample and tests")
+    _option(parser, "measure", str, "nDCG@10", "the measure to tune for")
+    _option(parser, "folds", int, 5, "folds of the cross-validation")
+    _option(parser, "sample", int, 1000, "tune on at most N judged queries")
+    _option(parser, "seed", int, 0, "the seed of folds, sample and tests")
+    add_json(parser)
     parser.set_defaults(command=tune)
 
 
 def _parser(
-    commands: Subparsers, name: str, noun: str, description: str, epilog: str, *, judged: bool = True
+    commands: Subparsers,
+    name: str,
+    noun: str,
+    description: str,
+    epilog: str,
+    *,
+    judged: bool = True,
+    output: tuple[str, str] | None = None,
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -132,7 +147,15 @@ def _parser(
     )
     add_index(parser)
     add_judged(parser, required=judged)
+    if output:
+        parser.add_argument("--output", type=Path, required=True, metavar=output[0], help=output[1])
     return parser
+
+
+def _option(parser: argparse.ArgumentParser, name: str, kind: type, default: Any, text: str) -> None:
+    """Add an option whose help ends with its default."""
+    unit = {int: "N", float: "X", str: "NAME"}[kind]
+    parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
 
 
 def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -153,45 +176,24 @@ def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> Non
     )
 
 
-def _add_folds(parser: argparse.ArgumentParser, measure: str) -> None:
-    parser.add_argument("--measure", default="nDCG@10", metavar="NAME", help=f"{measure} (default: nDCG@10)")
-    parser.add_argument("--folds", type=int, default=5, metavar="N", help="folds of the cross-validation (default: 5)")
-
-
-def _add_sample(parser: argparse.ArgumentParser, sample: str, default: int, seeded: str) -> None:
-    parser.add_argument("--sample", type=int, default=default, metavar="N", help=f"{sample} (default: {default})")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"the seed of {seeded} (default: 0)")
-    add_json(parser)
-
-
-def _add_model_options(parser: argparse.ArgumentParser, output: str = "the new folder of the model") -> None:
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help=output)
+def _add_model_options(parser: argparse.ArgumentParser, output: tuple[str, str]) -> None:
+    parser.add_argument("--output", type=Path, required=True, metavar=output[0], help=output[1])
     parser.add_argument(
         "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
     )
     defaults = ModelTraining(base="")
-    for name, kind, unit, text in _MODEL_OPTIONS:
-        default = getattr(defaults, name.replace("-", "_"))
-        parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
+    for name, kind, text in _MODEL_OPTIONS:
+        _option(parser, name, kind, getattr(defaults, name.replace("-", "_")), text)
+    _option(parser, "measure", str, defaults.measure, "the measure to evaluate with")
     parser.add_argument(
-        "--measure", default=defaults.measure, metavar="NAME", help="the measure to evaluate with (default: nDCG@10)"
-    )
-    sample = 20_000
-    parser.add_argument(
-        "--sample", type=int, default=sample, metavar="N", help=f"learn from at most N queries (default: {sample:,})"
+        "--sample", type=int, default=20_000, metavar="N", help="learn from at most N queries (default: 20,000)"
     )
     add_json(parser)
 
 
 def judged_files(args: argparse.Namespace) -> JudgedFiles:
     """Return the files that the options of :func:`add_judged` name."""
-    return JudgedFiles(
-        task=args.task,
-        queries=args.queries,
-        qrels=args.qrels,
-        profile=args.profile,
-        ignore_identical_ids=args.ignore_identical_ids,
-    )
+    return JudgedFiles(**{field.name: getattr(args, field.name) for field in fields(JudgedFiles)})
 
 
 def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
@@ -262,10 +264,10 @@ def _checked_measure(args: argparse.Namespace) -> str:
 def _one_measure(text: str) -> str:
     from ..scoring.measures import named
 
-    measures = named(text)
-    if len(measures) > 1:
+    measure, *others = named(text)
+    if others:
         raise QueryError(f"--measure {text}: give one measure")
-    return measures[0]
+    return measure
 
 
 def train_model(args: argparse.Namespace, what: str) -> int:
@@ -312,22 +314,17 @@ def train_everything(args: argparse.Namespace) -> int:
     """Take the steps that are not done, and print the figures on queries that the encoder did not learn from."""
     from ...indexer.settings import Config as BuildConfig
     from ...retrieval.progress import bar
-    from .everything import CONFIG, INDEX, CompleteTraining, train_all
+    from .everything import CONFIG, INDEX, train_all
 
     _check_model(args)
     config = config_of(args, BuildConfig)
     with open_index(args.index, config) as index:
         settings = _model_settings(args, index)
-    request = CompleteTraining(
-        index=args.index,
-        files=judged_files(args),
-        settings=settings,
-        sample=args.sample,
-        folds=args.folds,
-        output=args.output,
+    many = {"sample": args.sample, "folds": args.folds}
+    figures, text = train_all(
+        args.index, judged_files(args), settings, args.output, **many, config=config, progress=bar
     )
-    trained = train_all(request, config, bar)
-    write(json.dumps(trained.figures, indent=2) + "\n" if args.json else trained.text)
+    write(json.dumps(figures, indent=2) + "\n" if args.json else text)
     say(f"{args.output / INDEX}: the index; search it with --stage combine --config {args.output / CONFIG}")
     return DONE
 

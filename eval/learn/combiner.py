@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,9 +35,9 @@ from ...retrieval.search.combiner import (
 from ...retrieval.search.likeness import views_of
 from ..run.batch import with_evidence
 from ..run.judged import Judged
-from ..scoring.measures import evaluate
+from ..scoring.measures import values_of
 from ..scoring.statistics import Values, intervals, paired
-from ..scoring.tables import figure, span, table
+from ..scoring.tables import interval_table
 from . import learners
 from .learners import Pool, averaged
 from .splits import folds_of, grouped_folds
@@ -129,10 +128,9 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
     }
     combiner = combination(index, judged, request, model)
     combiner = combiner._replace(manifest=msgspec.structs.replace(combiner.manifest, figures=figures))
-    alone = [(f"{kind} alone", of) for kind, of in kinds.items() if kind != Averaged.KIND]
-    rows = [("before", before), *alone, (f"trained ({Averaged.KIND})", after)]
-    lines = [(name, figure(of.mean), span(of.low, of.high)) for name, of in rows]
-    text = f"{table(('', measure, '95 % interval'), lines)}\n{test.verdict(f'cross-validated {measure}')}\n"
+    alone = {f"{kind} alone": of for kind, of in kinds.items() if kind != Averaged.KIND}
+    rows = {"before": before, **alone, f"trained ({Averaged.KIND})": after}
+    text = f"{interval_table(measure, rows)}\n{test.verdict(f'cross-validated {measure}')}\n"
     return TrainedCombiner(combiner, test.sure, grouped, text, best)
 
 
@@ -147,12 +145,10 @@ def learn(
         remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, qrels)
         # Compute the features of each query from the other queries alone.
         some = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
-    models: list[CombinerModel] = []
-    for fit in (partial(learners.fit_linear, penalty=PENALTY), partial(learners.fit_trees, seed=request.seed)):
-        models.append(fit(some))
-        if bar is not None:
-            bar.update()
-    models.append(averaged(models[0], models[1], some))
+    linear, trees = learners.fit_linear(some, PENALTY), learners.fit_trees(some, request.seed)
+    if bar is not None:
+        bar.update(2)
+    models: tuple[CombinerModel, ...] = (linear, trees, averaged(linear, trees, some))
     return {kind: LearnedModel(model, remembered) for kind, model in zip(KINDS, models, strict=True)}
 
 
@@ -167,8 +163,7 @@ def measured(some: Sequence[Pool], qrels: Qrels, measure: str, learned: LearnedM
         else:
             scores = learned.model.score(_with_memory(pool, learned.remembered, None).features)
         run[pool.qid] = dict(zip(pool.docids, scores.astype(np.float32).tolist(), strict=True))
-    values: Values = evaluate({pool.qid: qrels[pool.qid] for pool in some}, run, [measure]).values[:, 0]
-    return values
+    return values_of({pool.qid: qrels[pool.qid] for pool in some}, run, measure)
 
 
 def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> Pool:
@@ -177,10 +172,7 @@ def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> P
 
 
 def combination(index: Index, judged: Judged, request: CombinerRequest, trained: LearnedModel | None) -> Combiner:
-    """Return the trained combination with its manifest, which still lacks the figures.
-
-    Raises QueryError if there is no trained model.
-    """
+    """Return the combination with its manifest, still without figures; raise QueryError if there is no model."""
     if trained is None:
         raise QueryError("there is nothing to learn from")
     model, remembered = trained
@@ -207,10 +199,7 @@ def combination(index: Index, judged: Judged, request: CombinerRequest, trained:
 
 
 def pools(index: Index, judged: Judged, depth: int, progress: Progress) -> list[Pool]:
-    """Return the pool of each judged query, in the order of the queries.
-
-    Raises QueryError if no query has a relevant and a non-relevant document among its first ``depth`` hits.
-    """
+    """Return the pool of each judged query; raise QueryError if none has a relevant and a non-relevant document."""
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []

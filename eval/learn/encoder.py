@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ...retrieval.config import CrossEncoderSettings
 from ...retrieval.domain import Qrels
-from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
+from ...retrieval.encoders.cross_encoder import open_cross_encoder
 from ...retrieval.progress import Progress
-from ..scoring.measures import evaluate
+from ..scoring.measures import values_of
 from ..scoring.statistics import Values
 from . import trainer
 from .examples import Candidates, Triple, triples
@@ -25,36 +25,12 @@ _SCALE = 20.0
 """The factor that turns a cosine into a logit, as in the loss of sentence-transformers."""
 
 
-class EncoderEvaluator:
-    """For each query, ranks the documents of all queries: their hits and their relevant documents."""
-
-    def __init__(self, candidates: Sequence[Candidates], qrels: Qrels, measure: str) -> None:
-        self._qrels = {candidate.qid: qrels[candidate.qid] for candidate in candidates}
-        self._measure = measure
-        pool: dict[str, str] = {}
-        for candidate in candidates:
-            pool |= {docid: text for docid, text in candidate.hits.items() if docid not in pool}
-        for candidate in candidates:
-            pool |= candidate.relevant
-        self._docids = sorted(pool)
-        self.texts = [pool[docid] for docid in self._docids]
-        self.queries = [candidate.query for candidate in candidates]
-
-    def values(self, scores: NDArray[np.float32]) -> Values:
-        """Return the measure of each query, given scores of shape (queries, documents)."""
-        run = {}
-        for qid, row in zip(self._qrels, scores, strict=True):
-            first = np.argsort(-row, kind="stable")[:DEPTH].tolist()
-            run[qid] = {self._docids[at]: float(row[at]) for at in first}
-        values: Values = evaluate(self._qrels, run, [self._measure]).values[:, 0]
-        return values
-
-
 class EncoderTraining:
-    """The training of an encoder of sentence-transformers."""
+    """The training of an encoder of sentence-transformers; ``beside`` are settings to set together with it."""
 
-    def __init__(self, request: TrainingRequest) -> None:
+    def __init__(self, request: TrainingRequest, qrels: Qrels) -> None:
         self._request = request
+        self._qrels = qrels
         self.beside: dict[str, float] = {}
         settings = request.settings
         trainer.prepare(settings.seed)
@@ -69,22 +45,26 @@ class EncoderTraining:
         self._query_prompt = prompts.get("query") or ""
         self._document_prompt = prompts.get("document") or prompts.get("passage") or prompts.get("corpus") or ""
 
-    def evaluator(self, candidates: Sequence[Candidates], qrels: Qrels) -> EncoderEvaluator:
-        """Return the evaluator of these queries: it ranks all of their documents for each query."""
-        return EncoderEvaluator(candidates, qrels, self._request.settings.measure)
-
-    def ranked(self, evaluator: EncoderEvaluator) -> str:
+    def ranked(self, candidates: Sequence[Candidates]) -> str:
         """Return a description of the ranked documents."""
-        return f"{len(evaluator.texts):,} documents ranked by the encoder alone"
+        return f"{len(_pool(candidates)):,} documents ranked by the encoder alone"
 
-    def values(self, evaluator: EncoderEvaluator) -> Values:
-        """Return the measure of each query with the model in its current state."""
-        documents = self._vectors(evaluator.texts, self._document_prompt)
-        return evaluator.values(self._vectors(evaluator.queries, self._query_prompt) @ documents.T)
+    def values(self, candidates: Sequence[Candidates]) -> Values:
+        """Return the measure of each query; it ranks the hits and relevant documents of all queries."""
+        pool = _pool(candidates)
+        docids = sorted(pool)
+        documents = self._vectors([pool[docid] for docid in docids], self._document_prompt)
+        scores = self._vectors([candidate.query for candidate in candidates], self._query_prompt) @ documents.T
+        run = {}
+        for candidate, row in zip(candidates, scores, strict=True):
+            first = np.argsort(-row, kind="stable")[:DEPTH].tolist()
+            run[candidate.qid] = {docids[at]: float(row[at]) for at in first}
+        qrels = {candidate.qid: self._qrels[candidate.qid] for candidate in candidates}
+        return values_of(qrels, run, self._request.settings.measure)
 
     before = values
 
-    def learn(self, learned: Sequence[Candidates], stopping: EncoderEvaluator, progress: Progress) -> None:
+    def learn(self, learned: Sequence[Candidates], stopping: Sequence[Candidates], progress: Progress) -> None:
         """Train on some queries, evaluate on the stopping queries from time to time, and keep the best model."""
         from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
         from sentence_transformers.base.sampler import BatchSamplers
@@ -124,21 +104,17 @@ class EncoderTraining:
         loss = MultipleNegativesRankingLoss(self._model, scale=_SCALE)
         if self._teacher is None:
             return judged, loss
-        margins = Dataset.from_dict(self._margins(self._teacher, rows))
-        margin_loss = MarginMSELoss(self._model, similarity_fct=lambda a, b: _SCALE * pairwise_cos_sim(a, b))
-        return {"judged": judged, "margins": margins}, {"judged": loss, "margins": margin_loss}
-
-    def _margins(self, teacher: OnnxCrossEncoder, rows: Sequence[Triple]) -> dict[str, list[Any]]:
-        """Return triples with the difference of the teacher's scores: the relevant passage minus the other passage."""
-        columns: dict[str, list[Any]] = {"anchor": [], "positive": [], "negative": [], "label": []}
+        margins: dict[str, list[Any]] = {"anchor": [], "positive": [], "negative": [], "label": []}
         for query, positive, negatives in rows:
-            best = teacher.score(query, positive)
+            best = self._teacher.score(query, positive)
             for other in negatives:
-                columns["anchor"].append(self._query_prompt + query)
-                columns["positive"].append(self._document_prompt + positive)
-                columns["negative"].append(self._document_prompt + other)
-                columns["label"].append(best - teacher.score(query, other))
-        return columns
+                margins["anchor"].append(self._query_prompt + query)
+                margins["positive"].append(self._document_prompt + positive)
+                margins["negative"].append(self._document_prompt + other)
+                margins["label"].append(best - self._teacher.score(query, other))
+        margin_loss = MarginMSELoss(self._model, similarity_fct=lambda a, b: _SCALE * pairwise_cos_sim(a, b))
+        datasets = {"judged": judged, "margins": Dataset.from_dict(margins)}
+        return datasets, {"judged": loss, "margins": margin_loss}
 
     def _vectors(self, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
         with self._reading(self._limit):
@@ -156,3 +132,14 @@ class EncoderTraining:
             yield
         finally:
             self._model.max_seq_length = before
+
+
+def _pool(candidates: Sequence[Candidates]) -> dict[str, str]:
+    """Return the documents of all queries: a relevant document has its own text, another that of its first hit."""
+    pool: dict[str, str] = {}
+    for candidate in candidates:
+        for docid, text in candidate.hits.items():
+            pool.setdefault(docid, text)
+    for candidate in candidates:
+        pool |= candidate.relevant
+    return pool

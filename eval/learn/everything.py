@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -28,9 +28,9 @@ from ...retrieval.search.index import open_index
 from ...retrieval.terminal import say
 from ..run.batch import search_all
 from ..run.judged import Judged, JudgedFiles, depth_of, read_judged
-from ..scoring.measures import evaluate
-from ..scoring.statistics import Values, intervals, paired
-from ..scoring.tables import figure, span, table
+from ..scoring.measures import values_of
+from ..scoring.statistics import Interval, Values, intervals, paired
+from ..scoring.tables import interval_table
 from . import combiner, trainer
 from .examples import TrainingJudged, read_candidates
 from .request import ModelTraining, TrainingRequest
@@ -43,55 +43,76 @@ ENCODER, INDEX, COMBINER, CONFIG = "encoder", "index", "combiner.model", "config
 _STEPS, _FIGURES = "steps.json", "figures.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompleteTraining:
-    """The index, the judged queries (at most ``sample`` of them), the settings, the folds, and the folder to write."""
+def train_all(
+    source: Path,
+    files: JudgedFiles,
+    settings: ModelTraining,
+    output: Path,
+    *,
+    sample: int,
+    folds: int,
+    config: Config,
+    progress: Progress,
+) -> tuple[dict[str, Any], str]:
+    """Take every step that is not done yet, in the folder ``output``, for the index ``source``.
 
-    index: Path
-    files: JudgedFiles
-    settings: ModelTraining
-    sample: int
-    folds: int
-    output: Path
-
-
-class Trained(NamedTuple):
-    """The figures of a training on the queries that the encoder did not learn from, and their table."""
-
-    figures: dict[str, Any]
-    text: str
-
-
-def train_all(request: CompleteTraining, config: Config, progress: Progress) -> Trained:
-    """Take every step that is not done yet, and return the figures.
-
-    Raises QueryError if a result exists that was made from other inputs, or if the index already has the vectors of
-    such a training. Also raises what the steps raise.
+    Return the figures of the queries that the encoder did not learn from (at most ``sample`` are read), and their
+    table. Raises QueryError if a result exists that was made from other inputs, or if the index already has the vectors
+    of such a training. Also raises what the steps raise.
     """
-    settings, files = request.settings, (request.files.queries, request.files.qrels)
-    request.output.mkdir(parents=True, exist_ok=True)
-    with open_index(request.index, config) as index:
-        judged = read_judged(request.files, index, sample=request.sample, seed=settings.seed)
+    output.mkdir(parents=True, exist_ok=True)
+    with open_index(source, config) as index:
+        judged = read_judged(files, index, sample=sample, seed=settings.seed)
         if f"dense:{ENCODER}" in index.info.retrievers:
             raise QueryError("already has vectors of a trained encoder; give another index", place=index.info.place)
         for note in judged.notes:
             say(f"note: {note}")
         training = TrainingRequest(
-            what="encoder", settings=settings, files=files, index=index.info.id, target=request.output / ENCODER
+            what="encoder",
+            settings=settings,
+            files=(files.queries, files.qrels),
+            index=index.info.id,
+            target=output / ENCODER,
         )
         queries = TrainingJudged(asked=judged.asked, qrels=judged.qrels, search=judged.search)
-        steps = Steps(request.output, f"{training.digest()} {request.sample}")
+        steps = Steps(output, f"{training.digest()} {sample}")
         steps.take(ENCODER, lambda _: trainer.train(index, queries, training, progress))
-        steps.take(INDEX, lambda target: _add_vectors(request.index, target, training.target, config))
-        if not steps.done(COMBINER, str(request.folds)):
+        steps.take(INDEX, lambda target: _add_vectors(source, target, training.target, config))
+        if not steps.done(COMBINER, str(folds)):
             parts = split(read_candidates(index, queries, settings.depth, progress), judged.qrels, settings.seed)
             unseen = {candidate.qid for candidate in (*parts.stopping, *parts.judging)}
             asked = tuple(query for query in judged.asked if query.qid in unseen)
             judged = replace(judged, asked=asked, qrels={query.qid: judged.qrels[query.qid] for query in asked})
             before = _values(index, judged, settings.measure)
-    steps.take(COMBINER, lambda _: _combine(request, judged, before, config, progress), str(request.folds))
-    figures = msgspec.json.decode((request.output / _FIGURES).read_bytes())
-    return Trained(figures, _as_text(figures))
+
+    def combine(target: Path) -> None:
+        """Write the figures of the combination, then the configuration that names it, then the combination."""
+        request = combiner.CombinerRequest(
+            files=training.files, measure=settings.measure, folds=folds, seed=settings.seed
+        )
+        with open_index(output / INDEX, config) as index:
+            trained = combiner.train(index, judged, request, progress)
+            fused = _values(index, judged, settings.measure)
+            names = ("before", "with the trained encoder", "and combined, cross-validated")
+            means = intervals(np.stack([before, fused, trained.values], axis=1), settings.seed)
+            test = paired(before, trained.values, settings.seed)
+            figures = {
+                "measure": settings.measure,
+                "queries": len(before),
+                "rankings": index.resolve(judged.search).rankings,
+                "rows": {name: mean._asdict() for name, mean in zip(names, means, strict=True)},
+                "test": test.as_json(),
+                "verdict": test.verdict(f"{settings.measure} of queries that the encoder did not learn from"),
+            }
+        write_atomically(output / _FIGURES, msgspec.json.encode(figures))
+        write_atomically(output / CONFIG, f"combine: {{model: {COMBINER}}}\n".encode())
+        save(target, trained.combiner)
+
+    steps.take(COMBINER, combine, str(folds))
+    figures = msgspec.json.decode((output / _FIGURES).read_bytes())
+    rows = {name: Interval(**mean) for name, mean in figures["rows"].items()}
+    told = f"{figures['queries']:,} queries; rankings: {', '.join(figures['rankings'])}"
+    return figures, f"{interval_table(figures['measure'], rows)}\n{told}\n{figures['verdict']}\n"
 
 
 class Steps:
@@ -104,10 +125,7 @@ class Steps:
         self._made = msgspec.json.decode(self._path.read_bytes()) if self._path.is_file() else {}
 
     def done(self, name: str, more: str = "") -> bool:
-        """Return whether the result of a step exists.
-
-        Raises QueryError if it was made from other inputs.
-        """
+        """Return whether the result of a step exists. Raises QueryError if it was made from other inputs."""
         target = self._folder / name
         if target.exists() and self._made.get(name) != self._digest(more):
             raise QueryError("was made from other inputs", place=target, remedy="give another folder with --output")
@@ -137,29 +155,6 @@ def _add_vectors(source: Path, target: Path, model: Path, config: Config) -> Non
     partial.rename(target)
 
 
-def _combine(request: CompleteTraining, judged: Judged, before: Values, config: Config, progress: Progress) -> None:
-    """Train the combination. Write its figures, then the configuration that names it, then the combination."""
-    settings, files = request.settings, (request.files.queries, request.files.qrels)
-    asked = combiner.CombinerRequest(files=files, measure=settings.measure, folds=request.folds, seed=settings.seed)
-    with open_index(request.output / INDEX, config) as index:
-        trained = combiner.train(index, judged, asked, progress)
-        fused = _values(index, judged, settings.measure)
-        names = ("before", "with the trained encoder", "and combined, cross-validated")
-        means = intervals(np.stack([before, fused, trained.values], axis=1), settings.seed)
-        test = paired(before, trained.values, settings.seed)
-        figures = {
-            "measure": settings.measure,
-            "queries": len(before),
-            "rankings": index.resolve(judged.search).rankings,
-            "rows": {name: mean._asdict() for name, mean in zip(names, means, strict=True)},
-            "test": test.as_json(),
-            "verdict": test.verdict(f"{settings.measure} of queries that the encoder did not learn from"),
-        }
-        write_atomically(request.output / _FIGURES, msgspec.json.encode(figures))
-        write_atomically(request.output / CONFIG, f"combine: {{model: {COMBINER}}}\n".encode())
-        save(request.output / COMBINER, trained.combiner)
-
-
 def _values(index: Index, judged: Judged, measure: str) -> Values:
     """Return the measure of each query, searched with the default options."""
     search = judged.search._replace(k=depth_of([measure]), group=True, stages=())
@@ -168,12 +163,4 @@ def _values(index: Index, judged: Judged, measure: str) -> Values:
         for chunk in search_all(index, judged.asked, search)
         for done in chunk
     }
-    values: Values = evaluate(judged.qrels, run, [measure]).values[:, 0]
-    return values
-
-
-def _as_text(figures: dict[str, Any]) -> str:
-    rows = [(name, figure(of["mean"]), span(of["low"], of["high"])) for name, of in figures["rows"].items()]
-    header = ("", figures["measure"], "95 % interval")
-    queries = f"{figures['queries']:,} queries; rankings: {', '.join(figures['rankings'])}"
-    return f"{table(header, rows)}\n{queries}\n{figures['verdict']}\n"
+    return values_of(judged.qrels, run, measure)

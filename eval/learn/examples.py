@@ -36,10 +36,7 @@ _SHORTEST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJudged:
-    """Queries with their relevant documents, by qid.
-
-    ``own_texts`` holds, for each query cut out of a document, the text of that document without the query.
-    """
+    """Queries with their relevant documents; ``own_texts`` are texts of documents without the query cut out of them."""
 
     asked: tuple[SearchQuery, ...]
     qrels: Qrels

@@ -5,7 +5,7 @@ The average is often better than either, because the two make errors on differen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,10 +34,7 @@ _STEPS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """The first hits of a query in their order: docids, features of shape (hits, features), relevance of each hit.
-
-    ``terms`` are the terms of the query.
-    """
+    """The first hits of a query: docids, features (hits, features), relevance of each; and the terms of the query."""
 
     qid: str
     docids: tuple[str, ...]
@@ -88,23 +85,7 @@ def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
 
 
 def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
-    """Grow trees on the pools that teach; the same pools and seed give the same trees.
-
-    Raises MachineError if LightGBM cannot be loaded.
-    """
-    lightgbm = _lightgbm()
-    teaching = [pool for pool in pools if pool.teaches]
-    data = lightgbm.Dataset(
-        np.concatenate([pool.features for pool in teaching]),
-        np.minimum(np.concatenate([pool.relevance for pool in teaching]), _MOST_GRADE),
-        group=[len(pool.relevance) for pool in teaching],
-    )
-    fixed = {"seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbose": -1}
-    booster = lightgbm.train({**SETTINGS, **fixed}, data, num_boost_round=ROUNDS)
-    return Boosted(_as_arrays([tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]))
-
-
-def _lightgbm() -> Any:
+    """Grow trees on the pools that teach, the same for the same seed; raise MachineError if there is no LightGBM."""
     try:
         import lightgbm
     except (ImportError, OSError) as error:
@@ -113,42 +94,41 @@ def _lightgbm() -> Any:
             f"LightGBM cannot be loaded: {reason}",
             remedy="it needs the system's OpenMP library: apt-get install libgomp1",
         ) from None
-    return lightgbm
-
-
-def _as_arrays(grown: Sequence[Mapping[str, Any]]) -> Trees:
+    teaching = [pool for pool in pools if pool.teaches]
+    data = lightgbm.Dataset(
+        np.concatenate([pool.features for pool in teaching]),
+        np.minimum(np.concatenate([pool.relevance for pool in teaching]), _MOST_GRADE),
+        group=[len(pool.relevance) for pool in teaching],
+    )
+    fixed = {"seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbose": -1}
+    booster = lightgbm.train({**SETTINGS, **fixed}, data, num_boost_round=ROUNDS)
     features: list[int] = []
     thresholds: list[float] = []
     children: list[tuple[int, int]] = []
     values: list[float] = []
     roots = []
-    for root in grown:
-        roots.append(len(features))
-        # A node's number is its place in the walk, so that every node comes before its children.
-        for node, left, right in _walked(root, len(features)):
+    for tree in booster.dump_model()["tree_info"]:
+        # A tree's nodes are numbered level by level, so that every node comes before its children.
+        roots.append(first := len(features))
+        nodes = [tree["tree_structure"]]
+        for place, node in enumerate(nodes, first):
             inner = "split_feature" in node
+            if inner:
+                nodes += [node["left_child"], node["right_child"]]
             features.append(node["split_feature"] if inner else -1)
             thresholds.append(float(node["threshold"]) if inner else 0.0)
-            children.append((left, right))
+            last = first + len(nodes)
+            children.append((last - 2, last - 1) if inner else (place, place))
             values.append(0.0 if inner else float(node["leaf_value"]))
-    return Trees(
-        features=np.array(features, dtype=np.int16),
-        thresholds=np.array(thresholds, dtype=np.float64),
-        children=np.array(children, dtype=np.int32),
-        values=np.array(values, dtype=np.float64),
-        roots=np.array(roots, dtype=np.int32),
+    return Boosted(
+        Trees(
+            features=np.array(features, dtype=np.int16),
+            thresholds=np.array(thresholds, dtype=np.float64),
+            children=np.array(children, dtype=np.int32),
+            values=np.array(values, dtype=np.float64),
+            roots=np.array(roots, dtype=np.int32),
+        )
     )
-
-
-def _walked(root: Mapping[str, Any], first: int) -> Iterator[tuple[Mapping[str, Any], int, int]]:
-    """Yield the nodes of a tree level by level, numbered from ``first``, each with the numbers of its children."""
-    waiting = [root]
-    for place, node in enumerate(waiting, first):
-        if "split_feature" not in node:
-            yield node, place, place
-            continue
-        waiting += [node["left_child"], node["right_child"]]
-        yield node, first + len(waiting) - 2, first + len(waiting) - 1
 
 
 def averaged(weights: CombinerModel, grown: CombinerModel, pools: Sequence[Pool]) -> Averaged:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -13,7 +13,7 @@ from ...retrieval.domain import Qrels
 from ...retrieval.errors import MachineError
 from ...retrieval.progress import Progress
 from ...retrieval.search.score_normalizers import mixed
-from ..scoring.measures import evaluate
+from ..scoring.measures import values_of
 from ..scoring.statistics import Values
 from . import trainer
 from .examples import Candidates, triples
@@ -26,40 +26,12 @@ _SURE = 30.0
 """A label so far above 0 that the loss treats the passage as the only relevant one."""
 
 
-class RerankerEvaluator:
-    """Re-ranks the hits of each query; a relevant document without a hit stays missing."""
-
-    def __init__(self, candidates: Sequence[Candidates], qrels: Qrels, measure: str) -> None:
-        self._candidates = candidates
-        self._qrels = {candidate.qid: qrels[candidate.qid] for candidate in candidates}
-        self._measure = measure
-        self.pairs = [(query.query, text) for query in candidates for text in query.hits.values()]
-
-    def before(self) -> Values:
-        """Return the measure of each query with its hits in their original order."""
-        run = {query.qid: {docid: float(-rank) for rank, docid in enumerate(query.hits)} for query in self._candidates}
-        return self._measured(run)
-
-    def values(self, scores: NDArray[np.float32], weight: float = 1.0) -> Values:
-        """Return the measure of each query, with the pairs' scores mixed with the search's as the stage mixes them."""
-        left = iter(scores.tolist())
-        run = {}
-        for query in self._candidates:
-            after = list(islice(left, len(query.hits)))
-            before = [query.scores.get(docid, 0.0) for docid in query.hits]
-            run[query.qid] = dict(zip(query.hits, mixed(before, after, weight), strict=True))
-        return self._measured(run)
-
-    def _measured(self, run: dict[str, dict[str, float]]) -> Values:
-        values: Values = evaluate(self._qrels, run, [self._measure]).values[:, 0]
-        return values
-
-
 class RerankerTraining:
     """The training of a CrossEncoder: an existing re-ranker, or an encoder that gets a head."""
 
-    def __init__(self, request: TrainingRequest) -> None:
+    def __init__(self, request: TrainingRequest, qrels: Qrels) -> None:
         self._request = request
+        self._qrels = qrels
         self._weight = 1.0
         self._looks: dict[float, float] = {}  # From the measure of an evaluation to its weight.
         settings = request.settings
@@ -75,28 +47,25 @@ class RerankerTraining:
                 f"gives {self._model.num_labels} scores per pair, but one is needed", place=settings.base
             )
 
-    def evaluator(self, candidates: Sequence[Candidates], qrels: Qrels) -> RerankerEvaluator:
-        """Return the evaluator of the hits of these queries."""
-        return RerankerEvaluator(candidates, qrels, self._request.settings.measure)
-
-    def ranked(self, evaluator: RerankerEvaluator) -> str:
+    def ranked(self, candidates: Sequence[Candidates]) -> str:
         """Return a description of the ranked hits."""
-        return f"{len(evaluator.pairs):,} hits, before as they were found"
+        return f"{sum(len(query.hits) for query in candidates):,} hits, before as they were found"
 
-    def before(self, evaluator: RerankerEvaluator) -> Values:
+    def before(self, candidates: Sequence[Candidates]) -> Values:
         """Return the measure of each query with its hits in their original order."""
-        return evaluator.before()
+        run = {query.qid: {docid: float(-rank) for rank, docid in enumerate(query.hits)} for query in candidates}
+        return self._measured(run)
 
-    def values(self, evaluator: RerankerEvaluator) -> Values:
-        """Return the measure of each query, with its hits ranked by the model in its current state and its weight."""
-        return evaluator.values(self._scores(evaluator.pairs), self._weight)
+    def values(self, candidates: Sequence[Candidates]) -> Values:
+        """Return the measure of each query, its hits ranked by the model in its current state and its weight."""
+        return self._mixed(candidates, self._scores(candidates), self._weight)
 
     @property
     def beside(self) -> dict[str, float]:
         """The settings to set together with the model: ``rerank.weight``."""
         return {"rerank.weight": self._weight}
 
-    def learn(self, learned: Sequence[Candidates], stopping: RerankerEvaluator, progress: Progress) -> None:
+    def learn(self, learned: Sequence[Candidates], stopping: Sequence[Candidates], progress: Progress) -> None:
         """Train on some queries, evaluate on the stopping queries from time to time, and keep the best model.
 
         The stopping queries also choose the weight of the model's score against the search's score. A row is a list of
@@ -125,27 +94,38 @@ class RerankerTraining:
         best = self._looks.get(running.state.best_metric)
         self._weight = self._best(stopping)[0] if best is None else best
 
-    def _best(self, evaluator: RerankerEvaluator) -> tuple[float, Values]:
-        """Return the weight with which the model is best (the smallest of equals), and the measures with this weight.
-
-        Without judgements the weight is 1, because a search finds the text of a title anyway.
-        """
-        scores = self._scores(evaluator.pairs)
-        tried = [(weight, evaluator.values(scores, weight)) for weight in (WEIGHTS if self._request.files else (1.0,))]
-        weight, values = max(tried, key=lambda pair: float(pair[1].mean()))
-        self._looks.setdefault(float(values.mean()), weight)
-        return weight, values
-
     def save(self, folder: str) -> None:
         """Write the model in the format that sentence-transformers loads."""
         self._model.save_pretrained(folder, create_model_card=False)
 
-    def _scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+    def _best(self, candidates: Sequence[Candidates]) -> tuple[float, Values]:
+        """Return the best weight (the smallest of equals; 1 without judgements) with the measures."""
+        scores = self._scores(candidates)
+        weights = WEIGHTS if self._request.files else (1.0,)
+        tried = [(weight, self._mixed(candidates, scores, weight)) for weight in weights]
+        weight, values = max(tried, key=lambda pair: float(pair[1].mean()))
+        self._looks.setdefault(float(values.mean()), weight)
+        return weight, values
+
+    def _mixed(self, candidates: Sequence[Candidates], scores: NDArray[np.float32], weight: float) -> Values:
+        """Return the measure of each query, with the model's scores mixed with the search's as the stage mixes them."""
+        left = iter(scores.tolist())
+        run = {}
+        for query in candidates:
+            after = list(islice(left, len(query.hits)))
+            before = [query.scores.get(docid, 0.0) for docid in query.hits]
+            run[query.qid] = dict(zip(query.hits, mixed(before, after, weight), strict=True))
+        return self._measured(run)
+
+    def _measured(self, run: Mapping[str, Mapping[str, float]]) -> Values:
+        return values_of({qid: self._qrels[qid] for qid in run}, run, self._request.settings.measure)
+
+    def _scores(self, candidates: Sequence[Candidates]) -> NDArray[np.float32]:
+        """Return the model's score of each hit of each query, in their order."""
         from torch import nn
 
+        pairs = [(query.query, text) for query in candidates for text in query.hits.values()]
         if not pairs:
             return np.zeros(0, dtype=np.float32)
-        scores = self._model.predict(
-            list(pairs), batch_size=_AT_ONCE, activation_fn=nn.Identity(), show_progress_bar=False
-        )
+        scores = self._model.predict(pairs, batch_size=_AT_ONCE, activation_fn=nn.Identity(), show_progress_bar=False)
         return np.asarray(scores, dtype=np.float32).reshape(-1)

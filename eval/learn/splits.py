@@ -32,10 +32,7 @@ class Folds(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """The queries to learn from, the queries that decide when to stop, and the queries that judge the result.
-
-    ``grouped`` says whether no two parts share a relevant document.
-    """
+    """The queries to learn from, to stop by and to judge by; ``grouped`` if no two parts share a relevant document."""
 
     learned: Sequence[Candidates]
     stopping: Sequence[Candidates]
@@ -50,10 +47,7 @@ def folds_of(queries: int, folds: int, seed: int) -> list[Rows]:
 
 
 def grouped_folds(qrels: Qrels, folds: int, seed: int) -> Folds:
-    """Divide judged queries, numbered in the order of ``qrels``, into folds drawn with ``seed``.
-
-    If shared relevant documents join most queries into one group, divide the queries one by one instead.
-    """
+    """Divide queries into folds that share no relevant document or, if most queries are connected, one by one."""
     groups = _groups(qrels)
     sizes = np.bincount(groups)
     if len(sizes) < folds or sizes.max() > max(_MOST_SHARE * len(groups), 1):
@@ -82,10 +76,7 @@ def _groups(qrels: Qrels) -> Rows:
 
 
 def split(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Splits:
-    """Split at random, with ``seed``, the queries that have a relevant document.
-
-    Raises QueryError if there are fewer than ten.
-    """
+    """Split at random the queries that have a relevant document; raise QueryError if there are fewer than ten."""
     teaching = [candidate for candidate in candidates if candidate.relevant]
     if len(teaching) < FOLDS:
         raise QueryError(

@@ -12,7 +12,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -30,7 +30,7 @@ from ...retrieval.files import saving_reported, sync_tree, write_atomically
 from ...retrieval.progress import Progress, silent
 from ...retrieval.terminal import say
 from ..scoring.statistics import Values, intervals, paired
-from ..scoring.tables import figure, span, table
+from ..scoring.tables import interval_table
 from .examples import TrainingJudged, read_candidates
 from .request import TrainingRequest
 from .splits import split
@@ -53,10 +53,7 @@ _LONGEST = 200
 
 
 class TrainedModel(NamedTuple):
-    """The card of a model (``training.json`` in its folder), and its figures as a table with a sentence.
-
-    The figures are of the judging queries, which the model never learned from, before and after the training.
-    """
+    """The card of a model (``training.json`` in its folder), and its figures on the judging queries as a table."""
 
     card: dict[str, Any]
     text: str
@@ -84,15 +81,14 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
     parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed)
     if not any(candidate.negatives() for candidate in parts.learned):
         raise QueryError(f"all of the first {settings.depth} hits are relevant: there are no negatives to learn from")
-    training: Any = (EncoderTraining if request.what == "encoder" else RerankerTraining)(request)
-    stopping, judging = (training.evaluator(part, judged.qrels) for part in (parts.stopping, parts.judging))
-    before = training.before(judging)
+    training: Any = (EncoderTraining if request.what == "encoder" else RerankerTraining)(request, judged.qrels)
+    before = training.before(parts.judging)
     with _checkpoints_kept(request):
-        training.learn(parts.learned, stopping, progress)
-        after = training.values(judging)
+        training.learn(parts.learned, parts.stopping, progress)
+        after = training.values(parts.judging)
         of_before, of_after = intervals(np.stack([before, after], axis=1), settings.seed)
         test = paired(before, after, settings.seed)
-        ranked = training.ranked(judging)
+        ranked = training.ranked(parts.judging)
         card = {
             "what": request.what,
             "better": test.sure,
@@ -100,11 +96,7 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
             "sources": request.sources(),
             "settings": msgspec.to_builtins(settings),
             "beside": training.beside,
-            "queries": {
-                "learned": len(parts.learned),
-                "stopping": len(parts.stopping),
-                "judging": len(parts.judging),
-            },
+            "queries": {name: len(getattr(parts, name)) for name in ("learned", "stopping", "judging")},
             "grouped": parts.grouped,
             "figures": {
                 "of": ranked,
@@ -115,13 +107,11 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
             },
             "versions": {"factseek": __version__, **{name: metadata.version(name) for name in _LIBRARIES}},
         }
-        rows = [
-            (name, figure(of.mean), span(of.low, of.high))
-            for name, of in (("before", of_before), ("trained", of_after))
-        ]
-        unseen = f"{len(parts.judging):,} queries that the model did not learn from: {ranked}"
-        sentence = test.verdict(f"held-out {settings.measure}")
-        text = f"{table(('', settings.measure, '95 % interval'), rows)}\n{unseen}\n{sentence}\n"
+        text = (
+            f"{interval_table(settings.measure, {'before': of_before, 'trained': of_after})}\n"
+            f"{len(parts.judging):,} queries that the model did not learn from: {ranked}\n"
+            f"{test.verdict(f'held-out {settings.measure}')}\n"
+        )
         # Written next to the target, and renamed when complete.
         with tempfile.TemporaryDirectory(prefix=".train-", dir=request.target.parent) as scratch:
             made = Path(scratch) / "model"
@@ -143,10 +133,7 @@ def check_target(target: Path) -> None:
 
 
 def prepare(seed: int) -> None:
-    """Import the libraries without progress bars, reports and access to the model hub, and with fixed seeds.
-
-    The same training gives the same model on the same machine.
-    """
+    """Import the libraries without progress bars, reports and access to the model hub, and with fixed seeds."""
     for name, value in (
         ("HF_HUB_DISABLE_PROGRESS_BARS", "1"),
         ("HF_HUB_OFFLINE", "1"),
@@ -251,10 +238,7 @@ def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> N
 
 @contextmanager
 def _checkpoints_kept(request: TrainingRequest) -> Iterator[None]:
-    """Keep the complete checkpoints of a training that ends early, and nothing else of it.
-
-    Raises MachineError if the disk is full or not writable.
-    """
+    """Keep only the complete checkpoints of a training that ends early; raise MachineError if the disk is full."""
     try:
         with saving_reported(request.target.parent):
             yield
@@ -305,11 +289,12 @@ def _steps_shown(progress: Progress) -> Any:
 
 def _readme(request: TrainingRequest, card: dict[str, Any], text: str) -> str:
     """Return the model card for readers, as Markdown."""
-    sources = [f"- {source['name']}, SHA-256 {source['sha256']}" for source in card["sources"]]
-    settings = "\n".join(f"- {name}: {value}" for name, value in card["settings"].items() if value != "")
-    versions = "\n".join(f"- {name} {version}" for name, version in card["versions"].items())
+
+    def listed(facts: Mapping[str, object], form: str) -> str:
+        return "\n".join(form.format(name, value) for name, value in facts.items() if value != "")
+
     beside = "".join(f", with `{name}` {value:g}" for name, value in card["beside"].items())
-    learned = "\n".join(sources or ["- titles and sentences of the documents of the index, without judgements"])
+    sources = "\n".join(f"- {source['name']}, SHA-256 {source['sha256']}" for source in card["sources"])
     return f"""# {request.target.name}
 
 A {_NOUNS[request.what]} that `factseek train {request.what}` made of {request.settings.base}
@@ -323,14 +308,14 @@ for the index {request.index}. Set `{SETTINGS[request.what]}` to this folder{bes
 
 ## What it learned from
 
-{learned}
+{sources or "- titles and sentences of the documents of the index, without judgements"}
 - queries: {", ".join(f"{count} {name}" for name, count in card["queries"].items())}
 
 ## Settings
 
-{settings}
+{listed(card["settings"], "- {}: {}")}
 
 ## Versions
 
-{versions}
+{listed(card["versions"], "- {} {}")}
 """

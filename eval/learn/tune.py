@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,7 +28,7 @@ from ...retrieval.records.runs import ScoreTable
 from ...retrieval.search.options import Search
 from ..run.batch import SearchQuery, search_all
 from ..run.judged import Judged, depth_of
-from ..scoring.measures import evaluate
+from ..scoring.measures import values_of
 from ..scoring.statistics import Interval, PairedTest, Values, intervals, paired
 from ..scoring.tables import figure, span, table
 from .fused import FusedEvaluator
@@ -44,14 +44,13 @@ _SHOWN = 10
 Hits = Mapping[str, list[Hit]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fold:
+class Fold(NamedTuple):
     """The setting that the other folds chose for a fold, with its mean and the default's mean on that fold."""
 
     queries: int
-    setting: Setting
     mean: float
     default: float
+    setting: Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +104,7 @@ def tune(
     held_folds = []
     for rows, setting in zip(parts, chosen, strict=True):
         held_out[rows] = evaluator.values(setting)[rows]
-        mean, before = float(held_out[rows].mean()), float(plain[rows].mean())
-        held_folds.append(Fold(queries=len(rows), setting=setting, mean=mean, default=before))
+        held_folds.append(Fold(len(rows), float(held_out[rows].mean()), float(plain[rows].mean()), setting))
     default_mean, cross_validated = intervals(np.stack([plain, held_out], axis=1), seed)
     tried = [(each, float(values.mean())) for each, values in evaluator.tried.items()]
     return Tuning(
@@ -157,10 +155,7 @@ def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: B
 
 
 def _answers(index: Index, stage: str) -> bool:
-    """Return whether the settings and the index have what a stage needs.
-
-    Raises MachineError if they name a model that is not on this machine.
-    """
+    """Return whether settings and index have what a stage needs; raise MachineError if a named model is missing."""
     try:
         index.search(["claim"], Search(k=1, stages=(stage,)))
     except QueryError:
@@ -198,7 +193,7 @@ class SettingEvaluator:
     def values(self, setting: Setting) -> Values:
         """Return the measure's value for each query, in the order of the judgements."""
         if setting not in self._values:
-            self._values[setting] = evaluate(self._qrels, self._run(setting), [self.measure]).values[:, 0]
+            self._values[setting] = values_of(self._qrels, self._run(setting), self.measure)
         return self._values[setting]
 
     def _run(self, setting: Setting) -> ScoreTable:
@@ -208,18 +203,21 @@ class SettingEvaluator:
             # Each k1 and b occurs once, so the ranking is not kept.
             return _scores(self._ranked(setting.retriever, setting.bm25, self.k), self.k)
         if not setting.fuses:
-            return _scores(self._ranking(setting.retriever, None, self._deepest(setting.fusion.depth)), self.k)
+            return _scores(
+                self._ranking(setting.retriever, None, max(self.k, setting.fusion.depth, DEPTHS[-1])), self.k
+            )
         names, fusion = tuple(sorted(setting.fusion.weights)), setting.fusion
         pool, fusing = self._pool(names, setting.bm25, fusion.depth), retrievers.fusing(setting.retriever)
         chosen = {qid: fusing.fusion_of(text, fusion, self._language) for qid, text in self._texts} if fusing else {}
         return pool.fused_by_query(chosen, self.k)
 
-    def _deepest(self, depth: int) -> int:
-        return max(self.k, depth, DEPTHS[-1])
-
     def _pooled(self, names: tuple[str, ...], bm25: BM25Settings, depth: int) -> FusedEvaluator:
-        weighs = {name: retrievers.kind(name).WEIGHS_WORDS for name in names}
-        rankings = {name: self._ranking(name, bm25 if weighs[name] else None, self._deepest(depth)) for name in names}
+        rankings = {
+            name: self._ranking(
+                name, bm25 if retrievers.kind(name).WEIGHS_WORDS else None, max(self.k, depth, DEPTHS[-1])
+            )
+            for name in names
+        }
         return FusedEvaluator(rankings, depth)
 
     def _ranked(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
@@ -244,8 +242,8 @@ def as_text(tuning: Tuning) -> str:
     top = tuning.tried[:_SHOWN]
     rows = [(figure(mean), *setting.row()) for setting, mean in top]
     folds = [
-        (str(at), str(fold.queries), figure(fold.mean), figure(fold.default), *fold.setting.row())
-        for at, fold in enumerate(tuning.folds, 1)
+        (str(at), str(queries), figure(mean), figure(before), *setting.row())
+        for at, (queries, mean, before, setting) in enumerate(tuning.folds, 1)
     ]
     return "\n".join(
         [
@@ -279,20 +277,14 @@ def as_json(tuning: Tuning) -> dict[str, Any]:
         "best": {"setting": _setting(tuning.best), "mean": tuning.best_mean},
         "cross_validated": tuning.cross_validated._asdict(),
         "test": tuning.test.as_json(),
-        "folds": [
-            {"queries": fold.queries, "mean": fold.mean, "default": fold.default, "setting": _setting(fold.setting)}
-            for fold in tuning.folds
-        ],
+        "folds": [{**fold._asdict(), "setting": _setting(fold.setting)} for fold in tuning.folds],
         "tried": [{"setting": _setting(setting), "mean": mean} for setting, mean in tuning.tried],
     }
 
 
 def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
-    """Return a configuration with the chosen settings and all others of ``config`` that differ from the defaults.
-
-    Its comments hold the evidence.
-
-    Paths are relative to ``folder``.
+    """Return a configuration with the chosen settings, and the others that are not defaults; its comments are the
+    evidence. Paths are relative to ``folder``.
     """
     evidence = [f"{FIRST_LINE}: {about}", verdict(tuning), "", *as_text(tuning).split("\n")]
     comments = [line if line.startswith("#") else f"# {line}".rstrip() for line in evidence]

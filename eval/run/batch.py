@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import compress, groupby, islice
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -152,16 +152,11 @@ def _day(query: TaskQuery) -> str:
     """Return the day of a query in UTC; its date is an ISO date, a time, or a tweet's ``created_at``."""
     if not query.date:
         raise QueryError(f"query {shown(query.qid)} has no date", remedy="add a date, or leave out --as-of-query")
-    return bound(_moment(query.date), f"the date of query {shown(query.qid)}")
-
-
-def _moment(text: str) -> str:
-    if len(text) <= 10:
-        return text
-    for parse in (datetime.fromisoformat, lambda tweeted: datetime.strptime(tweeted, _TWITTER)):  # noqa: DTZ007
-        try:
-            moment = parse(text)
-        except ValueError:
-            continue
-        return (moment if moment.tzinfo is None else moment.astimezone(UTC)).date().isoformat()
-    return text
+    day = query.date
+    if len(day) > 10:
+        for parse in (datetime.fromisoformat, lambda tweeted: datetime.strptime(tweeted, _TWITTER)):  # noqa: DTZ007
+            with suppress(ValueError):
+                moment = parse(query.date)
+                day = (moment if moment.tzinfo is None else moment.astimezone(UTC)).date().isoformat()
+                break
+    return bound(day, f"the date of query {shown(query.qid)}")

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +88,7 @@ class Comparison:
 
 
 def compared_task(name: str) -> RankingTask:
-    """Return the task of this name.
-
-    Raises QueryError if there is no such task, or if its submissions do not hold documents.
-    """
+    """Return the task of this name; raise QueryError if there is none, or if its submissions do not hold documents."""
     if task(name).SUBMITS != "documents":
         raise QueryError("is not a ranking task: compare cannot compare its submissions", place=name)
     return RANKING.load(name)
@@ -139,7 +136,11 @@ def compare(
         values = {name: of_run.values[:, at] for name, of_run in figures.items()}
         means[measure] = dict(zip(runs, intervals(np.stack(list(values.values()), axis=1), seed), strict=True))
         tests += [(measure, a, b, paired(values[a], values[b], seed)) for a, b in combinations(runs, 2)]
-    decided = [f"{name}: {note}" for name, run in runs.items() for note in _tied(qrels, run, figures[name])]
+    decided = []
+    for name, run in runs.items():  # the first of a run's measures that ties can change
+        for measure, bound in islice(ties.bounds(qrels, run, figures[name]).items(), 1):
+            noted = ties.note(measure, figures[name].means()[measure], bound, ranking.RULE, "query")
+            decided += [f"{name}: {note}" for note in noted]
     by_chance = holm([test.p_randomisation for _, _, _, test in tests])
     by_t = holm([test.p_t for _, _, _, test in tests])
     return Comparison(
@@ -156,38 +157,28 @@ def compare(
     )
 
 
-def _tied(qrels: Qrels, run: ScoreTable, figures: Figures) -> tuple[str, ...]:
-    """Return a note on the first of a run's measures that ties can change: how far they can change it."""
-    means = figures.means()
-    bounds = ties.bounds(qrels, run, figures)
-    return next((ties.note(name, means[name], bound, ranking.RULE, "query") for name, bound in bounds.items()), ())
-
-
 def _moved(qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, Figures], a: str, b: str) -> list[Moved]:
+    """Return the queries that differ most, each with its relevant documents of other ranks, the most moved first."""
     before, after = figures[a].values[:, 0].tolist(), figures[b].values[:, 0].tolist()
     order = sorted(range(len(before)), key=lambda at: (-abs(after[at] - before[at]), at))
     moved = []
     for at in order[:MOVED]:
+        if abs(after[at] - before[at]) <= 1e-12:
+            break
         qid = figures[a].qids[at]
-        if abs(after[at] - before[at]) > 1e-12:
-            ranks = _ranks(qrels[qid], runs[a].get(qid, {}), runs[b].get(qid, {}))
-            moved.append(Moved(first=a, second=b, qid=qid, values=(before[at], after[at]), ranks=ranks))
+        places = [{hit.docid: rank for rank, hit in enumerate(ranked(runs[run].get(qid, {})), 1)} for run in (a, b)]
+        ranks = {
+            docid: (places[0].get(docid), places[1].get(docid)) for docid, grade in qrels[qid].items() if grade > 0
+        }
+        gains = {
+            docid: abs((1 / first if first else 0.0) - (1 / second if second else 0.0))
+            for docid, (first, second) in ranks.items()
+            if first != second
+        }
+        shown = sorted(gains, key=lambda docid: (-gains[docid], docid))[:MOVED]
+        values = before[at], after[at]
+        moved.append(Moved(first=a, second=b, qid=qid, values=values, ranks={docid: ranks[docid] for docid in shown}))
     return moved
-
-
-def _ranks(
-    judged: Mapping[str, int], first: dict[str, float], second: dict[str, float]
-) -> dict[str, tuple[int | None, int | None]]:
-    """Return both ranks of each relevant document whose rank differs, the largest change of 1/rank first."""
-    places = [{hit.docid: rank for rank, hit in enumerate(ranked(docs), 1)} for docs in (first, second)]
-    ranks = {docid: (places[0].get(docid), places[1].get(docid)) for docid, grade in judged.items() if grade > 0}
-    changed = {docid: pair for docid, pair in ranks.items() if pair[0] != pair[1]}
-
-    def gain(docid: str) -> float:
-        first, second = changed[docid]
-        return abs((1 / first if first else 0.0) - (1 / second if second else 0.0))
-
-    return {docid: changed[docid] for docid in sorted(changed, key=lambda docid: (-gain(docid), docid))[:MOVED]}
 
 
 _MEANS = ("measure", "run", "mean", "95 % interval")
@@ -242,31 +233,23 @@ def _mean_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def _pair_row(pair: Pair) -> tuple[str, ...]:
-    test = pair.test
+    test, change = pair.test, pair.test.difference
+    chances = (test.p_randomisation, pair.holm_randomisation, test.p_t, pair.holm_t)
     return (
         pair.measure,
         pair.first,
         pair.second,
-        f"{test.difference.mean:+.4f}",
-        f"{test.difference.low:+.4f} to {test.difference.high:+.4f}",
-        _p(test.p_randomisation),
-        _p(pair.holm_randomisation),
-        _p(test.p_t),
-        _p(pair.holm_t),
+        f"{change.mean:+.4f}",
+        f"{change.low:+.4f} to {change.high:+.4f}",
+        *("<0.0001" if p is not None and p < 0.0001 else figure(p) for p in chances),
         figure(test.effect, 2),
-        str(test.wins),
-        str(test.ties),
-        str(test.losses),
+        *map(str, (test.wins, test.ties, test.losses)),
     )
-
-
-def _p(value: float | None) -> str:
-    return "<0.0001" if value is not None and value < 0.0001 else figure(value)
 
 
 def _moved_row(query: Moved) -> tuple[str, ...]:
     ranks = "; ".join(f"{docid} {before or '-'} → {after or '-'}" for docid, (before, after) in query.ranks.items())
-    return query.qid, query.first, query.second, figure(query.values[0]), figure(query.values[1]), ranks
+    return query.qid, query.first, query.second, *map(figure, query.values), ranks
 
 
 def _plot(comparison: Comparison) -> str:

@@ -44,10 +44,14 @@ def describe(index: Index, search: Search, *, task: str, run_id: str, queries: P
     Raises ConfigError if that file cannot be read, QueryError if it holds anything but components.
     """
     published = index.info.published
+    words = ["factseek", "run", Path(task).name, "--queries", queries.name, "--index", index.info.name]
+    words += ["--retriever", search.retriever or "auto", "-k", str(search.k), "--run-id", run_id]
+    for stage in search.stages or ():
+        words += ["--stage", stage]
     written: dict[str, Any] = {
         "platform": _platform(),
         "implementation": {
-            "executable": {"cmd": _command(index, search, task, run_id, queries)},
+            "executable": {"cmd": storable(shlex.join(words))},
             "source": {"lang": ["python", "java"]},
         },
         "method": {
@@ -72,15 +76,6 @@ def as_comments(description: str) -> str:
         line.removeprefix("# ") if line.startswith("# ir_metadata.") else line for line in description.splitlines()
     )
     return "".join(f"# {line}\n" for line in lines)
-
-
-def _command(index: Index, search: Search, task: str, run_id: str, queries: Path) -> str:
-    """Return the command that makes the run, with the options that determine its ranking."""
-    words = ["factseek", "run", Path(task).name, "--queries", queries.name, "--index", index.info.name]
-    words += ["--retriever", search.retriever or "auto", "-k", str(search.k), "--run-id", run_id]
-    for stage in search.stages or ():
-        words += ["--stage", stage]
-    return storable(shlex.join(words))
 
 
 def _own(path: Path) -> Mapping[str, Any]:

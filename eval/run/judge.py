@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,6 @@ _REFUSALS = {
 
 def register(commands: Subparsers) -> None:
     """Add ``check``, ``score`` and ``compare`` to the command line."""
-    _register_check(commands)
-    _register_score(commands)
-    _register_compare(commands)
-
-
-def _register_check(commands: Subparsers) -> None:
     parser = _parser(commands, "check", "report every error in a submission file")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the submission, or a folder of them")
     parser.add_argument(
@@ -51,9 +46,6 @@ def _register_check(commands: Subparsers) -> None:
     )
     add_json(parser)
     parser.set_defaults(command=check)
-
-
-def _register_score(commands: Subparsers) -> None:
     parser = _parser(commands, "score", "score a submission as the organisers do")
     parser.add_argument("--gold", nargs="+", type=Path, required=True, metavar="FILE", help="the judgements")
     parser.add_argument(
@@ -65,17 +57,10 @@ def _register_score(commands: Subparsers) -> None:
         help="the submission; several files are paired with the gold by position, two folders by file name",
     )
     parser.add_argument("--per-query", action="store_true", help="also print the scores of each query")
-    parser.add_argument(
-        "--max-evidence",
-        type=int,
-        metavar="N",
-        help=f"{_takers('max_evidence')}: how many sentences count (default: 5)",
-    )
-    parser.add_argument(
-        "--measures",
-        metavar="LIST",
-        help="names of ir-measures or trec_eval, as AP,P@5 or map,P_5 (default: the task's)",
-    )
+    count = f"{_takers('max_evidence')}: how many sentences count (default: 5)"
+    parser.add_argument("--max-evidence", type=int, metavar="N", help=count)
+    names_of = "names of ir-measures or trec_eval"
+    parser.add_argument("--measures", metavar="LIST", help=f"{names_of}, as AP,P@5 or map,P_5 (default: the task's)")
     parser.add_argument(
         "--ignore-identical-ids",
         action="store_const",
@@ -84,9 +69,6 @@ def _register_score(commands: Subparsers) -> None:
     )
     add_json(parser)
     parser.set_defaults(command=score)
-
-
-def _register_compare(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "compare",
         help="compare runs: intervals, paired tests, the queries that changed most",
@@ -95,18 +77,11 @@ def _register_compare(commands: Subparsers) -> None:
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the runs, the baseline first")
     parser.add_argument("--qrels", nargs=1, type=Path, required=True, metavar="FILE", help="the judgements")
-    parser.add_argument(
-        "--measures",
-        default=_COMPARED,
-        metavar="LIST",
-        help=f"names of ir-measures or trec_eval (default: {_COMPARED})",
-    )
-    parser.add_argument(
-        "--task",
-        default=RANKING.default(),
-        metavar="TASK",
-        help=f"the task whose file formats are used (default: {RANKING.default()})",
-    )
+    measures = f"{names_of} (default: {_COMPARED})"
+    parser.add_argument("--measures", default=_COMPARED, metavar="LIST", help=measures)
+    default = RANKING.default()
+    formats = f"the task whose file formats are used (default: {default})"
+    parser.add_argument("--task", default=default, metavar="TASK", help=formats)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the resampling (default: 0)")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write the report as an HTML page")
     add_json(parser)
@@ -144,9 +119,19 @@ def check(args: argparse.Namespace) -> int:
 
 def score(args: argparse.Namespace) -> int:
     """Print the figures of a submission, the official one first."""
+    from ..scoring.measures import named
     from ..scoring.tables import figure, table
 
-    scores = score_files(args.task, args.gold, args.run, _score_options(args))
+    options: dict[str, Any] = {name: value for name in _REFUSALS if (value := getattr(args, name)) is not None}
+    known = args.task in names() or is_description(args.task)
+    for option, value in options.items():
+        if known and option not in task(args.task).OPTIONS:
+            reason = f"{args.task} {_REFUSALS[option].format(takers=_takers(option))}"
+            given = f"--{option.replace('_', '-')}"
+            raise QueryError(reason, place=given if value is True else f"{given} {value}")
+    if "measures" in options:
+        options["measures"] = tuple(named(options["measures"]))
+    scores = score_files(args.task, args.gold, args.run, ScoreOptions(**options))
     for note in scores.notes:
         say(f"note: {note}")
     if args.json:
@@ -167,26 +152,6 @@ def score(args: argparse.Namespace) -> int:
         each = [[key, name, figure(value)] for key, row in scores.per_query.items() for name, value in row.items()]
         write("\n" + table([scores.unit, "measure", "value"], each, left=2))
     return DONE
-
-
-def _score_options(args: argparse.Namespace) -> ScoreOptions:
-    """Return the options of the score.
-
-    Raises QueryError if the task does not accept one of them.
-    """
-    from ..scoring.measures import named
-
-    options: dict[str, Any] = {}
-    for option, refusal in _REFUSALS.items():
-        value = getattr(args, option)
-        if value is None:
-            continue
-        if (args.task in names() or is_description(args.task)) and option not in task(args.task).OPTIONS:
-            reason = f"{args.task} {refusal.format(takers=_takers(option))}"
-            given = f"--{option.replace('_', '-')}"
-            raise QueryError(reason, place=given if value is True else f"{given} {value}")
-        options[option] = tuple(named(value)) if option == "measures" else value
-    return ScoreOptions(**options)
 
 
 def _takers(option: str) -> str:
@@ -255,38 +220,31 @@ def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], 
 
 def _swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
     """Return whether the gold can be read as a submission and the submission as gold."""
-    if not all(path.is_file() for path in (*gold, *runs)):  # opening a pipe again may wait forever
-        return False
-    try:
-        chosen.read_gold(runs)
-        for path in gold:
-            chosen.read_submission(path)
-    except FactseekError:
-        return False
-    return True
+    files = all(path.is_file() for path in (*gold, *runs))  # opening a pipe again may wait forever
+    return files and _reads(chosen.read_gold, runs) and all(_reads(chosen.read_submission, path) for path in gold)
 
 
 def _other_task(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> str:
     """Return a hint that names another task which can read the first file that ``chosen`` cannot, or ``""``."""
-    unread = (path for path in gold if not _reads(lambda path: chosen.read_gold([path]), path))
-    path = next(unread, None) or next((path for path in runs if not _reads(chosen.read_submission, path)), None)
-    others = [(name, task(name)) for name in names() if task(name) is not chosen] if path else []
-    readers: list[tuple[str, str, Callable[[Path], object]]] = [
-        *((name, "a submission", other.read_submission) for name, other in others),
-        *((name, "the gold", lambda path, other=other: other.read_gold([path])) for name, other in others),
-    ]
-    for name, kind, read in readers:
-        if path and _reads(read, path):
-            return f"{path.name} looks like {kind} of {name}"
-    return ""
+
+    def reads(read: Callable[[Any], object], path: Path, given: Any) -> bool:
+        """Return whether a file can be read without an error; true, without trying, for a pipe or a large file."""
+        return not path.is_file() or path.stat().st_size > _LARGEST or _reads(read, given)
+
+    unread = (path for path in gold if not reads(chosen.read_gold, path, [path]))
+    path = next(unread, None) or next((path for path in runs if not reads(chosen.read_submission, path, path)), None)
+    if path is None:
+        return ""
+    others = [(name, task(name)) for name in names() if task(name) is not chosen]
+    as_run = (f"a submission of {name}" for name, other in others if _reads(other.read_submission, path))
+    as_gold = (f"the gold of {name}" for name, other in others if _reads(other.read_gold, [path]))
+    kind = next(chain(as_run, as_gold), "")
+    return f"{path.name} looks like {kind}" if kind else ""
 
 
-def _reads(read: Callable[[Path], object], path: Path) -> bool:
-    """Return whether a file can be read without an error; true, without trying, for a pipe or a large file."""
-    if not path.is_file() or path.stat().st_size > _LARGEST:
-        return True
+def _reads(read: Callable[[Any], object], given: object) -> bool:
     try:
-        read(path)
+        read(given)
     except FactseekError:
         return False
     return True

@@ -24,7 +24,6 @@ from ...retrieval.records.lines import shown
 from ...retrieval.records.runs import column
 from ...retrieval.search.options import DEFAULT_SEARCH, Search
 from ...retrieval.store import manifest as manifests
-from ..files.answers import TaskQuery
 from ..tasks import RANKING, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, columns, filtered_queries, search_of
 from .ir_metadata import as_comments, describe
@@ -78,13 +77,6 @@ class RunReport:
     note: str
 
 
-class _Answered(NamedTuple):
-    """The lines of some queries, and the outcome of each query."""
-
-    lines: bytes
-    queries: list[_Outcome]
-
-
 class _Outcome(NamedTuple):
     """The number of documents of a query, whether it held no words, and whether the first document has its id."""
 
@@ -92,6 +84,9 @@ class _Outcome(NamedTuple):
     documents: int
     empty: bool
     identical: bool
+
+
+_Lines = tuple[bytes, list[_Outcome]]
 
 
 def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunReport:
@@ -104,15 +99,8 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     of_task = RANKING.load(request.task)
     queries = of_task.read_queries(request.queries)
     asked_in = sha256(request.queries)  # now: the file may change during the run
-    longest = index.settings.search.max_query_chars
-    asked = filtered_queries(
-        request.task,
-        queries,
-        request.search,
-        longest,
-        as_of_query=request.as_of_query,
-        ignore_identical_ids=request.ignore_identical_ids,
-    )
+    own = {"as_of_query": request.as_of_query, "ignore_identical_ids": request.ignore_identical_ids}
+    asked = filtered_queries(request.task, queries, request.search, index.settings.search.max_query_chars, **own)
     began = manifests.now()
     description = ""
     if request.described_in is not None:
@@ -127,21 +115,40 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     ):
         run_file.write(head.encode("utf-8"))
         with closing(progress("searching", "query", len(asked))) as bar:
-            for answered in _answered(request, index, asked):
-                run_file.write(answered.lines)
-                digest.update(answered.lines)
-                done += answered.queries
-                bar.update(len(answered.queries))
+            for lines, outcomes in _answered(request, index, asked):
+                run_file.write(lines)
+                digest.update(lines)
+                done += outcomes
+                bar.update(len(outcomes))
         if not any(query.documents for query in done):
-            raise QueryError(_nothing(request, index, queries[0]))
+            hint = "check that it is the right index" + ", and that documents match the filter" * bool(
+                request.search.where
+            )
+            if of_task.DEFAULTS.own_topic:
+                hint = f"the documents of the index need the topics of the claims, such as {shown(queries[0].topic)}"
+            found = f"no query has a hit in {index.info.place}, so nothing is written; {hint}"
+            raise QueryError(f"{request.queries}: {found}")
         if request.described_in not in (None, IN_RUN):
             write_atomically(request.described_in, description.encode("utf-8"))
-        meta = _meta(request, index, began) | {
+        search: dict[str, Any] = request.search._asdict()
+        if request.search.where is not None:
+            search["where"] = request.search.where._asdict()
+        meta = {
+            "task": identity(request.task),
+            "run_id": request.run_id,
             "output": {
                 "name": storable(request.output.name),
                 "sha256_unpacked" if is_packed(request.output) else "sha256": digest.hexdigest(),
             },
             "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(done)},
+            "index": {"name": storable(index.info.name), "manifest": index.info.id},
+            "search": search,
+            **own,
+            # The groups of settings that affect the hits of a search.
+            "settings": {name: getattr(index.settings, name) for name in ("search", "bm25", "dense", "encoder")},
+            "versions": manifests.versions(),
+            "began": began,
+            "ended": manifests.now(),
         }
         write_atomically(_meta_path(request.output), msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
     return RunReport(
@@ -154,23 +161,23 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     )
 
 
-def _answered(request: RunRequest, index: Index, asked: Sequence[SearchQuery]) -> Iterator[_Answered]:
-    """Search for the queries; yield their lines in order."""
+def _answered(request: RunRequest, index: Index, asked: Sequence[SearchQuery]) -> Iterator[_Lines]:
+    """Search for the queries; yield their lines in order, some queries together, with the outcome of each."""
     of_task = RANKING.load(request.task)
 
-    def written(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Answered:
+    def written(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Lines:
         texts = of_task.lines([(query.qid, query.ranking) for query in done], request.run_id)
         queries = [
             _Outcome(qid, len(ranking.docids), empty, ranking.docids[:1] == [qid]) for qid, ranking, empty in done
         ]
-        return _Answered("".join(texts).encode("utf-8"), queries)
+        return "".join(texts).encode("utf-8"), queries
 
     # Without an encoder, use small chunks: their hits are still cached when they are written.
     few = min(CHUNK, max(1, _HITS_TOGETHER // (request.search.k or 1)))
     size = CHUNK if retrievers.kind(request.search.retriever or AUTO).BATCHES else few
     # Lucene searches outside of Python, so that a second thread can write results meanwhile.
     with ThreadPoolExecutor(1) as writer:
-        waiting: deque[Future[_Answered]] = deque()
+        waiting: deque[Future[_Lines]] = deque()
         for chunk in chunks(asked, size):
             waiting.append(writer.submit(written, columns(index, chunk, request.search)))
             if len(waiting) > _WAITING:
@@ -198,37 +205,5 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
     return replace(request, run_id=run_id, search=search)
 
 
-def _nothing(request: RunRequest, index: Index, first: TaskQuery) -> str:
-    """Return the message for an index that answers none of the queries, with the usual reason."""
-    message = f"{request.queries}: no query has a hit in {index.info.place}, so nothing is written"
-    if RANKING.load(request.task).DEFAULTS.own_topic:
-        return f"{message}; the documents of the index need the topics of the claims, such as {shown(first.topic)}"
-    return f"{message}; check that it is the right index" + (
-        ", and that documents match the filter" if request.search.where else ""
-    )
-
-
 def _meta_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.meta.json")
-
-
-def _meta(request: RunRequest, index: Index, began: str) -> dict[str, Any]:
-    """Return the contents of a run's sidecar: how the run was made."""
-    search: dict[str, Any] = request.search._asdict()
-    if request.search.where is not None:
-        search["where"] = request.search.where._asdict()
-    return {
-        "task": identity(request.task),
-        "run_id": request.run_id,
-        "output": {},
-        "queries": {},
-        "index": {"name": storable(index.info.name), "manifest": index.info.id},
-        "search": search,
-        "as_of_query": request.as_of_query,
-        "ignore_identical_ids": request.ignore_identical_ids,
-        # The groups of settings that affect the hits of a search.
-        "settings": {name: getattr(index.settings, name) for name in ("search", "bm25", "dense", "encoder")},
-        "versions": manifests.versions(),
-        "began": began,
-        "ended": manifests.now(),
-    }

@@ -92,10 +92,7 @@ def read_score(line: int, text: str, faults: Faults) -> float | None:
 
 
 def digits(value: float) -> str:
-    """Return a score as the official checker accepts it, in the fewest digits that represent it exactly.
-
-    Raises QueryError if it is not finite.
-    """
+    """Return a score in the fewest digits that the official checker accepts; raise QueryError if it is not finite."""
     if not np.isfinite(value):
         raise QueryError(f"score {value} is not a finite number: it cannot be written")
     return np.format_float_positional(float(value), unique=True, trim="0")

@@ -6,6 +6,7 @@ A judged query without results counts 0, as under trec_eval's ``-c``.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,8 +27,6 @@ RANKING = (
 
 _BATCH = 1_000
 """The number of queries evaluated together; it bounds the memory that their results take."""
-
-
 _MOST_CUTOFF = 1_000_000
 """The largest cutoff of a measure."""
 
@@ -45,25 +44,8 @@ class Figures(NamedTuple):
 
     def per_query(self) -> Mapping[str, Mapping[str, float]]:
         """Return the value of each measure by qid."""
-        return _PerQuery(self)
-
-
-class _PerQuery(Mapping[str, Mapping[str, float]]):
-    """The figures of each query by measure; it makes a dict only on look-up, because few callers need all of them."""
-
-    def __init__(self, figures: Figures) -> None:
-        self._figures = figures
-        self._rows: dict[str, int] = {}
-
-    def __getitem__(self, qid: str) -> dict[str, float]:
-        self._rows = self._rows or {qid: row for row, qid in enumerate(self._figures.qids)}
-        return dict(zip(self._figures.names, self._figures.values[self._rows[qid]].tolist(), strict=True))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._figures.qids)
-
-    def __len__(self) -> int:
-        return len(self._figures.qids)
+        rows = zip(self.qids, self.values.tolist(), strict=True)
+        return {qid: dict(zip(self.names, row, strict=True)) for qid, row in rows}
 
 
 class _Measure(NamedTuple):
@@ -84,7 +66,9 @@ def named(text: str) -> list[str]:
 
     Raises QueryError if the list is empty, or if a measure is unknown or not one of trec_eval's.
     """
-    names = [measure.name for measure in map(_parsed, _parts(text))]
+    # Commas inside brackets belong to a measure: ``AP(rel=2),P@10``.
+    parts = (part.strip() for part in re.split(r",(?![^()]*\))", text))
+    names = [_parsed(part).name for part in parts if part]
     if not names:
         raise QueryError("no measure is given", remedy="for example AP,P@10,nDCG@10")
     return list(dict.fromkeys(names))
@@ -122,6 +106,11 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     return Figures(qids, [measure.name for measure in measures], asked)
 
 
+def values_of(qrels: Qrels, run: Mapping[str, Mapping[str, float]], measure: str) -> NDArray[np.float64]:
+    """Return one measure of every judged query, in the order of ``qrels``."""
+    return evaluate(qrels, run, [measure]).values[:, 0]
+
+
 def _told_apart(ranking: Mapping[str, float]) -> Mapping[str, float]:
     """Return a ranking with distinct scores if float32, which trec_eval 9 uses, would merge scores that differ."""
     import numpy as np
@@ -153,9 +142,8 @@ def _evaluators(measures: list[Any], qrels: Qrels) -> Iterator[tuple[dict[str, A
 
 
 def _computable(judged: dict[str, int]) -> dict[str, int]:
-    """Return judgements that trec_eval's nDCG can handle: if all grades are negative, it may never end.
-
-    Without a relevant document every figure is 0, so the other grades do not matter.
+    """Return judgements that trec_eval's nDCG can handle: if all grades are negative, every figure is 0, but it may
+    never end.
     """
     return judged if max(judged.values(), default=0) >= 0 else dict.fromkeys(judged, 0)
 
@@ -205,16 +193,3 @@ def _sensible(measure: Any) -> bool:
     cutoff = measure.params.get("cutoff")
     needed = measure.NAME in ("P", "R", "Success")
     return (not needed and cutoff is None) or (isinstance(cutoff, int) and cutoff >= 1)
-
-
-def _parts(text: str) -> list[str]:
-    """Split at commas outside brackets: ``AP(rel=2),P@10``."""
-    parts, depth, current = [], 0, ""
-    for char in text:
-        depth += (char == "(") - (char == ")")
-        if char == "," and depth == 0:
-            parts.append(current)
-            current = ""
-        else:
-            current += char
-    return [part.strip() for part in [*parts, current] if part.strip()]

@@ -70,9 +70,8 @@ def score(
     official: str = "",
     notes: Sequence[str] = (),
 ) -> Scores:
-    """Score a run with judgements; without ``official``, the first measure is the official one.
-
-    A judged query without results counts 0.
+    """Score a run; a judged query without results counts 0. Without ``official``, the first measure is the official
+    one.
     """
     figures = evaluate(qrels, run, measures)
     values = figures.means()

@@ -67,10 +67,7 @@ class PairedTest(NamedTuple):
 
 
 def intervals(values: Values, seed: int) -> list[Interval]:
-    """Return mean and interval of each column of ``values``, of shape (queries, columns).
-
-    All columns are resampled together, so that intervals of their differences are valid.
-    """
+    """Return mean and interval of each column of ``values``, (queries, columns); all columns are resampled together."""
     queries = len(values)
     random = np.random.default_rng((seed, 1))
     means = []
@@ -88,11 +85,15 @@ def paired(first: Values, second: Values, seed: int) -> PairedTest:
     differences = second - first
     changed = differences[np.abs(differences) > 1e-12]
     deviation = float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
-    varies = deviation > 1e-12
+    p_t = None
+    if varies := deviation > 1e-12:
+        from scipy.stats import ttest_1samp
+
+        p_t = float(ttest_1samp(differences, 0.0).pvalue)
     return PairedTest(
         difference=intervals(differences[:, None], seed)[0],
         p_randomisation=_randomisation(changed, seed),
-        p_t=_t_test(differences) if varies else None,
+        p_t=p_t,
         effect=float(differences.mean()) / deviation if varies else None,
         wins=int((changed > 0).sum()),
         ties=len(differences) - len(changed),
@@ -114,9 +115,7 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 def _randomisation(changed: Values, seed: int) -> float:
     """Return the share of sign assignments whose sum is at least as large as the observed sum.
 
-    The test is two-sided, and exact for few differences.
-
-    The observed assignment counts as one of the random ones, so that the value is never 0.
+    It is exact for few differences; else the observed assignment counts as a random one, so that it is never 0.
     """
     if not len(changed):
         return 1.0
@@ -131,12 +130,6 @@ def _randomisation(changed: Values, seed: int) -> float:
         signs = 1.0 - 2.0 * random.integers(0, 2, (size, len(changed)), dtype=np.int8).astype(np.float64)
         larger += int((np.abs(_product(signs, changed[:, None])) >= observed).sum())
     return (larger + 1) / (RESAMPLES + 1)
-
-
-def _t_test(differences: Values) -> float:
-    from scipy.stats import ttest_1samp
-
-    return float(ttest_1samp(differences, 0.0).pvalue)
 
 
 def _product(left: Values, right: Values) -> Values:

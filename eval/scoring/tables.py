@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .statistics import Interval
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 96rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
@@ -44,6 +48,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
         for line in lines
     )
     return "".join("  ".join(cells).rstrip() + "\n" for cells in padded)
+
+
+def interval_table(measure: str, rows: Mapping[str, Interval]) -> str:
+    """Return a table of means with their intervals."""
+    return table(
+        ("", measure, "95 % interval"), [(name, figure(of.mean), span(of.low, of.high)) for name, of in rows.items()]
+    )
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:

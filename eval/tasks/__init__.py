@@ -50,10 +50,7 @@ class Task(Protocol):
         """Return the judgements."""
 
     def read_submission(self, path: Path) -> Any:
-        """Return a submission of any system.
-
-        Raises SourceError at its first error.
-        """
+        """Return a submission of any system. Raises SourceError at its first error."""
 
     def write(self, records: Any, path: Path, run_id: str) -> None:
         """Write a submission; write the whole file or nothing."""
@@ -62,10 +59,7 @@ class Task(Protocol):
         """Report every fault of a submission; with the input, also missing or unknown ids."""
 
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-        """Return the official figures.
-
-        Raises CheckFailed if the submission has errors.
-        """
+        """Return the official figures. Raises CheckFailed if the submission has errors."""
 
 
 class RankingTask(Task, Protocol):
@@ -82,16 +76,10 @@ class RankingTask(Task, Protocol):
         """Return the judgements; ``note`` receives each remark that a reader of the figures should know."""
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
-        """Return the part of a submission that answers each query.
-
-        Raises QueryError if an id cannot be written to the file.
-        """
+        """Return the part of a submission for each query; raise QueryError if an id cannot be written."""
 
     def read_scores(self, path: Path) -> RunScores:
-        """Return the scores of a submission.
-
-        Raises CheckFailed if it has errors that leave a figure undefined.
-        """
+        """Return the scores of a submission. Raises CheckFailed if it has errors that leave a figure undefined."""
 
 
 class StatementTask(Task, Protocol):
@@ -192,10 +180,7 @@ class TasksThatSubmit(Generic[Chosen]):
         return next(name for name in self.names() if task(name).DEFAULT)
 
     def load(self, name: str) -> Chosen:
-        """Return the task of this name.
-
-        Raises QueryError, with the list of these tasks' names, if it is not one of them.
-        """
+        """Return the task of this name; raise QueryError, with the names, if it is not one of these tasks."""
         there = self.names()
         if name not in there and not (is_description(name) and self._submits == task(name).SUBMITS):
             remedy = f"the {self._noun}s are {', '.join(there)}"

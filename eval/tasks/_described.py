@@ -36,7 +36,7 @@ from ..files.answers import (
     prediction_line,
     slots,
 )  # fmt: skip
-from ..files.report import CheckReport, check_ids, only
+from ..files.report import CheckReport, accepted, check_ids, only
 from ..files.tables import rows_of
 from ..scoring import ranking
 from ..scoring.measures import evaluate, named
@@ -138,7 +138,6 @@ class DescribedTask:
         self.DEFAULTS = TaskDefaults(k, most=k, profile=description.profile, unit=description.unit)
 
     def read_queries(self, path: Path) -> list[TaskQuery]:
-        """Return the queries of a table."""
         names = self._description.queries
         needed = [name for name in (names.id, names.text, names.topic, names.date) if name]
         return [
@@ -164,24 +163,12 @@ class DescribedTask:
         return {qid: slots(row.docids) for qid, row in self._read(path, Strict(path)).items()}
 
     def read_scores(self, path: Path) -> RunScores:
-        """Return a submission as a run whose scores express only the order."""
-        report = CheckReport(path)
-        predictions = self._read(path, report)
-        report.refuse()
-        return RunScores(_slot_scores(predictions))
+        return RunScores(_slot_scores(accepted(path, self._read)[0]))
 
     def write(self, records: Run, path: Path, run_id: str) -> None:
-        """Write the best docids of each query; the format has no place for a run id.
-
-        Raises QueryError if an id cannot be written to the file.
-        """
         write_text(path, [self.HEADER, *self.lines(answers_of(records), run_id)])
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
-        """Return the lines of a submission.
-
-        Raises QueryError if an id cannot be written to the file.
-        """
         return [prediction_line(qid, documents.docids[: self._description.submission.k]) for qid, documents in answers]
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
@@ -196,9 +183,7 @@ class DescribedTask:
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
         """Return the official figure, then the others; or only ``measures``, if given. A missing query counts 0."""
         right = self.read_gold(gold)
-        report = CheckReport(only(runs, "--run"))
-        predictions = self._read(report.path, report)
-        report.refuse()
+        predictions, report = accepted(only(runs, "--run"), self._read)
         self._check_queries(report, predictions, list(right), "the gold")
         report.refuse()
         figures = evaluate(right, _slot_scores(predictions), options.measures or self._measures)
@@ -263,9 +248,8 @@ class DescribedTask:
                 faults.warning(row.line, f"{shown(odd)} does not look like a {self._description.docid.name}")
 
     def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[dict[str, str]]:
-        """Return the rows of an input or a gold file.
-
-        An empty cell in a ``needed`` column is an error, and so is a repeated value in the column ``once``.
+        """Return the rows of an input or a gold file; no ``needed`` cell may be empty, no value in the column ``once``
+        repeated.
         """
         faults = Strict(path)
         first: dict[str, int] = {}

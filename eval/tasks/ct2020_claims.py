@@ -66,26 +66,19 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
 
 
 def read_submission(path: Path) -> Run:
-    """Return a run, in the order of its scores."""
     return {qid: ranked(scores) for qid, scores in _read(path, Strict(path)).items()}
 
 
 def read_scores(path: Path) -> RunScores:
-    """Return the scores of a run."""
     return scores_of(path, _read)
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
-    """Write a run: the best 1,000 claims of each tweet."""
     write_text(path, lines(answers_of(records), run_id))
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Return the best 1,000 claims of each tweet as lines of a run, scores without an exponent.
-
-    A score has the fewest digits that represent it exactly as float32. Raises QueryError if an id cannot be written in
-    a column, or a score is not finite.
-    """
+    """Return lines whose scores have the fewest digits that represent them exactly as float32, without an exponent."""
     texts = []
     for qid, documents in answers:
         docids, scores = documents.docids[:DEPTH], np.asarray(documents.scores[:DEPTH], dtype=np.float32)
@@ -99,10 +92,6 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a run, including each that the official checker refuses.
-
-    With the input, missing tweets are a warning and unknown ones an error.
-    """
     report = CheckReport(path)
     table = _read(path, report, submitted=True)
     if input_path is not None:
@@ -112,7 +101,6 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return trec_eval's figures, AP@5 first."""
     measures = options.measures or MEASURES
     return ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="tweet", official=OFFICIAL)
 

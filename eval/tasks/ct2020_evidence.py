@@ -17,7 +17,7 @@ from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
 from ...retrieval.records.runs import LARGEST, ScoreTable, columns, score_texts
 from ...retrieval.records.trec import ranked, repeats_note, write_text
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, answers_of, ignore
-from ..files.report import CheckReport, check_ids
+from ..files.report import CheckReport, accepted, check_ids
 from ..files.tables import finite, is_header, rows, text_lines, whole
 from ..files.tweets import claim_key, read_claim_queries
 from ..scoring import ranking
@@ -55,11 +55,7 @@ class _Claim:
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of TSV files ``topicID tweetID snippetID label``, or of qrels by ``topicID/tweetID``.
-
-    A line that repeats a judgement counts once, and ``note`` receives it. Raises SourceError at the first line that is
-    not a judgement, or contradicts one.
-    """
+    """Return the judgements of TSV files ``topicID tweetID snippetID label``, or of qrels by ``topicID/tweetID``."""
     qrels: Qrels = {}
     for path in paths:
         faults = Strict(path)
@@ -100,28 +96,19 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
 
 
 def read_submission(path: Path) -> Run:
-    """Return a run by ``topic/tweet``, in the order of its scores."""
     return {qid: ranked(scores) for qid, scores in _read(path, Strict(path))[0].items()}
 
 
 def read_scores(path: Path) -> RunScores:
-    """Return the scores of a run by ``topic/tweet``."""
-    report = CheckReport(path)
-    scores, _ = _read(path, report)
-    report.refuse()
+    (scores, _), _ = accepted(path, _read)
     return RunScores(scores)
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
-    """Write a run whose qids are ``topic/tweet``: the best 100 snippets of each claim, with ranks from 1."""
     write_text(path, lines(answers_of(records), run_id))
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Return the best 100 hits of each claim, ``topic/tweet``, as lines of a run.
-
-    Raises QueryError if an id cannot be written in a column.
-    """
     texts = []
     for qid, documents in answers:
         topic, slash, tweet = qid.rpartition("/")
@@ -137,7 +124,6 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a run; with the input, also missing or unknown claims."""
     report = CheckReport(path)
     _, first = _read(path, report)
     if input_path is not None:

@@ -15,7 +15,7 @@ from ...retrieval.records.lines import Faults, Strict, shown
 from ...retrieval.records.runs import column
 from ...retrieval.records.trec import write_text
 from ..files.answers import ScoreOptions, Scores
-from ..files.report import CheckReport, check_ids, only
+from ..files.report import CheckReport, accepted, check_ids, only
 from ..files.tables import rows
 from ..files.tweets import VERDICTS, claim_key, columns_of, no_labels, read_claim_queries
 from ..files.tweets import read_claims as read_tweets
@@ -42,21 +42,15 @@ class LabelledClaim(NamedTuple):
 
 
 def read_gold(paths: Sequence[Path]) -> dict[str, LabelledClaim]:
-    """Return the gold label of each claim, by ``topic/tweet``."""
     path = only(paths, "--gold")
     return _read(path, Strict(path), _GOLD)
 
 
 def read_submission(path: Path) -> dict[str, LabelledClaim]:
-    """Return the label that a submission gives each claim, by ``topic/tweet``."""
-    return _read(path, Strict(path), _LAYOUT)
+    return _read(path, Strict(path))
 
 
 def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> None:
-    """Write topic, tweet and label of each claim, in the order of ``records``.
-
-    Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot be written in a column.
-    """
     column(run_id)
     lines = []
     for topic, tweet, label in records:
@@ -67,10 +61,7 @@ def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> N
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
-    """Return the claims of a file in their order; a label may be in lower case.
-
-    Raises SourceError at the first claim that is empty or, with ``labelled``, is neither TRUE nor FALSE.
-    """
+    """Return the claims of a file in their order; a label may be in lower case."""
     tweets = read_tweets(path)
     if labelled and not any(tweet.verdict for tweet in tweets):
         names = columns_of(path)
@@ -88,18 +79,13 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
 
 
 def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
-    """Write the label of each claim; the format has no place for its sentences.
-
-    Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot be written in a column.
-    """
     records = ((claim.topic, claim.qid.removeprefix(claim_key(claim.topic, "")), label) for claim, label, _ in verdicts)
     write(records, path, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a submission; with the input, also missing or unknown claims."""
     report = CheckReport(path)
-    verdicts = _read(path, report, _LAYOUT)
+    verdicts = _read(path, report)
     if input_path is not None:
         lines = {qid: verdict.line for qid, verdict in verdicts.items()}
         expected = {query.qid: None for query in read_queries(input_path)}
@@ -110,9 +96,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return macro-averaged F1 and its parts; a class that is never predicted has precision 0."""
     right = read_gold(gold)
-    report = CheckReport(only(runs, "--run"))
-    verdicts = _read(report.path, report, _LAYOUT)
-    report.refuse()
+    verdicts, report = accepted(only(runs, "--run"), _read)
     check_ids(report, {qid: verdict.line for qid, verdict in verdicts.items()}, right, name="claim", source="the gold")
     report.refuse()
     pairs = [(right[qid].label, verdicts[qid].label) for qid in right]
@@ -133,7 +117,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     return Scores(official=OFFICIAL, unit="claim", values=values | parts, per_query=per_query, notes=notes)
 
 
-def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, LabelledClaim]:
+def _read(path: Path, faults: Faults, layout: Sequence[str] = _LAYOUT) -> dict[str, LabelledClaim]:
     verdicts: dict[str, LabelledClaim] = {}
     for line, fields in rows(path, faults, layout, one_run=layout is _LAYOUT):
         topic, tweet, label = fields[:3]

@@ -18,7 +18,7 @@ from ...retrieval.records.lines import Faults, Strict, shown
 from ...retrieval.records.runs import column
 from ...retrieval.records.trec import write_text
 from ..files.answers import ScoreOptions, Scores, TaskQuery
-from ..files.report import CheckReport, check_ids, only
+from ..files.report import CheckReport, accepted, check_ids, only
 from ..files.tables import is_header, rows
 from ..files.tweets import (
     LABELS,
@@ -69,10 +69,6 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path]) -> Gold:
-    """Return the tweets and labels of a TSV file, with any known name of the label column.
-
-    Raises SourceError if a tweet has no label of 0 or 1.
-    """
     path = only(paths, "--gold")
     tweets = read_tweets(path)
     if all(not tweet.label for tweet in tweets):
@@ -82,10 +78,6 @@ def read_gold(paths: Sequence[Path]) -> Gold:
 
 
 def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
-    """Return the tweets of a file in their order.
-
-    Raises SourceError at the first tweet without text or, with ``labelled``, without a label of 0 or 1.
-    """
     tweets = read_tweets(path)
     statements = [statement_of(path, tweet) for tweet in tweets]
     if not labelled:
@@ -96,10 +88,6 @@ def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
 
 
 def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement]:
-    """Yield tweets as their lines arrive: JSON objects, or rows below a TSV header, read without quoting.
-
-    Raises SourceError, naming ``source`` and the line, at the first line that is not a tweet.
-    """
     path = Path(source)
     header: list[str] = []
 
@@ -119,15 +107,11 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
 
 
 def read_submission(path: Path) -> list[ScoredTweet]:
-    """Return the rows of a submission in their order."""
     return _read(path, Strict(path))
 
 
 def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
-    """Write topic, tweet and score in the order of ``records``, in the form that the official checker accepts.
-
-    An unknown topic is written ``-``. Raises QueryError if an id is not a tweet's or a score is not finite.
-    """
+    """Write topic (``-`` if unknown), tweet and score in the form that the official checker accepts."""
     column(run_id)
     lines = []
     for topic, tweet_id, score_ in records:
@@ -138,7 +122,6 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a submission; with the input, also ids that are missing, unknown or repeated too often."""
     report = CheckReport(path)
     submitted = _read(path, report)
     if input_path is not None:
@@ -153,11 +136,8 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return the official figures, AP first, over all topics pooled."""
     right = read_gold(gold)
-    report = CheckReport(only(runs, "--run"))
-    submitted = _read(report.path, report)
-    report.refuse()
+    submitted, report = accepted(only(runs, "--run"), _read)
     _check_tweets(report, submitted, right.tweets, "the gold")
     report.refuse()
     items = [LabelledScore(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in submitted]

@@ -16,7 +16,7 @@ from ...retrieval.records.table_shape import unlike_columns
 from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import counted
 from ..files.answers import ScoreOptions, Scores, TaskQuery
-from ..files.report import CheckReport, paired
+from ..files.report import CheckReport, accepted, paired
 from ..files.tables import is_header, rows, text_lines, whole
 from ..files.tweets import no_labels, read_label, stream, with_labels
 from ..scoring.checkworthiness import LabelledScore, changed, digits, figures, over_files, read_score, tie_note, ties
@@ -50,20 +50,12 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path]) -> list[list[int]]:
-    """Return the labels of each debate, by line.
-
-    Raises SourceError at the first line without a label of 0 or 1.
-    """
     return [
         [read_label(sentence.line, sentence.label, Strict(path)) for sentence in read_sentences(path)] for path in paths
     ]
 
 
 def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
-    """Return the sentences of a debate in their order.
-
-    Raises SourceError at the first sentence that is empty or, with ``labelled``, has no label of 0 or 1.
-    """
     sentences = read_sentences(path)
     statements = [_statement(path, line, str(line), speaker, text) for line, speaker, text, _ in sentences]
     if not labelled:
@@ -74,10 +66,6 @@ def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
 
 
 def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement]:
-    """Yield sentences as their lines arrive: JSON objects, or the lines of a debate, numbered from 1 without a gap.
-
-    Raises SourceError, naming ``source`` and the line, at the first line that is not a sentence.
-    """
     path, due = Path(source), 1
 
     def take(line: int, text: str) -> Statement:
@@ -101,15 +89,11 @@ def _statement(path: Path, line: int, number: str, speaker: str, text: str) -> S
 
 
 def read_submission(path: Path) -> list[float]:
-    """Return the scores of a debate, by line."""
     return _read(path, Strict(path))
 
 
 def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
-    """Write the scores of one debate by line number, from 1 without a gap; the format has no place for a run id.
-
-    A record is debate, line number and score. Raises QueryError if a line is missing or there are too many lines.
-    """
+    """Write the scores of one debate by line number, from 1 without a gap; a record is debate, number and score."""
     scores = {line: score_ for _, line, score_ in records}
     numbers = [str(number) for number in range(1, len(scores) + 1)]
     missing = next((line for line in numbers if line not in scores), None)
@@ -120,7 +104,6 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of one debate's submission; with the input, also whether every line has a score."""
     report = CheckReport(path)
     scores = _read(path, report)
     if input_path is not None:
@@ -140,9 +123,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     worst: dict[str, dict[str, float]] = {}
     best: dict[str, dict[str, float]] = {}
     for (path, run), labels in zip(pairs, read_gold([path for path, _ in pairs]), strict=True):
-        report = CheckReport(run)
-        scores = _read(run, report)
-        report.refuse()
+        scores, report = accepted(run, _read)
         _check_length(report, len(scores), len(labels), str(path))
         report.refuse()
         name = str(path) if path.stem in per_file else path.stem
@@ -184,10 +165,7 @@ def _check_length(report: CheckReport, lines: int, expected: int, source: str) -
 
 
 def read_sentences(path: Path) -> list[DebateLine]:
-    """Return the sentences of a debate, whose lines are numbered 1, 2, 3 ….
-
-    Raises SourceError at the first line that is not a sentence or has the wrong number.
-    """
+    """Return the sentences of a debate, whose lines are numbered from 1; raise SourceError at the first other line."""
     faults = Strict(path)
     sentences = []
     for number, text in text_lines(path, faults):

@@ -20,7 +20,7 @@ from ...retrieval.records.lines import Faults, Strict, shown
 from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import counted
 from ..files.answers import ScoreOptions, Scores, TaskQuery
-from ..files.report import CheckReport, check_ids, near_miss, only
+from ..files.report import CheckReport, accepted, check_ids, near_miss, only
 from ..files.tables import json_objects, whole
 from ..files.tweets import no_labels
 from ..scoring.measures import mean
@@ -73,10 +73,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path]) -> list[Truth]:
-    """Return labels and evidence of JSON lines ``{"id", "label", "evidence"}``.
-
-    Raises SourceError at the first line that lacks one of these.
-    """
+    """Return labels and evidence of JSON lines ``{"id", "label", "evidence"}``."""
     path = only(paths, "--gold")
     faults = Strict(path)
     return [_truth(line, row, faults) for line, row in json_objects(path, faults)]
@@ -88,10 +85,6 @@ def read_submission(path: Path) -> list[Prediction]:
 
 
 def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
-    """Write id, label and sentences (page, line) of each claim; the format has no place for a run id.
-
-    Raises QueryError if a label is not FEVER's.
-    """
     lines = []
     for claim, label, evidence in records:
         if label.upper() not in LABELS:
@@ -105,10 +98,7 @@ def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: P
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
-    """Return the claims of a file in their order; with ``labelled``, also their labels and groups of evidence.
-
-    Raises SourceError at the first claim that is empty or, with ``labelled``, has no label of FEVER's.
-    """
+    """Return the claims of a file in their order; with ``labelled``, also their labels and groups of evidence."""
     lines = [number for number, _ in json_objects(path, Strict(path))]
     queries = read_queries(path)
     claims = [Claim(query.qid, query.text, place=f"{path}:{line}") for query, line in zip(queries, lines, strict=True)]
@@ -128,15 +118,10 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
 
 
 def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
-    """Write label and sentences of each claim.
-
-    Raises QueryError if a label is not FEVER's.
-    """
     write(((claim.qid, label, evidence) for claim, label, evidence in verdicts), path, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a submission; with the input, also claims that are missing, unknown or repeated."""
     report = CheckReport(path)
     predictions = _read(path, report)
     if input_path is not None:
@@ -161,9 +146,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     if options.max_evidence < 0:
         raise QueryError(f"--max-evidence {options.max_evidence}: give a number of sentences, 0 or more")
     right = read_gold(gold)
-    report = CheckReport(only(runs, "--run"))
-    predictions = _read(report.path, report)
-    report.refuse()
+    predictions, report = accepted(only(runs, "--run"), _read)
     pairs, notes = _paired(report.path, predictions, right)
     figures = [_figures(prediction, truth, options.max_evidence) for prediction, truth in pairs]
     per_claim: dict[str, dict[str, float]] = {}

@@ -37,17 +37,11 @@ COMMENTS = True
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the queries of a file of any common format."""
     return read_topics(path)
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of TREC or BEIR files; the judgements of several files are merged.
-
-    ``note`` receives lines that repeat a judgement.
-
-    Raises SourceError if two files judge a docid differently.
-    """
+    """Return the judgements of TREC or BEIR files; the judgements of several files are merged."""
     qrels: Qrels = {}
     for path in paths:
         for qid, judged in read_qrels(path, note).items():
@@ -61,27 +55,22 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
 
 
 def read_submission(path: Path) -> Run:
-    """Return a run."""
     return read_run(path)
 
 
 def read_scores(path: Path) -> RunScores:
-    """Return the scores of a run as trec_eval reads them, with notes on oddities of the file."""
     return scores_of(path, read_run_scores)
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
-    """Write a run."""
     write_run(records, path, run_id)
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Return the lines of a run, grouped by query."""
     return runs_lines(answers, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
-    """Report every fault of a run to be submitted; queries of the input that the run lacks are a warning."""
     report = CheckReport(path)
     table = read_run_scores(path, report, submitted=True)
     if input_path is not None:
@@ -91,7 +80,6 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return trec_eval's figures, AP first."""
     measures = options.measures or MEASURES
     return ranking.score_files(
         gold,

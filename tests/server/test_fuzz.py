@@ -18,7 +18,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from benchmarks.fuzz import done, remember
-from benchmarks.fuzz_requests import Request, request_of, routes
+from benchmarks.fuzz_inputs import Request, request_of, routes
 from factseek.indexer.aliases import point
 from factseek.retrieval.search import listings
 from factseek.retrieval.search.index import Index
