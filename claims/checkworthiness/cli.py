@@ -5,24 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import files_in, open_regular, writable
 from ...retrieval.records.runs import column
 from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
-from ..formats import StatementFormat, StatementFormats, add_learning, loaded
+from ..formats import add_learning, loaded
 from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language
 from .rankers import kind, names
 
 if TYPE_CHECKING:
+    from ...eval.tasks import StatementTask
+    from ..formats import StatementTasks
     from .ranking import Ranked
     from .training import TrainedRanker
 
@@ -33,12 +34,12 @@ _TEXT = 90
 """The number of characters of a statement that a row shows."""
 
 
-def language_of_task(format_: StatementFormat) -> str:
+def language_of_task(format_: StatementTask) -> str:
     """Return the language of a task with only one; ``""`` if it must be detected from the texts."""
     return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""
 
 
-def register(commands: Subparsers, formats: StatementFormats) -> None:
+def register(commands: Subparsers, formats: StatementTasks) -> None:
     """Add ``rank``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "rank",
@@ -84,36 +85,39 @@ def add_language(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class _Input(NamedTuple):
-    """A file to rank, or standard input, with its statements."""
-
-    name: str
-    statements: list[Statement]
-
-
-def run(args: argparse.Namespace, formats: StatementFormats) -> int:
+def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Train or load a ranker; rank the inputs; write submissions, or print the ranking."""
+    from .ranking import explain, rank, rank_stream
+
     args = with_files_of_folders(args)
     outputs = outputs_of(args)
+    format_ = formats.load(args.task)
     # Read the inputs first, so that an error in them appears before minutes of training.
-    inputs = [] if args.stream else [_read(args, formats, name) for name in args.input]
-    learned = _learned(args, formats)
+    inputs = [] if args.stream else [_read(args, format_, name) for name in args.input]
+    learned = _learned(args, format_)
     if args.stream:
-        from .ranking import rank_stream
-
-        for entry in rank_stream(learned.ranker, _coming(args, formats, learned), args.words):
+        for entry in rank_stream(learned.ranker, _coming(args, format_, learned), args.words):
             write_now(json_line(entry))
         return DONE
-    for source in inputs:
-        check_languages(source.statements, learned.manifest.languages, source.name)
+    for name, statements in zip(args.input, inputs, strict=True):
+        check_languages(statements, learned.manifest.languages, _PIPED if name == STANDARD_INPUT else name)
+    every = list(chain.from_iterable(inputs))
     if outputs:
-        _submit(args, formats, learned, inputs, outputs)
+        model, scores = learned.manifest.model, iter(learned.ranker.score(every).tolist())
+        for output, statements in zip(outputs, inputs, strict=True):
+            output.parent.mkdir(exist_ok=True)
+            scored = [(statement.topic, statement.qid, next(scores)) for statement in statements]
+            format_.write(scored, output, args.run_id or f"factseek-{model}")
+            facts = {"output": str(output), "statements": len(statements), "model": model}
+            report(args, facts, f"{output}: {len(statements):,} ranked by {model}\n")
     elif inputs:
-        _print(args, learned, inputs)
+        for entry in rank(learned.ranker, every)[: args.top or None]:
+            words = explain(learned.ranker, entry.statement, args.words) if args.words else []
+            write(json_line(entry._replace(words=words)) if args.json else row(entry._replace(words=words)))
     return DONE
 
 
-def _learned(args: argparse.Namespace, formats: StatementFormats) -> TrainedRanker:
+def _learned(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
     """Load the ranker, or train it and, with ``--save``, save it."""
     from ...retrieval.progress import bar
     from ...retrieval.records import model_file
@@ -125,7 +129,6 @@ def _learned(args: argparse.Namespace, formats: StatementFormats) -> TrainedRank
     model = args.model or config.claims.model
     if not args.train and kind(model).LEARNS:
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
-    format_ = formats.load(args.task)
     sources = [(path, in_language(args, format_, format_.read_statements(path, labelled=True))) for path in args.train]
     learned = training.train(args.task, model, sources, config, bar)
     if args.save:
@@ -136,59 +139,24 @@ def _learned(args: argparse.Namespace, formats: StatementFormats) -> TrainedRank
     return learned
 
 
-def _read(args: argparse.Namespace, formats: StatementFormats, name: str) -> _Input:
-    format_ = formats.load(args.task)
+def _read(args: argparse.Namespace, format_: StatementTask, name: str) -> list[Statement]:
     if name != STANDARD_INPUT:
-        return _Input(name, in_language(args, format_, format_.read_statements(Path(name), labelled=False)))
+        return in_language(args, format_, format_.read_statements(Path(name), labelled=False))
     statements = list(format_.stream_statements(sys.stdin.buffer, _PIPED))
     if not statements:
         raise SourceError("contains nothing to rank", place=_PIPED)
-    return _Input(_PIPED, in_language(args, format_, statements))
+    return in_language(args, format_, statements)
 
 
-def in_language(args: argparse.Namespace, format_: StatementFormat, statements: Sequence[Statement]) -> list[Statement]:
+def in_language(args: argparse.Namespace, format_: StatementTask, statements: Sequence[Statement]) -> list[Statement]:
     """Return a file's statements with their language: ``--language``, or the task's if it has only one."""
     return with_language(statements, args.language or language_of_task(format_))
 
 
-def _submit(
-    args: argparse.Namespace,
-    formats: StatementFormats,
-    learned: TrainedRanker,
-    inputs: Sequence[_Input],
-    outputs: Sequence[Path],
-) -> None:
-    """Score all inputs together and write a submission for each."""
-    scores = learned.ranker.score([statement for source in inputs for statement in source.statements]).tolist()
-    run_id = args.run_id or f"factseek-{learned.manifest.model}"
-    start = 0
-    for source, output in zip(inputs, outputs, strict=True):
-        end = start + len(source.statements)
-        rows = zip(source.statements, scores[start:end], strict=True)
-        output.parent.mkdir(exist_ok=True)
-        scored = [(statement.topic, statement.qid, score) for statement, score in rows]
-        formats.load(args.task).write(scored, output, run_id)
-        facts = {"output": str(output), "statements": len(source.statements), "model": learned.manifest.model}
-        report(args, facts, f"{output}: {len(source.statements):,} ranked by {learned.manifest.model}\n")
-        start = end
-
-
-def _print(args: argparse.Namespace, learned: TrainedRanker, inputs: Sequence[_Input]) -> None:
-    from .ranking import explain, rank
-
-    ranked = rank(learned.ranker, [statement for source in inputs for statement in source.statements])
-    shown = ranked[: args.top or None]
-    if args.words:
-        shown = [entry._replace(words=explain(learned.ranker, entry.statement, args.words)) for entry in shown]
-    for entry in shown:
-        write(json_line(entry) if args.json else row(entry))
-
-
-def _coming(args: argparse.Namespace, formats: StatementFormats, learned: TrainedRanker) -> Iterator[Statement]:
+def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRanker) -> Iterator[Statement]:
     """Yield the statements of the inputs as they arrive, each with its language."""
     from ...retrieval.languages import unknown_language
 
-    format_ = formats.load(args.task)
     languages = learned.manifest.languages
 
     def named(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -207,53 +175,42 @@ def _coming(args: argparse.Namespace, formats: StatementFormats, learned: Traine
 
 
 def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
-    """Return the arguments of ``rank`` with each folder of ``--train`` and ``--input`` replaced by its files.
-
-    Raises QueryError if a folder contains none.
-    """
+    """Return the arguments of ``rank`` with each folder replaced by its files; raise QueryError if it has none."""
     inputs = [[name] if name == STANDARD_INPUT else map(str, files_in([Path(name)])) for name in args.input]
     return argparse.Namespace(**{**vars(args), "train": files_in(args.train), "input": list(chain(*inputs))})
 
 
 def outputs_of(args: argparse.Namespace) -> list[Path]:
-    """Return the path of each input's submission.
+    """Return the path of each input's submission: ``--output``, or for several inputs a file in this folder for each.
 
     Raises QueryError, before any work, if options contradict each other or a file cannot be written.
     """
     _refuse_contradictions(args)
     named = [Path(name) for name in args.input if name != STANDARD_INPUT]
-    read = [*args.train, *named, *([args.load] if args.load else [])]
+    read, folder = [*args.train, *named, *([args.load] if args.load else [])], args.output
     if args.save:
         writable(args.save, read)
-    if args.output is None:
+    if folder is None:
         return []
-    if len(args.input) == 1 and not args.output.is_dir():
-        writable(args.output, read)
-        return [args.output]
-    outputs = _in_folder(args.output, args.input)
-    for output in outputs if args.output.is_dir() else ():
-        writable(output, read)
-    return outputs
-
-
-def _in_folder(folder: Path, inputs: Sequence[str]) -> list[Path]:
-    """Return a path in the folder for each input, with the input's name.
-
-    Raises QueryError if two would have the same name, or the folder is a file.
-    """
+    if len(args.input) == 1 and not folder.is_dir():
+        writable(folder, read)
+        return [folder]
     if folder.exists() and not folder.is_dir():
         raise QueryError("is a file", place=folder, remedy="give a folder, which gets one submission per input")
     if not folder.parent.is_dir():
         raise QueryError(f"there is no folder {folder.parent}", place=folder, remedy="create it first")
-    stems = Counter("standard-input" if name == STANDARD_INPUT else Path(name).stem for name in inputs)
-    twice = next((stem for stem, number in stems.items() if number > 1), "")
+    stems = ["standard-input" if name == STANDARD_INPUT else Path(name).stem for name in args.input]
+    twice = next((stem for stem in stems if stems.count(stem) > 1), "")
     if twice:
         raise QueryError(
             f"{twice} is the name of two files",
             place="--input",
             remedy="rename one: their submissions would have the same name",
         )
-    return [folder / f"{stem}.tsv" for stem in stems]
+    outputs = [folder / f"{stem}.tsv" for stem in stems]
+    for output in outputs if folder.is_dir() else ():
+        writable(output, read)
+    return outputs
 
 
 def _refuse_contradictions(args: argparse.Namespace) -> None:

@@ -51,10 +51,7 @@ class Model(Protocol):
 
 
 class Member(Protocol):
-    """One way to read statements.
-
-    ``strengths`` are the possible strengths of its learning; cross-validation chooses one.
-    """
+    """One way to read statements; cross-validation chooses one of the ``strengths`` of its learning."""
 
     strengths: tuple[float, ...]
 
@@ -90,10 +87,7 @@ class MemberKind(NamedTuple):
 
 
 def kind(name: str) -> MemberKind:
-    """Return the kind of a member, joint or not.
-
-    Raises ConfigError if there is no member of that name.
-    """
+    """Return the kind of a member, joint or not. Raises ConfigError if there is no member of that name."""
     own = name.removeprefix(JOINT)
     if own not in KINDS:
         raise ConfigError(f"unknown member {own[:80]!r}", remedy=f"the members are {', '.join(MEMBERS)}")
@@ -171,10 +165,7 @@ _SLIGHT = 1e-6
 
 
 class _Votes:
-    """Scores a statement, from 0 to 1: of its similarity to all labelled statements, the share to those worth checking.
-
-    Similarity is the cosine to the power of ``sharpness``.
-    """
+    """Scores a statement by the share of its similarity, cosine to the ``sharpness``, to those worth checking."""
 
     def __init__(self, rows: Any, labels: Labels, sharpness: float) -> None:
         self._rows = rows
@@ -312,10 +303,7 @@ _DOUBT = 0.5
 
 
 class Moments:
-    """The share of tweets of about the same time that are worth checking, as log-odds.
-
-    A tweet ``span`` days away counts half as much as one of the same moment.
-    """
+    """The share of tweets within about ``span`` days that are worth checking, as log-odds."""
 
     def __init__(self, moments: Floats, labels: Labels, span: float) -> None:
         self._moments = moments

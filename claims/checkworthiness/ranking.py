@@ -79,10 +79,8 @@ def without(text: str, word: str) -> str:
 
 
 def explain(ranker: Ranker, statement: Statement, most: int) -> list[Weight]:
-    """Return the ``most`` words of the largest weight, largest first; equal weights are in the order of the words.
-
-    Each word is left out in turn, and the rest is scored again, so this works with any ranker. Words without weight are
-    left out.
+    """Return the ``most`` words whose absence changes the score most, largest weight first; equal weights in text
+    order. This works with any ranker.
     """
     if not ranker.explains:
         return []

@@ -49,10 +49,7 @@ class TrainedRanker(NamedTuple):
 def train(
     task: str, model: str, sources: Sequence[tuple[Path, list[Statement]]], config: Config, progress: Progress
 ) -> TrainedRanker:
-    """Train a ranker on labelled files.
-
-    Raises SourceError if they do not hold both classes.
-    """
+    """Train a ranker on labelled files. Raises SourceError if they do not hold both classes."""
     statements = [statement for _, labelled in sources for statement in labelled]
     positives = sum(bool(statement.label) for statement in statements)
     if statements and positives in (0, len(statements)):
@@ -91,18 +88,10 @@ def load(path: Path, task: str | None, config: Config) -> TrainedRanker:
     with restored_from(path):
         ranker = kind(manifest.model).restore(state, config)
         if state.tensors:  # the random ranker has none, and a trial would change it
-            _check_scores(ranker, manifest.languages)
+            trials = [Statement("1", "Trying: 2 words.", language=of) for of in manifest.languages or [""]]
+            scores = ranker.score(trials)
+            probabilities = ranker.probability(scores)
+            for numbers in (scores, scores if probabilities is None else probabilities):
+                if numbers.shape != (len(trials),) or not np.isfinite(numbers).all():
+                    raise ValueError("a score is not a finite number")
     return TrainedRanker(ranker, manifest)
-
-
-def _check_scores(ranker: Ranker, languages: Sequence[str]) -> None:
-    """Score a test statement of each language, and check the form of the scores.
-
-    Raises ValueError, or any error of numpy, if parts of the ranker do not fit each other.
-    """
-    trials = [Statement("1", "Trying: 2 words.", language=language) for language in languages or [""]]
-    scores = ranker.score(trials)
-    probabilities = ranker.probability(scores)
-    for numbers in (scores, scores if probabilities is None else probabilities):
-        if numbers.shape != (len(trials),) or not np.isfinite(numbers).all():
-            raise ValueError("a score is not a finite number")

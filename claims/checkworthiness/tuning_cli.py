@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...retrieval.files import files_in
 from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report
-from ..formats import StatementFormats
 from ..settings import Config
 from .cli import add_language, in_language
 
+if TYPE_CHECKING:
+    from ..formats import StatementTasks
 
-def register(commands: Subparsers, formats: StatementFormats) -> None:
+
+def register(commands: Subparsers, formats: StatementTasks) -> None:
     """Add ``tune-encoder``; ``formats`` reads the tasks' files."""
     parser = commands.add_parser(
         "tune-encoder",
@@ -30,7 +33,7 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
     parser.set_defaults(command=partial(run, formats=formats))
 
 
-def run(args: argparse.Namespace, formats: StatementFormats) -> int:
+def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Train the encoder on the labelled files."""
     from .rankers._networks import tune
 

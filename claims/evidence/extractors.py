@@ -52,17 +52,15 @@ class ContrastExtractor:
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
         """Return the features, shape (len(claims), len(CONTRASTED)); zeros without a sentence or an opposite."""
-        rows = [self._row(claim, of_claim) for claim, of_claim in zip(claims, evidence, strict=True)]
-        return np.array(rows, dtype=np.float64).reshape(-1, len(CONTRASTED))
-
-    def _row(self, claim: str, evidence: ClaimEvidence) -> list[float]:
-        turned = opposites(claim, self._language)
-        if not turned or not evidence.sentences:
-            return [0.0] * len(CONTRASTED)
-        sentences = np.array([self._vector(sentence.text) for sentence in evidence.sentences])
-        apart = self._vector(claim) - np.array([self._vector(text) for text in turned])
-        nearer = (sentences @ apart.T).min(axis=1)
-        return [float(nearer[0]), float(nearer.max()), float(nearer.mean())]
+        features = np.zeros((len(claims), len(CONTRASTED)))
+        for row, claim, of_claim in zip(features, claims, evidence, strict=True):
+            turned = opposites(claim, self._language)
+            if turned and of_claim.sentences:
+                sentences = np.array([self._vector(sentence.text) for sentence in of_claim.sentences])
+                apart = self._vector(claim) - np.array([self._vector(text) for text in turned])
+                nearer = (sentences @ apart.T).min(axis=1)
+                row[:] = nearer[0], nearer.max(), nearer.mean()
+        return features
 
     def _encoded(self, text: str) -> NDArray[np.float64]:
         # Encoded as a query, because claim and sentence are compared as equals: neither is searched for in the other.
@@ -79,14 +77,12 @@ class EntailmentExtractor:
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
         """Return the features, shape (len(claims), len(ENTAILED)); zeros without a sentence."""
-        rows = [self._row(claim, of_claim) for claim, of_claim in zip(claims, evidence, strict=True)]
-        return np.array(rows, dtype=np.float64).reshape(-1, len(ENTAILED))
-
-    def _row(self, claim: str, evidence: ClaimEvidence) -> list[float]:
-        pairs = np.array([self._log_odds(sentence.text, claim) for sentence in evidence.sentences])
-        if not len(pairs):
-            return [0.0] * len(ENTAILED)
-        return [float(value) for part in (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) for value in part]
+        features = np.zeros((len(claims), len(ENTAILED)))
+        for row, claim, of_claim in zip(features, claims, evidence, strict=True):
+            if of_claim.sentences:
+                pairs = np.array([self._log_odds(sentence.text, claim) for sentence in of_claim.sentences])
+                row[:] = np.concatenate([pairs[0], pairs.max(axis=0), pairs.mean(axis=0)])
+        return features
 
     def _judged(self, text: str, claim: str) -> tuple[float, float]:
         """Return the log-odds that a text entails a claim, and that it contradicts the claim."""
@@ -135,10 +131,7 @@ def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
 
 
 def open_entailment_of(settings: CrossEncoderSettings) -> EntailmentExtractor | None:
-    """Open the configured entailment model; None if none is configured.
-
-    Raises MachineError if it is not on this machine, or is not an entailment model.
-    """
+    """Open the configured entailment model, if any; raise MachineError if it cannot be used."""
     if not settings.model:
         return None
     model = open_entailment(settings)
@@ -152,29 +145,31 @@ def reopen(
 
     Raises MachineError if one is not on this machine, SourceError if the one on this machine differs.
     """
-    return FeatureExtractors(
-        _reopened_contrast(contrast, config, language, place) if contrast else None,
-        _reopened_entailment(entailment, config.verdict.entailment.cache, place) if entailment else None,
-    )
 
+    def differs(info: object, there: str) -> SourceError:
+        return SourceError(
+            f"the model was trained with {info}, but the one found with this name {there}",
+            place=place,
+            remedy="restore the earlier one, or train the model again",
+        )
 
-def _reopened_contrast(info: EncoderInfo, config: Config, language: str, place: Path) -> ContrastExtractor:
-    with _learned_with(info, place):
-        encoder = _encoder(of_index(info, config.encoder))
-    there = EncoderInfo.of(encoder)
-    if there.identity != info.identity:
-        raise _another(info, f"is {there}", place)
-    return ContrastExtractor(encoder, language, info)
-
-
-def _reopened_entailment(info: EntailmentInfo, cache: str, place: Path) -> EntailmentExtractor:
-    settings = msgspec.structs.replace(info.settings, cache=cache)
-    with _learned_with(info, place):
-        revision = revision_of(settings)
-        model = open_entailment(settings) if revision == info.revision else None
-    if model is None:
-        raise _another(info, f"has revision {revision}", place)
-    return EntailmentExtractor(model, info)
+    contrasts = entailments = None
+    if contrast:
+        with _learned_with(contrast, place):
+            encoder = _encoder(of_index(contrast, config.encoder))
+        there = EncoderInfo.of(encoder)
+        if there.identity != contrast.identity:
+            raise differs(contrast, f"is {there}")
+        contrasts = ContrastExtractor(encoder, language, contrast)
+    if entailment:
+        settings = msgspec.structs.replace(entailment.settings, cache=config.verdict.entailment.cache)
+        with _learned_with(entailment, place):
+            revision = revision_of(settings)
+            model = open_entailment(settings) if revision == entailment.revision else None
+        if model is None:
+            raise differs(entailment, f"has revision {revision}")
+        entailments = EntailmentExtractor(model, entailment)
+    return FeatureExtractors(contrasts, entailments)
 
 
 @contextmanager
@@ -187,14 +182,6 @@ def _learned_with(info: object, place: Path) -> Iterator[None]:
         raise MachineError(
             f"the model was trained with {info}, which cannot be used: {why}", place=place, remedy=error.remedy
         ) from None
-
-
-def _another(info: object, there: str, place: Path) -> SourceError:
-    return SourceError(
-        f"the model was trained with {info}, but the one found with this name {there}",
-        place=place,
-        remedy="restore the earlier one, or train the model again",
-    )
 
 
 @lru_cache(maxsize=2)

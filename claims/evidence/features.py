@@ -26,14 +26,12 @@ PAIR = (
     "direction agrees, likely", "direction differs, likely",
 )  # fmt: skip
 """Features of a claim and one sentence; the last two are weighted by the similarity."""
-
 NEGATION = ("negated", "negation differs", "both negated")
 """The features of :data:`PAIR` that say which text negates."""
 CLAIM = ("claim negated", "claim length", "claim numbers", "claim says more", "claim says less")
 SEARCH = ("bm25", "dense", "spread", "covered by all", "pages", "sentences")
 OF = ("first", "highest", "mean")
 """How features of sentences are combined: the first sentence's value, the highest value, the mean."""
-
 NAMES = (*(f"{name}, {which}" for which in OF for name in PAIR), *CLAIM, *SEARCH)
 """The names of the columns of a matrix of features."""
 
@@ -79,7 +77,21 @@ def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lex
     both = zip(evidence.sentences, read, strict=True)
     pairs = np.array([_pair(claim, sentence, text, lacking) for sentence, text in both])
     parts = (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) if len(pairs) else [[0.0] * len(PAIR)] * len(OF)
-    return [*(float(value) for part in parts for value in part), *_claim(claim), *_search(claim, evidence, read)]
+    direction, distinct = claim.polarity.direction, frozenset(claim.terms)
+    return [
+        *(float(value) for part in parts for value in part),
+        float(claim.polarity.negations > 0),
+        math.log1p(len(claim.terms)),
+        float(bool(claim.quantities)),
+        float(direction > 0),
+        float(direction < 0),
+        evidence.bm25 / max(len(distinct), 1),
+        evidence.dense,
+        evidence.spread,
+        coverage(distinct, [term for text in read for term in text.terms]),
+        float(len({sentence.docid for sentence in evidence.sentences})),
+        float(len(evidence.sentences)),
+    ]
 
 
 def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Sequence[Quantity]) -> list[float]:
@@ -104,27 +116,4 @@ def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Se
         float(same_way < 0),
         likely * (same_way > 0),
         likely * (same_way < 0),
-    ]
-
-
-def _claim(claim: Reading) -> list[float]:
-    direction = claim.polarity.direction
-    return [
-        float(claim.polarity.negations > 0),
-        math.log1p(len(claim.terms)),
-        float(bool(claim.quantities)),
-        float(direction > 0),
-        float(direction < 0),
-    ]
-
-
-def _search(claim: Reading, evidence: ClaimEvidence, read: Sequence[Reading]) -> list[float]:
-    distinct = frozenset(claim.terms)
-    return [
-        evidence.bm25 / max(len(distinct), 1),
-        evidence.dense,
-        evidence.spread,
-        coverage(distinct, [term for text in read for term in text.terms]),
-        float(len({sentence.docid for sentence in evidence.sentences})),
-        float(len(evidence.sentences)),
     ]

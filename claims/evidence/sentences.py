@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Stance = Literal["for", "against", "neither"]
 """The stance of a verdict towards a claim, whichever task its label belongs to."""
-
 _STANCES: dict[str, Stance] = {"SUPPORTS": "for", "TRUE": "for", "REFUTES": "against", "FALSE": "against"}
 _AT_ONCE = 64
 _KEPT = 4096
@@ -106,9 +105,12 @@ class Finder:
         that shard may hold evidence against a claim.
         """
         evidence: list[ClaimEvidence] = []
+        resolved = self.index.resolve(self._search)
         for start in range(0, len(claims), _AT_ONCE):
-            began = monotonic()
-            evidence += self._retrieved(claims[start : start + _AT_ONCE])
+            began, chunk = monotonic(), claims[start : start + _AT_ONCE]
+            worded = list(filter(resolved.has_words, chunk))
+            hits = dict(zip(worded, self.index.search(worded, self._search), strict=True)) if worded else {}
+            evidence += [self._evidence(claim, hits.get(claim, [])) for claim in chunk]
             check_whole(self.index, began)
         return evidence
 
@@ -120,44 +122,34 @@ class Finder:
         A group lists its sentences by docid and number of the passage. The scores of the search do not change. A
         claim with an empty group keeps its retrieved evidence. Raises NotFoundError if a document is not in the index.
         """
-        return [
-            evidence._replace(sentences=self._annotated(claim, group)) if group else evidence
-            for claim, group, evidence in zip(claims, groups, retrieved, strict=True)
-        ]
-
-    def _retrieved(self, claims: Sequence[str]) -> list[ClaimEvidence]:
-        resolved = self.index.resolve(self._search)
-        worded = list(filter(resolved.has_words, claims))
-        hits = dict(zip(worded, self.index.search(worded, self._search), strict=True)) if worded else {}
-        return [self._evidence(claim, hits.get(claim, [])) for claim in claims]
+        annotated = []
+        for claim, group, evidence in zip(claims, groups, retrieved, strict=True):
+            hits = [Hit(docid, 0.0, number) for docid, number in group]
+            shown = self.index.evidence(claim, hits, self._search, highlight=False) if hits else []
+            annotated.append(evidence._replace(sentences=_nearest(self._compared(claim, shown))) if hits else evidence)
+        return annotated
 
     def _evidence(self, claim: str, hits: Sequence[Hit]) -> ClaimEvidence:
+        """Return the sentences of the first passages or, if passages are longer, the most similar of more passages."""
         if not hits:
             return ClaimEvidence(())
-        chosen = self._chosen(claim, raised_by_page(hits, self._settings.page_weight))
-        top, last = hits[0].score, hits[min(len(hits), self._settings.sentences) - 1].score
+        number, raised = self._settings.sentences, raised_by_page(hits, self._settings.page_weight)
+        shown = self.index.evidence(claim, raised[:number], self._search, highlight=False)
+        if all(passage.kind in self._whole for passage in shown):
+            chosen = _nearest(self._compared(claim, shown))
+        else:
+            shown += self.index.evidence(claim, raised[number : number * _MORE], self._search, highlight=False)
+            nearest = _nearest(self._compared(claim, shown))
+            chosen = tuple(sorted(nearest, key=lambda sentence: -sentence.similarity)[:number])
+        top, last = hits[0].score, hits[min(len(hits), number) - 1].score
         spread = (top - last) / abs(top) if top else 0.0
         return ClaimEvidence(chosen, bm25=self._best(hits, "bm25"), dense=self._best(hits, "dense"), spread=spread)
-
-    def _chosen(self, claim: str, hits: Sequence[Hit]) -> tuple[EvidenceSentence, ...]:
-        """Return the sentences of the first passages or, if passages are longer, the most similar of more passages."""
-        number = self._settings.sentences
-        shown = self.index.evidence(claim, hits[:number], self._search, highlight=False)
-        if all(passage.kind in self._whole for passage in shown):
-            return _nearest(self._compared(claim, shown))
-        shown += self.index.evidence(claim, hits[number : number * _MORE], self._search, highlight=False)
-        nearest = _nearest(self._compared(claim, shown))
-        return tuple(sorted(nearest, key=lambda sentence: -sentence.similarity)[:number])
 
     def _best(self, hits: Sequence[Hit], retriever: str) -> float:
         """Return the highest score that a retriever gave one of the hits; 0 if it was not used."""
         if self.index.resolve(self._search).retriever == retriever:
             return max(hit.score for hit in hits)
         return max((part.score for hit in hits for part in hit.parts if part.retriever == retriever), default=0.0)
-
-    def _annotated(self, claim: str, group: Sequence[tuple[str, int]]) -> tuple[EvidenceSentence, ...]:
-        hits = [Hit(docid, 0.0, number) for docid, number in group]
-        return _nearest(self._compared(claim, self.index.evidence(claim, hits, self._search, highlight=False)))
 
     def _compared(self, claim: str, shown: Sequence[Shown]) -> list[list[EvidenceSentence]]:
         """Return the sentences of each passage with their similarity to the claim, in the order of the text."""
@@ -214,8 +206,7 @@ def _cut(shown: Shown, *, whole: bool) -> Iterator[EvidenceSentence]:
 
 def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSentence, ...]:
     """Return the sentence of each passage most similar to the claim (the earlier of equals), without repeated texts.
-
-    A sentence without a final stop is usually a heading or a caption, and is chosen only if there is no other.
+    One without a final stop, usually a heading, is chosen only if there is no other.
     """
     chosen: dict[str, EvidenceSentence] = {}
     for passage in passages:

@@ -30,40 +30,19 @@ class VerdictFigures(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, ClassFigures]
 
 
-class Bin(NamedTuple):
-    """The claims whose label's probability lies in one tenth of 0 to 1: number, mean probability, accuracy."""
-
-    claims: int
-    probability: float
-    right: float
-
-
 def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels: Sequence[str]) -> VerdictFigures:
-    """Return the figures of predicting the most probable class (the first of equals).
-
-    A class that is never predicted has precision 0.
-    """
-    predicted = probabilities.argmax(axis=1)
+    """Return the figures of predicting the most probable class; a class that is never predicted has precision 0."""
+    predicted, highest = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    right, tenth = truth == predicted, np.minimum((highest * _BINS).astype(np.int64), _BINS - 1)
     each = {label: _label(truth == number, predicted == number) for number, label in enumerate(labels)}
+    inside = [tenth == number for number in sorted(set(tenth.tolist()))]
+    gaps = [int(rows.sum()) * abs(float(highest[rows].mean()) - float(right[rows].mean())) for rows in inside]
     return VerdictFigures(
         macro_f1=float(np.mean([label.f1 for label in each.values()])),
-        accuracy=float(np.mean(truth == predicted)),
-        calibration_error=sum(bin_.claims * abs(bin_.probability - bin_.right) for bin_ in bins(truth, probabilities))
-        / max(len(truth), 1),
+        accuracy=float(np.mean(right)),
+        calibration_error=sum(gaps) / max(len(truth), 1),
         labels=each,
     )
-
-
-def bins(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> list[Bin]:
-    """Return the claims in tenths of the probability of their label, without empty tenths."""
-    right = truth == probabilities.argmax(axis=1)
-    highest = probabilities.max(axis=1)
-    tenth = np.minimum((highest * _BINS).astype(np.int64), _BINS - 1)
-    return [
-        Bin(int(inside.sum()), float(highest[inside].mean()), float(right[inside].mean()))
-        for inside in (tenth == number for number in range(_BINS))
-        if inside.any()
-    ]
 
 
 def _label(true: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> ClassFigures:

@@ -22,10 +22,7 @@ _LEAST = 2
 
 
 def check_enough(statements: Sequence[Statement], language: str) -> None:
-    """Check that a language has enough statements of both classes to hold some out.
-
-    Raises SourceError if it does not.
-    """
+    """Raise SourceError if a language has too few statements of a class to hold some out."""
     positives = sum(bool(statement.label) for statement in statements)
     if min(positives, len(statements) - positives) < _LEAST:
         raise SourceError(
@@ -82,9 +79,8 @@ def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) ->
 
 
 def sampled(statements: Sequence[Statement], most: int, seed: int) -> tuple[list[Statement], float]:
-    """Drop statements not worth checking until there are at most ``most`` for each worth checking; 0 keeps all.
-
-    The second value corrects log-odds learned from the sample: add it to make them valid for all statements.
+    """Return at most ``most`` statements not worth checking for each worth checking (0: all), and what corrects log-
+    odds learned from them: add it.
     """
     labels = np.array([statement.label for statement in statements])
     others = np.flatnonzero(labels == 0)

@@ -23,7 +23,6 @@ from ..text.words import Analyze, NgramVocabulary
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 """Labels of statements, 0 and 1."""
-
 _SURE = 1e-4
 """The smallest distance of a probability from 0 and 1, which keeps its log-odds finite."""
 _TOLERANCE = 1e-4
@@ -58,18 +57,12 @@ def fit_linear(features: Any, labels: Labels, weights: Floats, strength: float, 
 
 
 def restore_linear(state: State, width: int | None) -> LinearModel:
-    """Return the model of its state.
-
-    Raises ValueError if it is not a model of ``width`` features.
-    """
+    """Return the model of its state. Raises ValueError if it is not a model of ``width`` features."""
     return LinearModel(array(state, "weights", np.float64, width), number(state, "bias"))
 
 
 class KernelModel:
-    """A support vector machine with an RBF kernel: the weighted sum of a row's similarities to the support vectors.
-
-    Rows are shifted by ``centre`` and divided by ``scale``.
-    """
+    """A support vector machine with an RBF kernel on rows shifted by ``centre`` and divided by ``scale``."""
 
     def __init__(self, tensors: dict[str, Floats], gamma: float, bias: float) -> None:
         self._tensors = tensors
@@ -102,10 +95,7 @@ def fit_kernel(features: Floats, labels: Labels, weights: Floats, strength: floa
 
 
 def restore_kernel(state: State, width: int | None) -> KernelModel:
-    """Return the support vector machine of its state.
-
-    Raises ValueError, KeyError or TypeError if it is not one of ``width`` features.
-    """
+    """Return the machine of its state; raise ValueError, KeyError or TypeError if it is of other features."""
     tensors = _restored_scales(state, width)
     tensors["vectors"] = array(state, "vectors", np.float64, None, len(tensors["centre"]))
     tensors["weights"] = array(state, "weights", np.float64, len(tensors["vectors"]))
@@ -152,10 +142,7 @@ def grow_forest(features: Floats, labels: Labels, weights: Floats, *, trees: int
 
 
 def restore_forest(state: State, width: int) -> Forest:
-    """Return the forest of its state.
-
-    Raises ValueError if its arrays do not fit each other, or a node does not precede its children.
-    """
+    """Return the forest of its state; raise ValueError if its arrays do not fit each other."""
     return Forest(restored_trees(state, width))
 
 
@@ -195,10 +182,7 @@ def fit_logistic(features: Any, classes: NDArray[np.int64], strength: float, *, 
 
 
 def restore_logistic(state: State, width: int, *, standardised: bool) -> Logistic:
-    """Return the regression of a saved state.
-
-    Raises ValueError or KeyError if it is not one of ``width`` features.
-    """
+    """Return the regression of a saved state. Raises ValueError or KeyError if it is not one of ``width`` features."""
     weights = array(state, "weights", np.float64, None, width)
     tensors = {"weights": weights, "bias": array(state, "bias", np.float64, len(weights))}
     return Logistic(tensors | _restored_scales(state, width) if standardised else tensors)
@@ -219,10 +203,7 @@ def _restored_scales(state: State, width: int | None) -> dict[str, Floats]:
 
 
 class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a saved model: its task, the plug-in that makes it, and its training.
-
-    ``figures`` are cross-validated on the training files.
-    """
+    """The description of a saved model; ``figures`` are cross-validated on the training files."""
 
     task: str
     model: str
@@ -264,10 +245,7 @@ def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze,
 
 
 def restore_labels(state: State, name: str, count: int | None) -> Labels:
-    """Return the labels of both classes, 0 and 1.
-
-    Raises ValueError if there are other labels, or labels of one class only.
-    """
+    """Return the labels 0 and 1; raise ValueError if there are others, or one class only."""
     values = array(state, name, np.int8, count)
     if set(values.tolist()) != {0, 1}:
         raise ValueError("labels are not those of both classes")

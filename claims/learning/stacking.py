@@ -13,7 +13,6 @@ from .folds import average_precision
 
 _FREEDOM = 3.0
 """The weight of the mean loss of all statements against the size of the weights; values from 0.3 to 10 work alike."""
-
 Scores = Mapping[str, NDArray[np.float64]]
 """The scores of each member, one for each statement."""
 
@@ -48,22 +47,17 @@ def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
         if not kept:
             return constant_model(names[0], labels)
         if len(kept) == len(names):
-            return _as_odds(dict(zip(names, map(float, weights), strict=True)), scores, labels)
+            break
         names = kept
-
-
-def _as_odds(weights: dict[str, float], scores: Scores, labels: NDArray[np.int64]) -> Stack:
-    """Return the stack whose weights have these proportions, and whose sums are log-odds."""
-    from sklearn.linear_model import LogisticRegression
-
-    summed = Stack(weights, 0.0).score(scores)
+    of_name = dict(zip(names, map(float, weights), strict=True))
+    summed = Stack(of_name, 0.0).score(scores)
     column, scale = _standardised(summed[:, None])
     machine = LogisticRegression(C=1.0, max_iter=1000).fit(column, labels)
     slope = float(machine.coef_[0, 0] / scale[0])
     if slope <= 0:
-        return constant_model(next(iter(weights)), labels)
+        return constant_model(names[0], labels)
     bias = float(machine.intercept_[0]) - slope * float(summed.mean())
-    return Stack({name: slope * weight for name, weight in weights.items()}, bias)
+    return Stack({name: slope * weight for name, weight in of_name.items()}, bias)
 
 
 def constant_model(name: str, labels: NDArray[np.int64]) -> Stack:
@@ -79,19 +73,14 @@ def _standardised(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return (columns - columns.mean(axis=0)) / scale, scale
 
 
-def held_out(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the stack's scores; the weights for each fold were learned from the other folds."""
+def value(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> float:
+    """Return the average precision of a stack whose weights for each fold were learned from the other folds."""
     stacked = np.zeros(len(labels))
     for fold in sorted(set(folds.tolist())):
         tested = folds == fold
         stack = learn({name: values[~tested] for name, values in scores.items()}, labels[~tested])
         stacked[tested] = stack.score({name: values[tested] for name, values in scores.items()})
-    return stacked
-
-
-def value(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> float:
-    """Return the cross-validated average precision of a stack."""
-    return average_precision(labels, held_out(scores, labels, folds))
+    return average_precision(labels, stacked)
 
 
 def chosen(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,18 +12,15 @@ from ...retrieval.files import writable, write_atomically
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
 from ..checkworthiness.cli import language_of_task
-from ..formats import StatementFormats
 from ..settings import Config
 from ..verdicts.cli import add_where, finder_of
 
 if TYPE_CHECKING:
-    from ...retrieval.domain import Statement
-    from ..evidence.sentences import Finder
+    from ..formats import StatementTasks
     from ..verdicts.training import TrainedVerdicts
-    from .steps import Checked, Heading
 
 
-def register(commands: Subparsers, formats: StatementFormats) -> None:
+def register(commands: Subparsers, formats: StatementTasks) -> None:
     """Add ``pipeline``; ``formats`` reads the tasks' files."""
     parser = commands.add_parser(
         "pipeline",
@@ -57,10 +53,14 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
     parser.set_defaults(command=partial(run, formats=formats))
 
 
-def run(args: argparse.Namespace, formats: StatementFormats) -> int:
+def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Rank, find evidence and judge; write the JSON lines and the page."""
-    from ..text.languages import with_language
-    from .steps import json_line, page
+    from ... import __version__
+    from ...retrieval.progress import bar
+    from ..checkworthiness import training as ranking
+    from ..text.languages import check_languages, with_language
+    from ..verdicts import training as verifying
+    from .steps import check, json_line, page
 
     html = args.html or args.output.with_name(f"{args.output.name}.html")
     _refuse(args, html)
@@ -70,65 +70,42 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     statements = with_language(format_.read_statements(args.input, labelled=False), language)
     with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)
-        checked, heading = _checked(args, config, finder, statements)
-        content = page(checked, heading, finder.index.terms)
+        ranker = ranking.load(args.ranker, args.task, config)
+        check_languages(statements, ranker.manifest.languages, str(args.input))
+        learned = verifying.load(args.verdicts, config)
+        verifier = learned.verifier(finder, config.verdict, for_people=True)
+        checked = check(ranker.ranker, verifier, statements, args.top, bar)
+        heading = {
+            "title": args.title,
+            "statements": len(statements),
+            "ranker": ranker.manifest.model,
+            "model": learned.manifest.model,
+            "worth": _worth(learned),
+            "collection": f"{index.info.name} ({index.info.id})",
+            "version": __version__,
+        }
+        content = page(checked, heading, index.terms)
     write_atomically(args.output, "".join(map(json_line, checked)).encode())
     write_atomically(html, content.encode())
     abstained = sum(bool(checked_claim.verdict.abstained) for checked_claim in checked)
     text = f"{args.output}: the {len(checked):,} of {len(statements):,} statements most worth checking, with evidence\n"
-    facts = {
-        "output": str(args.output),
-        "page": str(html),
-        "statements": len(statements),
-        "checked": len(checked),
-        "abstained": abstained,
-    }
-    report(args, facts, f"{text}{html}: the page\n")
+    counts = {"statements": len(statements), "checked": len(checked), "abstained": abstained}
+    report(args, {"output": str(args.output), "page": str(html), **counts}, f"{text}{html}: the page\n")
     if abstained:
         say(f"note: the evidence allows no verdict on {abstained:,} of {len(checked):,} claims; the page shows why")
     return DONE
 
 
-def _checked(
-    args: argparse.Namespace, config: Config, finder: Finder, statements: Sequence[Statement]
-) -> tuple[list[Checked], Heading]:
-    from ...retrieval.progress import bar
-    from ..checkworthiness import training as ranking
-    from ..text.languages import check_languages
-    from ..verdicts import training as verifying
-    from .steps import check
-
-    ranker = ranking.load(args.ranker, args.task, config)
-    check_languages(statements, ranker.manifest.languages, str(args.input))
-    learned = verifying.load(args.verdicts, config)
-    verifier = learned.verifier(finder, config.verdict, for_people=True)
-    checked = check(ranker.ranker, verifier, statements, args.top, bar)
-    return checked, _heading(args, ranker.manifest.model, learned, finder, len(statements))
-
-
-def _heading(
-    args: argparse.Namespace, ranker: str, learned: TrainedVerdicts, finder: Finder, statements: int
-) -> Heading:
-    from ... import __version__
-    from .steps import Heading
-
+def _worth(learned: TrainedVerdicts) -> str:
+    """Return a sentence on the measured quality of the verdicts."""
     figures = learned.manifest.figures
-    worth = "Their quality was not measured."
-    if figures:
-        own, alone = figures[learned.manifest.model], figures["hypothesis"]
-        worth = (
-            f"In a cross-validation on the {figures['claims']:,} claims that the model learned from, it was right "
-            f"{own['accuracy']:.0%} of the time (macro-F1 {own['macro_f1']:.2f}; {alone['macro_f1']:.2f} without any "
-            "evidence)."
-        )
-    return Heading(
-        title=args.title,
-        statements=statements,
-        ranker=ranker,
-        model=learned.manifest.model,
-        worth=worth,
-        collection=f"{finder.index.info.name} ({finder.index.info.id})",
-        version=__version__,
+    if not figures:
+        return "Their quality was not measured."
+    own, alone = figures[learned.manifest.model], figures["hypothesis"]
+    return (
+        f"In a cross-validation on the {figures['claims']:,} claims that the model learned from, it was right "
+        f"{own['accuracy']:.0%} of the time (macro-F1 {own['macro_f1']:.2f}; {alone['macro_f1']:.2f} without any "
+        "evidence)."
     )
 
 

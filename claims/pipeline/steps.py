@@ -6,7 +6,8 @@ documents appear in it as text, never as markup, and links lead only to web addr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from importlib import resources
 from typing import NamedTuple
 
@@ -15,10 +16,10 @@ import msgspec
 from ...retrieval.domain import Claim, Statement
 from ...retrieval.lucene.analysis import TermCache, highlights
 from ...retrieval.progress import Progress
-from ...retrieval.text import Piece, pieces_of, tweet, web_link
+from ...retrieval.text import pieces_of, tweet, web_link
 from ..checkworthiness.rankers import Ranker
 from ..checkworthiness.ranking import Ranked, Weight, explain, rank
-from ..evidence.sentences import EvidenceSentence, Stance, stance_of
+from ..evidence.sentences import Stance, stance_of
 from ..verdicts.verdict import Verdict, Verifier, record
 
 _SAID: dict[Stance, tuple[str, str]] = {
@@ -42,20 +43,14 @@ class Checked(NamedTuple):
 def check(
     ranker: Ranker, verifier: Verifier, statements: Sequence[Statement], top: int, progress: Progress
 ) -> list[Checked]:
-    """Return the ``top`` statements that are most worth checking, in that order, each with its verdict.
-
-    The search for evidence uses a statement's words, without addresses, accounts and the like.
-    """
+    """Return the ``top`` statements most worth checking, in that order, each with its verdict by its words alone."""
     first = rank(ranker, statements)[:top]
     claims = [
         Claim(statement.qid, tweet(statement.text), topic=statement.topic, place=statement.place)
         for _, _, _, statement, _ in first
     ]
-    bar = progress("finding evidence", "claim", len(claims))
-    try:
+    with closing(progress("finding evidence", "claim", len(claims))) as bar:
         verdicts = list(verifier.verify(claims, bar))
-    finally:
-        bar.close()
     return [
         Checked(ranked, explain(ranker, ranked.statement, _WORDS) if ranker.explains else [], verdict)
         for ranked, verdict in zip(first, verdicts, strict=True)
@@ -81,25 +76,15 @@ def json_line(checked: Checked) -> str:
     return msgspec.json.encode(facts).decode() + "\n"
 
 
-class Heading(NamedTuple):
-    """The text above and below the claims: the number of statements, the models, and the models' measured quality."""
-
-    title: str
-    statements: int
-    ranker: str
-    model: str
-    worth: str
-    collection: str
-    version: str
-
-
-def page(checked: Sequence[Checked], heading: Heading, vocabulary: TermCache) -> str:
-    """Return the page; ``vocabulary`` is the index's, and decides which words to mark."""
+def page(checked: Sequence[Checked], heading: Mapping[str, object], vocabulary: TermCache) -> str:
+    """Return the page with the facts of ``heading``; ``vocabulary`` is the index's, and decides which words to mark."""
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(address=web_link, conclusion=conclusion, share=share)
-    environment.globals["pieces"] = lambda claim, sentence: pieces(claim, sentence, vocabulary)
+    environment.globals["pieces"] = lambda claim, sentence: pieces_of(
+        sentence.text, highlights(claim, sentence.text, vocabulary), 0, len(sentence.text)
+    )
     template = resources.files(__package__).joinpath("templates", "pipeline.html").read_text("utf-8")
     return environment.from_string(template).render(checked=checked, heading=heading)
 
@@ -112,9 +97,3 @@ def conclusion(checked: Checked) -> tuple[str, str]:
 def share(probability: float) -> str:
     """Return a probability in whole per cent; never 0% or 100%, because no verdict is certain."""
     return "<1%" if probability < 0.01 else ">99%" if probability > 0.99 else f"{probability:.0%}"
-
-
-def pieces(claim: str, sentence: EvidenceSentence, vocabulary: TermCache) -> list[Piece]:
-    """Return a sentence in pieces with and without words of the claim."""
-    text = sentence.text
-    return pieces_of(text, highlights(claim, text, vocabulary), 0, len(text))

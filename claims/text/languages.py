@@ -11,7 +11,6 @@ from ...retrieval.languages import identifier
 
 _READ = 20_000
 """The number of characters of a file that decide its language."""
-
 _NO_WORDS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+|\d+")
 
 
@@ -22,9 +21,8 @@ def with_language(statements: Sequence[Statement], language: str = "") -> list[S
 
 
 def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
-    """Return the ISO 639-1 code of the language of the texts taken together; ``among`` lists the only possible ones.
-
-    Addresses, mentions, hashtags and numbers do not count.
+    """Return the ISO 639-1 code of the language of texts, ``among`` these; addresses, mentions and numbers do not
+    count.
     """
     if len(among) == 1:
         return among[0]
@@ -38,10 +36,7 @@ def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
 
 
 def check_languages(statements: Sequence[Statement], languages: Sequence[str], source: str) -> None:
-    """Check that statements are in languages that a ranker learned from; empty ``languages`` admit all.
-
-    Raises SourceError if a statement is not.
-    """
+    """Raise SourceError if a statement is in none of the languages that a ranker learned from, if it has any."""
     codes = (statement.language for statement in statements)
     foreign = next((code for code in codes if languages and code not in languages), "")
     if foreign:

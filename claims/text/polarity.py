@@ -125,10 +125,7 @@ def _pairs(listed: str) -> dict[str, str]:
 
 
 def _both_ways(listed: str) -> dict[str, str]:
-    """Return the opposite of each word in ``a:b, c:d``, in both directions.
-
-    If several pairs hold a word, the first pair counts.
-    """
+    """Return the opposite of each word in ``a:b, c:d``, in both directions; the first pair with a word counts."""
     turned: dict[str, str] = {}
     split = [tuple(pair.strip().split(":")) for pair in listed.split(",")]
     for word, other in [*split, *((other, word) for word, other in split)]:

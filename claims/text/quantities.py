@@ -29,9 +29,8 @@ _CLOSE = {"": 0.005, "about": 0.1}
 
 
 class Quantity(NamedTuple):
-    """A number and what it counts or measures; the unit of a number that looks like a year is ``year``.
-
-    ``kind`` is ``least`` or ``most`` for a bound, ``about`` for a rough number, else ``""``.
+    """A number and its unit (``year`` if it looks like one); ``kind`` is ``least``, ``most`` (bounds), ``about`` or
+    ``""``.
     """
 
     value: float
@@ -41,10 +40,11 @@ class Quantity(NamedTuple):
 
 def quantities(text: str) -> list[Quantity]:
     """Return the quantities of a text in their order."""
-    return [
-        _quantity(*match.groups(default=""))._replace(kind=_kind(text, match.start()))
-        for match in _QUANTITY.finditer(text)
-    ]
+    found = []
+    for match in _QUANTITY.finditer(text):
+        before = _BEFORE.search(text[max(0, match.start() - _LONGEST) : match.start()])
+        found.append(_quantity(*match.groups(default=""))._replace(kind=(before and before.lastgroup) or ""))
+    return found
 
 
 class Agreement(NamedTuple):
@@ -94,11 +94,6 @@ def _quantity(digits: str, word: str, after: str) -> Quantity:
         word = ""
     whole_year = digits.isdecimal() and len(digits) == 4 and 1800 <= value <= 2100
     return Quantity(value, "year" if whole_year else word)
-
-
-def _kind(text: str, number: int) -> str:
-    match = _BEFORE.search(text[max(0, number - _LONGEST) : number])
-    return (match.lastgroup or "") if match else ""
 
 
 def _agrees(stated: Quantity, written: Quantity) -> bool:

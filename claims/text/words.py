@@ -71,9 +71,8 @@ Analyze = Callable[[str], Iterable[str]]
 
 
 class NgramVocabulary:
-    """Terms with their weights. The vector of a text has the terms' counts times their weights, scaled to unit length.
-
-    With ``sublinear``, a count n counts as 1 + ln n.
+    """Terms with their weights; a text's vector has counts (n, or ``sublinear`` 1 + ln n) times weights, of unit
+    length.
     """
 
     def __init__(
@@ -128,24 +127,21 @@ class Grams(NamedTuple):
 
 
 class Hashing:
-    """Words, and character n-grams of 3 to 5 in them, hashed into buckets; common buckets count less.
-
-    ``rarity`` is the inverse document frequency of each bucket.
-    """
+    """Words and their n-grams of 3 to 5 in buckets, weighted by ``rarity``: their inverse document frequency."""
 
     def __init__(self, rarity: NDArray[np.float64]) -> None:
         self.rarity = rarity
 
     def rows(self, statements: Sequence[Statement]) -> list[Grams]:
         """Return the buckets of each statement."""
-        return [self._row(statement) for statement in statements]
-
-    def _row(self, statement: Statement) -> Grams:
-        counts = _bucket_counts(statement, len(self.rarity))
-        buckets = np.array(sorted(counts), dtype=np.int64)
-        times = np.array([counts[bucket] for bucket in buckets.tolist()], dtype=np.float64)
-        weights = (1 + np.log(times)) * self.rarity[buckets]
-        return Grams(buckets, (weights / np.sqrt(np.sum(weights * weights))).astype(np.float32))
+        rows = []
+        for statement in statements:
+            counts = _bucket_counts(statement, len(self.rarity))
+            buckets = np.array(sorted(counts), dtype=np.int64)
+            times = np.array([counts[bucket] for bucket in buckets.tolist()], dtype=np.float64)
+            weights = (1 + np.log(times)) * self.rarity[buckets]
+            rows.append(Grams(buckets, (weights / np.sqrt(np.sum(weights * weights))).astype(np.float32)))
+        return rows
 
 
 def learn_buckets(statements: Sequence[Statement], number: int) -> Hashing:
@@ -169,7 +165,6 @@ def _bucket_counts(statement: Statement, number: int) -> Counter[int]:
 
 ALIKE = 0.6
 """The cosine of two statements' character n-grams above which they count as near-duplicates."""
-
 _AT_ONCE = 512
 
 
@@ -178,30 +173,12 @@ def groups(statements: Sequence[Statement]) -> NDArray[np.int64]:
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    vectors, starts = _vectors(statements), range(0, len(statements), _AT_ONCE)
-    # Each block of rows is compared with itself and the later rows.
-    blocks = [_pairs(vectors[start : start + _AT_ONCE], vectors[start:]) + start for start in starts]
-    pairs = np.concatenate([np.empty((0, 2), dtype=np.int64), *blocks])
-    size = len(statements)
-    links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
+    texts, size = [statement.text for statement in statements], len(statements)
+    vectors = learn_ngrams(texts, characters, sublinear=True, least=2).vectors(texts)
+    pairs = [np.empty((0, 2), dtype=np.int64)]
+    for start in range(0, size, _AT_ONCE):  # each block of rows is compared with itself and the later rows
+        alike = (vectors[start : start + _AT_ONCE] @ vectors[start:].T).toarray() > ALIKE
+        pairs.append(np.argwhere(alike) + start)
+    rows, others = np.concatenate(pairs).T
+    links = coo_matrix((np.ones(len(rows)), (rows, others)), shape=(size, size))
     return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
-
-
-def repeated(statements: Sequence[Statement], earlier: Sequence[Statement]) -> NDArray[np.bool_]:
-    """Return, for each statement, whether it is a near-duplicate of one of the ``earlier`` statements."""
-    vectors = _vectors([*earlier, *statements])
-    is_repeat = np.zeros(len(statements), dtype=bool)
-    later, first = vectors[len(earlier) :], vectors[: len(earlier)]
-    for start in range(0, len(statements), _AT_ONCE):
-        is_repeat[start + _pairs(later[start : start + _AT_ONCE], first)[:, 0]] = True
-    return is_repeat
-
-
-def _vectors(statements: Sequence[Statement]) -> Any:
-    texts = [statement.text for statement in statements]
-    return learn_ngrams(texts, characters, sublinear=True, least=2).vectors(texts)
-
-
-def _pairs(rows: Any, others: Any) -> NDArray[np.intp]:
-    """Return the pairs of row numbers in a block that are near-duplicates."""
-    return np.argwhere((rows @ others.T).toarray() > ALIKE)

@@ -5,31 +5,31 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
 from ...retrieval.filters import parse_filter
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, report, say
-from ..formats import ClaimFormats, add_learning, loaded
+from ..formats import add_learning, loaded
 from ..settings import Config
 from .models import kind, names
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
     from ..evidence.sentences import Finder
+    from ..formats import VerdictTasks
     from .training import TrainedVerdicts
     from .verdict import Verdict
 
 BLOCKING = ".evidence.jsonl"
 """The suffix that the name of the evidence file adds to the name of the submission."""
-
 _EPILOG = f"""\
 FILE{BLOCKING}, next to FILE, has for each claim the evidence sentences, the probability of each label and, if there
 is no verdict, the reason. A verdict is a hint: a person decides.
@@ -38,7 +38,7 @@ models:
 """
 
 
-def register(commands: Subparsers, formats: ClaimFormats) -> None:
+def register(commands: Subparsers, formats: VerdictTasks) -> None:
     """Add ``verdict``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "verdict",
@@ -74,8 +74,10 @@ def add_where(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace, formats: ClaimFormats) -> int:
+def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
     """Train or load a model; judge the claims; write the submission and the file of evidence next to it."""
+    from ...retrieval.progress import bar
+
     _refuse(args)
     config = config_of(args, Config)
     claims = formats.load(args.task).read_claims(args.input, labelled=False) if args.input else []
@@ -83,7 +85,12 @@ def run(args: argparse.Namespace, formats: ClaimFormats) -> int:
         finder = finder_of(args, index, config)
         learned = _learned(args, formats, finder, config)
         if claims:
-            verdicts = judged(learned, finder, config, claims)
+            verifier = learned.verifier(finder, config.verdict)
+            with closing(bar("judging", "claim", len(claims))) as running:
+                verdicts = list(verifier.verify(claims, running))
+            note = next(filter(None, (index.note(claim.text) for claim in claims[:20])), "")
+            if note:
+                say(f"note: {note}")
             _submit(args, formats, learned, verdicts)
     return DONE
 
@@ -97,23 +104,7 @@ def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
     return Finder(index, config.verdict, where)
 
 
-def judged(learned: TrainedVerdicts, finder: Finder, config: Config, claims: Sequence[Claim]) -> list[Verdict]:
-    """Return the verdicts on claims, with a progress bar; print a note if the index does not suit the queries."""
-    from ...retrieval.progress import bar
-
-    verifier = learned.verifier(finder, config.verdict)
-    running = bar("judging", "claim", len(claims))
-    try:
-        verdicts = list(verifier.verify(claims, running))
-    finally:
-        running.close()
-    note = next(filter(None, (finder.index.note(claim.text) for claim in claims[:20])), "")
-    if note:
-        say(f"note: {note}")
-    return verdicts
-
-
-def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, config: Config) -> TrainedVerdicts:
+def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, config: Config) -> TrainedVerdicts:
     from ...retrieval.progress import bar
     from ...retrieval.records import model_file
     from ..evidence.extractors import open_contrast, open_entailment_of
@@ -145,7 +136,7 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
 
 
 def _submit(
-    args: argparse.Namespace, formats: ClaimFormats, learned: TrainedVerdicts, verdicts: Sequence[Verdict]
+    args: argparse.Namespace, formats: VerdictTasks, learned: TrainedVerdicts, verdicts: Sequence[Verdict]
 ) -> None:
     from ...retrieval.files import write_atomically
     from .verdict import json_line

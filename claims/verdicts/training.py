@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -147,7 +148,13 @@ def train(
     refuse_long(claims, finder)
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
     extractors = FeatureExtractors(contrast, entailment)
-    cases = read_evidence(claims, finder, progress, extractors)
+    parts = []
+    with closing(progress("finding evidence", "claim", len(claims))) as bar:
+        for start in range(0, len(claims), AT_ONCE):
+            chunk = claims[start : start + AT_ONCE]
+            parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder, extractors))
+            bar.update(len(chunk))
+    cases = Cases([text for part in parts for text in part.texts], np.vstack([part.features for part in parts]))
     model = models.kind(name).fit(cases, classes, labels, settings)
     manifest = VerdictManifest(
         task=lesson.task,
@@ -167,7 +174,9 @@ def train(
         ),
         settings=msgspec.to_builtins(settings),
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
-        figures=_figures(name, claims, cases, labels, settings, entailed=entailment is not None),
+        figures=_figures(
+            name, cases, split(labels, classes, groups(claims), settings), settings, entailed=bool(entailment)
+        ),
         contrast=contrast.info if contrast else None,
         entailment=entailment.info if entailment else None,
     )
@@ -194,43 +203,17 @@ def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
     return TrainedVerdicts(model, manifest, extractors)
 
 
-def read_evidence(
-    claims: Sequence[Claim], finder: Finder, progress: Progress, extractors: FeatureExtractors = NO_EXTRACTORS
-) -> Cases:
-    """Return the cases of claims, with the evidence that is retrieved for them."""
-    bar = progress("finding evidence", "claim", len(claims))
-    parts = []
-    for start in range(0, len(claims), AT_ONCE):
-        chunk = claims[start : start + AT_ONCE]
-        parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder, extractors))
-        bar.update(len(chunk))
-    bar.close()
-    return Cases([text for part in parts for text in part.texts], np.vstack([part.features for part in parts]))
-
-
-def _figures(
-    name: str,
-    claims: Sequence[Claim],
-    cases: Cases,
-    labels: Sequence[str],
-    settings: VerdictSettings,
-    *,
-    entailed: bool,
-) -> dict[str, Any]:
-    """Return cross-validated figures of every model, including the baselines, and the risk curve of the model ``name``.
-
-    With too few claims, return none.
-    """
-    classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
-    parted = split(labels, classes, groups(claims), settings)
+def _figures(name: str, cases: Cases, parted: Split, settings: VerdictSettings, *, entailed: bool) -> dict[str, Any]:
+    """Return cross-validated figures of every model, and the risk curve of ``name``; none with too few claims."""
     if not parted.parts:
         return {}
+    classes = parted.classes
     judged = {name: out_of_fold(name, parted, settings, cases) for name in models.names()}
     if entailed:
         plain = cases._replace(features=cases.features[:, : -len(ENTAILED)])
         judged[WITHOUT_ENTAILMENT] = out_of_fold("evidence", parted, settings, plain)
-    figures_of = {name: figures(classes, probabilities, labels) for name, probabilities in judged.items()}
-    measured = {"folds": len(parted.parts), "claims": len(claims), RISK: risk_curve(classes, judged[name])}
+    figures_of = {name: figures(classes, probabilities, parted.labels) for name, probabilities in judged.items()}
+    measured = {"folds": len(parted.parts), "claims": len(classes), RISK: risk_curve(classes, judged[name])}
     return msgspec.to_builtins(measured | figures_of)  # type: ignore[no-any-return]
 
 
@@ -269,18 +252,13 @@ def split(labels: Sequence[str], classes: NDArray[np.int64], groups: Sequence[in
     return Split(tuple(labels), classes, parts if learnable else [])
 
 
-def out_of_fold(
-    name: str, split: Split, settings: VerdictSettings, train: Cases, test: Cases | None = None
-) -> NDArray[np.float64]:
-    """Return each claim's probabilities from a model trained on the other folds, shape (claims, classes).
-
-    ``test`` holds the claims for judging, if their evidence differs from that for training.
-    """
+def out_of_fold(name: str, split: Split, settings: VerdictSettings, cases: Cases) -> NDArray[np.float64]:
+    """Return each claim's probabilities from a model trained on the other folds, shape (claims, classes)."""
     probabilities = np.empty((len(split.classes), len(split.labels)))
     for rows in split.parts:
         others = np.setdiff1d(np.arange(len(split.classes)), rows)
-        model = models.kind(name).fit(train.subset(others), split.classes[others], split.labels, settings)
-        probabilities[rows] = model.probabilities((test or train).subset(rows))
+        model = models.kind(name).fit(cases.subset(others), split.classes[others], split.labels, settings)
+        probabilities[rows] = model.probabilities(cases.subset(rows))
     return probabilities
 
 

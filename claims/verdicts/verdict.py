@@ -63,10 +63,7 @@ class Verifier:
         self._extractors = extractors
 
     def verify(self, claims: Sequence[Claim], progress: Bar | None = None) -> Iterator[Verdict]:
-        """Yield the verdict on each claim, in their order.
-
-        Raises QueryError if a claim is longer than a query may be.
-        """
+        """Yield the verdict on each claim, in their order; raise QueryError if one is longer than a query may be."""
         refuse_long(claims, self._finder)
         for start in range(0, len(claims), AT_ONCE):
             chunk = claims[start : start + AT_ONCE]

@@ -11,7 +11,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import os_errors_reported
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
-from ..learn.cli import add_judged, judged_files
+from ..learn.cli import add_judged, add_option, judged_files
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
 _SUFFIXES = (".json", ".md", ".png", ".html")
@@ -40,15 +40,9 @@ def register(commands: Subparsers) -> None:
         metavar="LIST",
         help=f"names of ir-measures or trec_eval (default: {_MEASURES})",
     )
-    parser.add_argument(
-        "--timed",
-        type=int,
-        default=500,
-        metavar="N",
-        help="searches to time, with one caller and with eight (default: 500)",
-    )
+    add_option(parser, "timed", int, 500, "searches to time, with one caller and with eight")
     parser.add_argument("--name", metavar="NAME", help="the name of the collection (default: the index's folder)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the resampling (default: 0)")
+    add_option(parser, "seed", int, 0, "the seed of the resampling")
     add_json(parser)
     parser.set_defaults(command=bench)
 
@@ -62,7 +56,14 @@ def bench(args: argparse.Namespace) -> int:
     from .bench import as_html, as_markdown, chosen, plot
     from .bench import bench as bench_on
 
-    _check(args)
+    if args.timed < 1:
+        raise QueryError(f"--timed {args.timed}: give a number of searches, 1 or more")
+    if args.seed < 0:
+        raise QueryError(f"--seed {args.seed}: give 0 or more")
+    if not args.output.is_dir() and (args.output.is_file() or args.output.suffix in _SUFFIXES):
+        raise QueryError("is a file", place=args.output, remedy="--output names the folder that gets the reports")
+    with os_errors_reported(args.output):
+        args.output.mkdir(parents=True, exist_ok=True)
     config = config_of(args, Config)
     with open_index(args.index, config) as index:
         result = bench_on(
@@ -86,14 +87,3 @@ def bench(args: argparse.Namespace) -> int:
     write(as_json if args.json else tables)
     say(f"{args.output}: {', '.join(reports)}")
     return DONE
-
-
-def _check(args: argparse.Namespace) -> None:
-    if args.timed < 1:
-        raise QueryError(f"--timed {args.timed}: give a number of searches, 1 or more")
-    if args.seed < 0:
-        raise QueryError(f"--seed {args.seed}: give 0 or more")
-    if not args.output.is_dir() and (args.output.is_file() or args.output.suffix in _SUFFIXES):
-        raise QueryError("is a file", place=args.output, remedy="--output names the folder that gets the reports")
-    with os_errors_reported(args.output):
-        args.output.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,6 @@ from .report import CheckReport, accepted
 
 Answer = tuple[str, ScoredDocids]
 """A qid and the documents found for it."""
-
 Note = Callable[[str], None]
 """A function that receives a note on the judgements for the reader of the figures."""
 

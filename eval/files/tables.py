@@ -30,10 +30,8 @@ from ...retrieval.records.table_shape import (
 
 Numbered = Sequence[tuple[int, str]]
 """Lines of text with their numbers."""
-
 Rows = list[tuple[int, list[str]]]
 """The cells of each row, with the number of its first line."""
-
 _CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?')
 _LOOKED_AT = 40
 

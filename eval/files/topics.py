@@ -31,13 +31,11 @@ QIDS = (
     *("topic_id", "topicid", "topic", "number", "num", "nr", "no"),
 )
 """The names of the column with the ids of queries."""
-
 TEXTS = (
     *("query", "query_text", "text", "tweet_text", "tweet_content", "full_text", "tweet", "claim", "claim_text"),
     *("statement", "question", "title", "content", "contents", "sentence"),
 )
 """The names of the column with the texts of queries."""
-
 DATES = ("date", "created_at", "claim_date")
 
 _NAMED = "name them qid and query"

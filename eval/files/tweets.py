@@ -18,10 +18,8 @@ from .tables import Numbered, json_objects, rows_below, shape_of_lines, table_li
 
 LABELS = ("check_worthiness", "claim_worthiness")
 """The names of the column that says whether a tweet is worth checking."""
-
 VERDICTS = ("label", "verdict")
 """The names of the column that says whether a tweet's claim is true."""
-
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
     "text": ("tweet_text", "full_text", "text"),

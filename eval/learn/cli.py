@@ -73,15 +73,15 @@ def register(commands: Subparsers) -> None:
         _COMBINER_EPILOG,
         output=("MODEL", "the model file to write"),
     )
-    _option(combiner, "measure", str, "nDCG@10", "the measure to optimise")
-    _option(combiner, "folds", int, 5, "folds of the cross-validation")
+    add_option(combiner, "measure", str, "nDCG@10", "the measure to optimise")
+    add_option(combiner, "folds", int, 5, "folds of the cross-validation")
     combiner.add_argument(
         "--remember",
         action="store_true",
         help="also learn for which judged queries a document was relevant, with folds drawn query by query",
     )
-    _option(combiner, "sample", int, 2000, "learn from at most N judged queries")
-    _option(combiner, "seed", int, 0, "the seed of folds, sample and trees")
+    add_option(combiner, "sample", int, 2000, "learn from at most N judged queries")
+    add_option(combiner, "seed", int, 0, "the seed of folds, sample and trees")
     add_json(combiner)
     combiner.set_defaults(command=train_combiner, interrupted="interrupted; the model is written whole or not at all")
     output = ("DIR", "the new folder of the model")
@@ -106,7 +106,7 @@ def register(commands: Subparsers) -> None:
         _ALL_EPILOG,
     )
     _add_model_options(everything, ("DIR", "the folder of all results"))
-    _option(everything, "folds", int, 5, "folds of the combination")
+    add_option(everything, "folds", int, 5, "folds of the combination")
     everything.set_defaults(command=train_everything, from_documents=False, interrupted=INTERRUPTED)
 
 
@@ -120,10 +120,10 @@ def register_tune(commands: Subparsers) -> None:
         _TUNE_EPILOG,
         output=("CONFIG", "the configuration to write"),
     )
-    _option(parser, "measure", str, "nDCG@10", "the measure to tune for")
-    _option(parser, "folds", int, 5, "folds of the cross-validation")
-    _option(parser, "sample", int, 1000, "tune on at most N judged queries")
-    _option(parser, "seed", int, 0, "the seed of folds, sample and tests")
+    add_option(parser, "measure", str, "nDCG@10", "the measure to tune for")
+    add_option(parser, "folds", int, 5, "folds of the cross-validation")
+    add_option(parser, "sample", int, 1000, "tune on at most N judged queries")
+    add_option(parser, "seed", int, 0, "the seed of folds, sample and tests")
     add_json(parser)
     parser.set_defaults(command=tune)
 
@@ -152,7 +152,7 @@ def _parser(
     return parser
 
 
-def _option(parser: argparse.ArgumentParser, name: str, kind: type, default: Any, text: str) -> None:
+def add_option(parser: argparse.ArgumentParser, name: str, kind: type, default: Any, text: str) -> None:
     """Add an option whose help ends with its default."""
     unit = {int: "N", float: "X", str: "NAME"}[kind]
     parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
@@ -183,8 +183,8 @@ def _add_model_options(parser: argparse.ArgumentParser, output: tuple[str, str])
     )
     defaults = ModelTraining(base="")
     for name, kind, text in _MODEL_OPTIONS:
-        _option(parser, name, kind, getattr(defaults, name.replace("-", "_")), text)
-    _option(parser, "measure", str, defaults.measure, "the measure to evaluate with")
+        add_option(parser, name, kind, getattr(defaults, name.replace("-", "_")), text)
+    add_option(parser, "measure", str, defaults.measure, "the measure to evaluate with")
     parser.add_argument(
         "--sample", type=int, default=20_000, metavar="N", help="learn from at most N queries (default: 20,000)"
     )

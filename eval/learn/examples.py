@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 Text = Callable[[str, str], str]
 """A function from the title of a document and the text of its passage to the text that a model reads."""
-
 NEAR_COPY = 0.8
 """The share of common words above which a candidate counts as a near-duplicate of a relevant passage."""
 _READ = 2_000
@@ -80,7 +79,7 @@ def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
         asked=tuple(asked),
         qrels={query.qid: {query.qid: 1} for query in asked},
         search=Search(),
-        text=_text_alone,
+        text=lambda title, text: text,
         own_texts=own_texts,
     )
 
@@ -186,7 +185,3 @@ def triples(learned: Sequence[Candidates], negatives: int, seed: int) -> list[Tr
                 drawn += sample([text for text in every if text not in relevant], negatives - len(drawn))
             rows.append((query.query, positive, tuple(drawn)))
     return rows
-
-
-def _text_alone(title: str, text: str) -> str:
-    return text

@@ -20,7 +20,6 @@ _MOST_SHARE = 0.5
 """The largest share of the queries that one group may have; with larger groups, folds would differ much in size."""
 FOLDS = 10
 """The number of folds: one of them decides when to stop, and two judge the model."""
-
 Rows = NDArray[np.intp]
 
 

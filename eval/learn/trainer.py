@@ -40,10 +40,8 @@ if TYPE_CHECKING:
 
 SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
 """The setting for each kind of model."""
-
 LOOKED_AT = "stopping"
 """The name under which the trainer receives the measure of the stopping queries."""
-
 _NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker"}
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate")
 _TIMED_STEPS = 3

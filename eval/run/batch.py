@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 CHUNK = 64
 """The most queries searched together."""
-
 _TWITTER = "%a %b %d %H:%M:%S %z %Y"
 
 

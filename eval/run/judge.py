@@ -22,7 +22,6 @@ from ..tasks import RANKING, Task, is_description, names, task
 _COMPARED = "AP,P@10,nDCG@10,RR"
 _LARGEST = 20_000_000
 """The size in bytes above which a file is not tried with other tasks."""
-
 _REFUSALS = {
     "max_evidence": "has no evidence sentences; use the option only with {takers}",
     "measures": "has only its own measures; use the option only with {takers}",

@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 _HITS_TOGETHER = 1_000
 _WAITING = 2
 """The number of chunks that may wait to be written."""
-
 IN_RUN = Path("-")
 """The value of ``described_in`` that writes the description into the run itself, as comments."""
-
 _NOTED = 50
 """The number of queries whose language the note checks."""
 

@@ -24,7 +24,6 @@ RANKING = (
     "nDCG,nDCG@5,nDCG@10,nDCG@20,R@5,R@10,R@20,R@50,R@100,R@1000"
 ).split(",")
 """The default measures of a ranking."""
-
 _BATCH = 1_000
 """The number of queries evaluated together; it bounds the memory that their results take."""
 _MOST_CUTOFF = 1_000_000

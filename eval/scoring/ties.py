@@ -22,7 +22,6 @@ Table = Mapping[str, Mapping[str, float]]
 
 _SLACK = 1e-12
 """Smaller differences of a mean are rounding errors."""
-
 _AT_ONCE = 200
 """The number of rankings evaluated together; it bounds the memory that long rankings take."""
 

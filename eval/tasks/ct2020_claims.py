@@ -42,7 +42,6 @@ LANGUAGES = ("en",)
 OPTIONS = ("measures",)
 DEPTH = 1_000
 """The most claims that a run may list for a tweet."""
-
 DEFAULTS = TaskDefaults(100, most=DEPTH, profile="tweet", unit="tweet")
 HEADER = ""
 

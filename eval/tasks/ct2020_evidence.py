@@ -31,7 +31,6 @@ LANGUAGES = ("ar",)
 OPTIONS = ("measures",)
 DEPTH = 100
 """The most snippets that a run may list for a claim."""
-
 DEFAULTS = TaskDefaults(DEPTH, most=DEPTH, profile="tweet", own_topic=True, unit="claim")
 HEADER = ""
 

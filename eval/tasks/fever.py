@@ -34,7 +34,6 @@ OPTIONS = ("max_evidence",)
 
 NUMBERED = "line "
 """The prefix of the name of a claim without an id; its line number follows."""
-
 NEI = "NOT ENOUGH INFO"
 LABELS = ("SUPPORTS", "REFUTES", NEI)
 

@@ -44,6 +44,13 @@ class Examples(NamedTuple):
         return Examples(rows, self.labels[chosen], self.languages[chosen])
 
 
+def examples_of(rows: Any, statements: Sequence[Statement], known: Sequence[str]) -> Examples:
+    """Return the rows of statements with their labels, and their languages by their places in ``known``."""
+    labels = np.array([statement.label for statement in statements], dtype=np.int64)
+    languages = np.array([known.index(statement.language) for statement in statements], dtype=np.int64)
+    return Examples(rows, labels, languages)
+
+
 def train(examples: Examples, settings: MultilingualSettings, languages: int, seed: int) -> dict[str, NDArray[Any]]:
     """Train one network; return its weights. The same seed gives the same weights on the same kind of processor."""
     import torch
@@ -64,8 +71,9 @@ def train(examples: Examples, settings: MultilingualSettings, languages: int, se
 
 
 def learn(network: Any, examples: Examples, settings: MultilingualSettings, seed: int) -> None:
-    """Train a network, on an NVIDIA GPU if there is one; if the rows are texts, the network encodes them itself."""
+    """Train a network, on an NVIDIA GPU if there is one; the loss is the weighted sum of both heads' losses."""
     import torch
+    from torch.nn.functional import cross_entropy
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     network.to(device).train()
@@ -83,25 +91,17 @@ def learn(network: Any, examples: Examples, settings: MultilingualSettings, seed
     for _ in range(settings.epochs):
         shuffled = order.permutation(size)
         for start in range(0, size, settings.batch):
+            batch = examples.taken(shuffled[start : start + settings.batch])
+            claim, language = network(*_tensors(batch.rows, device))
+            loss: Any = settings.claim_weight * cross_entropy(claim, torch.from_numpy(batch.labels).to(device))
+            if settings.claim_weight < 1:
+                lost = cross_entropy(language, torch.from_numpy(batch.languages).to(device))
+                loss = loss + (1 - settings.claim_weight) * lost
             optimizer.zero_grad()
-            _loss(network, examples.taken(shuffled[start : start + settings.batch]), settings, device).backward()
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
             optimizer.step()
             schedule.step()
-
-
-def _loss(network: Any, batch: Examples, settings: MultilingualSettings, device: str) -> Any:
-    """Return the weighted sum of both heads' losses."""
-    import torch
-    from torch.nn.functional import cross_entropy
-
-    claim, language = network(*_tensors(batch.rows, device))
-    lost = settings.claim_weight * cross_entropy(claim, torch.from_numpy(batch.labels).to(device))
-    if settings.claim_weight < 1:
-        lost = lost + (1 - settings.claim_weight) * cross_entropy(
-            language, torch.from_numpy(batch.languages).to(device)
-        )
-    return lost
 
 
 def _tensors(rows: Any, device: str) -> tuple[Any, ...]:
@@ -148,11 +148,6 @@ def heads(width: int, settings: MultilingualSettings, languages: int, *, table: 
     return Heads()
 
 
-def numbered(languages: Sequence[str], known: Sequence[str]) -> NDArray[np.int64]:
-    """Return the index of each language in ``known``."""
-    return np.array([known.index(language) for language in languages], dtype=np.int64)
-
-
 def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     """Train the configured encoder on labelled statements, and write it to the new folder ``target``.
 
@@ -169,7 +164,15 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
         raise QueryError("already exists", place=target, remedy="give a new folder")
     if not target.parent.is_dir():
         raise QueryError(f"there is no folder {target.parent}", place=target, remedy="create it first")
-    encoder = _trained(_loaded(settings.encoder, settings.max_tokens), statements, config)
+    # Its progress bars would also appear in files; set this before the import.
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    from sentence_transformers import SentenceTransformer
+
+    with model_folder(find_model(settings.encoder)) as folder:
+        encoder = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    if settings.max_tokens:
+        encoder.max_seq_length = min(settings.max_tokens, encoder.max_seq_length or settings.max_tokens)
+    _train_whole(encoder, statements, config)
     with saving_reported(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
         made = Path(scratch) / "encoder"
         encoder.save(str(made))
@@ -177,33 +180,14 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
         made.rename(target)
 
 
-def _loaded(name: str, max_tokens: int) -> Any:
-    # Its progress bars would also appear in files; set this before the import.
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    from sentence_transformers import SentenceTransformer
-
-    with model_folder(find_model(name)) as folder:
-        model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-    if max_tokens:
-        model.max_seq_length = min(max_tokens, model.max_seq_length or max_tokens)
-    return model
-
-
-def _trained(encoder: Any, statements: Sequence[Statement], config: Config) -> Any:
-    """Train encoder and heads together; return the encoder."""
+def _train_whole(encoder: Any, statements: Sequence[Statement], config: Config) -> None:
+    """Train encoder and heads together."""
     import torch
 
     settings = config.claims.multilingual
     # The heads share the encoder, so they need no shared layer of their own.
-    tuning = msgspec.structs.replace(
-        settings,
-        shared=0,
-        epochs=settings.tuning.epochs,
-        batch=settings.tuning.batch,
-        learning_rate=settings.tuning.learning_rate,
-    )
-    languages = [statement.language for statement in statements]
-    known = sorted(set(languages))
+    tuning = msgspec.structs.replace(settings, shared=0, **msgspec.structs.asdict(settings.tuning))
+    known = sorted({statement.language for statement in statements})
     torch.manual_seed(config.claims.seed)
     # The second names are those of sentence-transformers 5; later versions have the first ones.
     width = getattr(encoder, "get_embedding_dimension", None) or encoder.get_sentence_embedding_dimension
@@ -225,7 +209,6 @@ def _trained(encoder: Any, statements: Sequence[Statement], config: Config) -> A
             }
             return self.heads(self.encoder(inputs)["sentence_embedding"])
 
-    labels = np.array([statement.label for statement in statements], dtype=np.int64)
-    examples = Examples([statement.text for statement in statements], labels, numbered(languages, known))
+    examples = examples_of([statement.text for statement in statements], statements, known)
     learn(Whole(), examples, tuning, config.claims.seed)
-    return encoder.cpu().eval()
+    encoder.cpu().eval()

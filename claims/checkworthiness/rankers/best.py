@@ -45,26 +45,25 @@ class BestRanker:
         self._stacks = stacks
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
-        """Return the log-odds of being worth checking.
-
-        Raises QueryError if a statement is in a language without a stack.
-        """
+        """Return the log-odds of being worth checking."""
         scores = np.zeros(len(statements))
         languages = np.array([statement.language for statement in statements])
         for language in sorted(set(languages.tolist())):
             if language not in self._stacks:
                 known = ", ".join(sorted(self._stacks))
                 raise QueryError(f"the model did not learn from language {language!r}, only from {known}")
-            rows = np.flatnonzero(languages == language)
-            scores[rows] = self._score_in(language, [statements[int(row)] for row in rows])
+            rows, stack = np.flatnonzero(languages == language), self._stacks[language]
+            own = [statements[int(row)] for row in rows]
+            readers = {name: self._readers[_key(language, name)] for name in stack.weights}
+            scores[rows] = stack.score(
+                {name: reader.model.score(reader.member.features(own)) for name, reader in readers.items()}
+            )
         return scores
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probabilities of log-odds."""
         return np.asarray(1 / (1 + np.exp(-scores)))
 
     def state(self) -> State:
-        """Return the stacks and the readers."""
         tensors: dict[str, NDArray[Any]] = {}
         readers: dict[str, Any] = {}
         for name, reader in self._readers.items():
@@ -75,19 +74,9 @@ class BestRanker:
         stacks = {language: stack._asdict() for language, stack in self._stacks.items()}
         return State({"stacks": stacks, "readers": readers}, tensors)
 
-    def _score_in(self, language: str, statements: Sequence[Statement]) -> NDArray[np.float64]:
-        stack = self._stacks[language]
-        readers = {name: self._readers[_key(language, name)] for name in stack.weights}
-        return stack.score(
-            {name: reader.model.score(reader.member.features(statements)) for name, reader in readers.items()}
-        )
-
 
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
-    """Try every member on each language, keep those that help, and train these again on all statements.
-
-    Raises SourceError if a language has fewer than two statements of a class.
-    """
+    """Try every member on each language, keep those that help, and train these again on all statements."""
     among, shifts = _populations(statements, config)
     tried = _tried(among, config, progress)
     stacks, figures = {}, {}
@@ -109,11 +98,6 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 
 
 def restore(state: State, config: Config) -> BestRanker:
-    """Return the ranker of a saved state, with its readers and stacks.
-
-    Raises ValueError, KeyError, TypeError or AttributeError if the state is not that of a ranker, MachineError if it
-    needs the vectors of another encoder than the configured one.
-    """
     readers, stacks = {}, {}
     for key, parts in state.settings["readers"].items():
         of_part: dict[str, dict[str, Any]] = {"member": {}, "model": {}}
@@ -133,10 +117,7 @@ def restore(state: State, config: Config) -> BestRanker:
 
 
 class _Population(NamedTuple):
-    """The statements that a member learns from: those of one language, or of all.
-
-    ``folds`` is the fold of each statement, ``blocks`` its place in time, and ``weights`` says how much it counts.
-    """
+    """The statements that a member learns from, with their folds, their places in time, and how much each counts."""
 
     statements: list[Statement]
     labels: NDArray[np.int64]
@@ -167,17 +148,16 @@ def _population(statements: Sequence[Statement], of_folds: NDArray[np.int64]) ->
 
 
 def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, _Population], dict[str, float]]:
-    """Return the statements of each language, and of all if there are several.
-
-    The second value corrects the log-odds of each language for the sampling of its statements.
+    """Return the statements of each language, and of all if there are several; and what corrects each language's log-
+    odds for the sampling of its statements.
     """
     settings, seed = config.claims, config.claims.seed
     among: dict[str, _Population] = {}
     shifts: dict[str, float] = {}
     for language in sorted({statement.language for statement in statements}):
-        own = [statement for statement in statements if statement.language == language]
-        check_enough(own, language)
-        kept, shifts[language] = sampled(own, settings.best.most_negatives, seed)
+        in_language = [statement for statement in statements if statement.language == language]
+        check_enough(in_language, language)
+        kept, shifts[language] = sampled(in_language, settings.best.most_negatives, seed)
         among[language] = _population(kept, folds(kept, settings.folds, seed))
     if len(among) > 1:
         every = [statement for own in among.values() for statement in own.statements]

@@ -34,7 +34,6 @@ _RARITY = "rarity"
 
 Tensors = Mapping[str, NDArray[np.float32]]
 """Weights by name, as torch names them: a layer's ``weight`` has shape (out, in)."""
-
 Rows = NDArray[np.float32] | Sequence[Grams]
 """The input of a network: the vectors of a sentence encoder, or buckets of character n-grams."""
 
@@ -99,7 +98,6 @@ class TextReading:
         return len(self._read.rarity) if isinstance(self._read, Hashing) else self._read.dimension
 
     def state(self) -> State:
-        """Return the name of the encoder, or the rarity of each bucket."""
         if isinstance(self._read, Hashing):
             return State({"encoder": CHARACTERS, "revision": ""}, {_RARITY: self._read.rarity})
         return State({"encoder": self._read.name, "revision": self._read.revision}, {})
@@ -117,16 +115,13 @@ class MultilingualRanker:
         self._bias = bias
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
-        """Return the mean of the networks' scores, each between -1 and 1."""
         rows = self._reading.rows(statements)
         return np.asarray(np.mean([network.score(rows) for network in self._networks], axis=0))
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probabilities, from the calibration on held-out scores."""
         return np.asarray(1 / (1 + np.exp(-(self._slope * scores + self._bias))))
 
     def state(self) -> State:
-        """Return the networks, and the reader of their input."""
         reading = self._reading.state()
         tensors = {
             f"{place}/{name}": tensor
@@ -138,23 +133,24 @@ class MultilingualRanker:
 
 
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
-    """Train a network for each fold.
-
-    Raises SourceError if a language has fewer than two statements of a class, MachineError, naming the command that
-    fetches it, if the configured encoder is not on this machine.
-    """
+    """Train a network for each fold."""
     from sklearn.linear_model import LogisticRegression
 
-    from ._networks import Examples, numbered
+    from ._networks import examples_of
     from ._networks import train as train_network
 
     settings = config.claims.multilingual
     reading = _reading(settings, config, statements)
-    languages = [statement.language for statement in statements]
-    known = sorted(set(languages))
-    labels = np.array([statement.label for statement in statements], dtype=np.int64)
-    parts = _folds(statements, known, config)
-    examples = Examples(reading.rows(statements), labels, numbered(languages, known))
+    languages = np.array([statement.language for statement in statements])
+    known = sorted(set(languages.tolist()))
+    parts = np.zeros(len(statements), dtype=np.int64)
+    for language in known:  # each language is split separately, so that every fold has its share
+        rows = np.flatnonzero(languages == language)
+        own = [statements[int(row)] for row in rows]
+        check_enough(own, language)
+        parts[rows] = folds(own, config.claims.folds, config.claims.seed)
+    examples = examples_of(reading.rows(statements), statements, known)
+    labels = examples.labels
     networks, scores = [], np.zeros(len(statements))
     with closing(progress("training", "network", int(parts.max()) + 1)) as bar:
         for fold in range(int(parts.max()) + 1):
@@ -167,19 +163,13 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     machine: Any = LogisticRegression(C=1e3, max_iter=1000).fit(scores[:, None], labels)
     slope, bias = float(machine.coef_[0, 0]), float(machine.intercept_[0])
     figures = {
-        language: {"AP": average_precision(labels[rows], scores[rows])}
+        language: {"AP": average_precision(labels[languages == language], scores[languages == language])}
         for language in known
-        if len(rows := np.flatnonzero(np.array(languages) == language))
     }
     return Trained(MultilingualRanker(reading, networks, slope, bias), figures)
 
 
 def restore(state: State, config: Config) -> MultilingualRanker:
-    """Return the ensemble of a saved state.
-
-    Raises ValueError, KeyError or TypeError if the state is not that of an ensemble, MachineError if the encoder on
-    this machine is not the one of the training.
-    """
     settings = state.settings
     if settings["encoder"] == CHARACTERS:
         reading = TextReading(Hashing(array(state, _RARITY, np.float64, None)))
@@ -224,14 +214,3 @@ def _same_reading(name: str, config: Config) -> TextReading:
         raise MachineError(
             f"{error}", remedy="if you trained the encoder yourself, set claims.multilingual.encoder to its folder"
         ) from None
-
-
-def _folds(statements: Sequence[Statement], known: Sequence[str], config: Config) -> NDArray[np.int64]:
-    """Return the fold of each statement; each language is split separately, so that every fold has its share."""
-    numbers = np.zeros(len(statements), dtype=np.int64)
-    for language in known:
-        rows = np.flatnonzero([statement.language == language for statement in statements])
-        own = [statements[int(row)] for row in rows]
-        check_enough(own, language)
-        numbers[rows] = folds(own, config.claims.folds, config.claims.seed)
-    return numbers

@@ -28,7 +28,6 @@ _GAMMA = 0.75
 _C = 1.0
 _CACHE_MB = 1_000
 """The kernel cache of the fit in MB; with scikit-learn's 200 the debates take three times as long."""
-
 _WORD = re.compile(r"\b\w\w+\b")
 _AT_ONCE = 256
 """The number of statements whose kernel values are held at once; each has a value for every support vector."""
@@ -47,7 +46,6 @@ class NgramRanker:
         self._norms = np.asarray(supports.multiply(supports).sum(axis=1)).ravel()
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
-        """Return the distance from the decision surface."""
         parts = [np.empty(0)]
         for start in range(0, len(statements), _AT_ONCE):
             vectors = self._vocabulary.vectors([statement.text for statement in statements[start : start + _AT_ONCE]])
@@ -61,7 +59,6 @@ class NgramRanker:
         """Return None: the baseline is not calibrated."""
 
     def state(self) -> State:
-        """Return vocabulary, support vectors and their weights."""
         return State(
             {"bias": self._bias, "terms": list(self._vocabulary.terms)},
             {
@@ -75,7 +72,6 @@ class NgramRanker:
 
 
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
-    """Fit the classifier."""
     from sklearn.svm import SVC
 
     texts = [statement.text for statement in statements]
@@ -87,10 +83,6 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 
 
 def restore(state: State, config: Config) -> NgramRanker:
-    """Return the classifier of a saved state.
-
-    Raises ValueError, KeyError or TypeError if the state is not that of a classifier.
-    """
     vocabulary = restore_vocabulary(state, state.settings["terms"], "idf", _words, sublinear=False)
     supports = restore_rows(state, "supports.", len(vocabulary.terms))
     weights = array(state, "weights", np.float64, supports.shape[0])

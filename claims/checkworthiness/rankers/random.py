@@ -35,15 +35,12 @@ class RandomRanker:
         """Return None: random scores have no probability."""
 
     def state(self) -> State:
-        """Return the seed."""
         return State({"seed": self._seed}, {})
 
 
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
-    """Start the sequence; there is nothing to learn."""
     return Trained(RandomRanker(config.claims.seed), {})
 
 
 def restore(state: State, config: Config) -> RandomRanker:
-    """Start the saved sequence again."""
     return RandomRanker(int(state.settings["seed"]))

@@ -47,7 +47,6 @@ class EvidenceModel:
         self._bearing = bearing
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
-        """Return the probability of each class."""
         says = self._says.probabilities(cases.features)
         if self._bearing is None:
             return says
@@ -58,7 +57,6 @@ class EvidenceModel:
         return np.insert(says * weighed[:, 1:], self._bearing.undecided, weighed[:, 0], axis=1)
 
     def state(self) -> State:
-        """Return the weights, the names of their features, and the class that decides nothing."""
         tensors = dict(self._says.tensors)
         if self._bearing is not None:
             tensors |= {_BEARING + name: tensor for name, tensor in self._bearing.logistic.tensors.items()}
@@ -89,10 +87,6 @@ def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], setting
 
 
 def restore(state: State) -> EvidenceModel:
-    """Return the model of a saved state.
-
-    Raises ValueError or KeyError if it was trained on other features than today's, or is incomplete.
-    """
     names, undecided = state.settings["features"], state.settings["undecided"]
     if names not in _KNOWN:
         raise ValueError("the model was learned on other features")

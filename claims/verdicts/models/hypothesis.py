@@ -33,18 +33,15 @@ class HypothesisModel:
         self._logistic = logistic
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
-        """Return the probability of each class."""
         return self._logistic.probabilities(self._vocabulary.vectors(cases.texts))
 
     def state(self) -> State:
-        """Return vocabulary and weights."""
         return State(
             {"terms": list(self._vocabulary.terms)}, {"idf": self._vocabulary.weights, **self._logistic.tensors}
         )
 
 
 def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> HypothesisModel:
-    """Learn vocabulary and weights."""
     vocabulary = learn_ngrams(cases.texts, _words, sublinear=True)
     return HypothesisModel(
         vocabulary, fit_logistic(vocabulary.vectors(cases.texts), classes, _STRENGTH, standardised=False)
@@ -52,7 +49,6 @@ def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], setting
 
 
 def restore(state: State) -> HypothesisModel:
-    """Return the model of a saved state."""
     vocabulary = restore_vocabulary(state, state.settings["terms"], "idf", _words, sublinear=True)
     return HypothesisModel(vocabulary, restore_logistic(state, len(vocabulary.terms), standardised=False))
 

@@ -22,19 +22,15 @@ class MajorityModel:
         self._shares = shares
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
-        """Return the shares, for every case."""
         return np.tile(self._shares, (len(cases.texts), 1))
 
     def state(self) -> State:
-        """Return the shares."""
         return State({}, {"shares": self._shares})
 
 
 def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> MajorityModel:
-    """Count the classes."""
     return MajorityModel(np.bincount(classes, minlength=len(labels)) / len(classes))
 
 
 def restore(state: State) -> MajorityModel:
-    """Return the model of a saved state."""
     return MajorityModel(array(state, "shares", np.float64, None))
