@@ -79,8 +79,9 @@ def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) ->
 
 
 def sampled(statements: Sequence[Statement], most: int, seed: int) -> tuple[list[Statement], float]:
-    """Return at most ``most`` statements not worth checking for each worth checking (0: all), and what corrects log-
-    odds learned from them: add it.
+    """Drop statements not worth checking until there are at most ``most`` for each worth checking; 0 keeps all.
+
+    The second value corrects log-odds learned from the sample: add it.
     """
     labels = np.array([statement.label for statement in statements])
     others = np.flatnonzero(labels == 0)

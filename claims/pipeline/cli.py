@@ -97,7 +97,6 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
 
 
 def _worth(learned: TrainedVerdicts) -> str:
-    """Return a sentence on the measured quality of the verdicts."""
     figures = learned.manifest.figures
     if not figures:
         return "Their quality was not measured."

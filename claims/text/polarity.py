@@ -211,7 +211,6 @@ def _turned(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists
 
 
 def _affirmed(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
-    """Yield the text without each of its negations."""
     for at, key in enumerate(low):
         if key not in lists.negations:
             continue

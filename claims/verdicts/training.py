@@ -218,7 +218,6 @@ def _figures(name: str, cases: Cases, parted: Split, settings: VerdictSettings, 
 
 
 def _risk(figures: dict[str, Any]) -> list[RiskPoint]:
-    """Return the risk curve in the figures, empty if there is none; raises ValueError if it is malformed."""
     try:
         return msgspec.convert(figures.get(RISK, []), list[RiskPoint])
     except msgspec.ValidationError as error:

@@ -145,7 +145,6 @@ def _under(index: Index, asked: Sequence[SearchQuery], search: Search, callers: 
 
 
 def _encoding(index: Index, asked: Sequence[SearchQuery], search: Search) -> float:
-    """Return the mean seconds to encode a query."""
     resolved = index.resolve(search)
     texts = [resolved.text(query.text) for query in asked]
     began = perf_counter()

@@ -291,7 +291,6 @@ def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
 
 
 def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
-    """Return the topic in the pieces of one block."""
     start = pieces[0]
     fields = _fields(pieces[1:])
     for key, *values in _ATTRIBUTE.findall(start.attributes):

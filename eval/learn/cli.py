@@ -330,7 +330,6 @@ def train_everything(args: argparse.Namespace) -> int:
 
 
 def _check_model(args: argparse.Namespace) -> None:
-    """Raise QueryError if an option has an invalid value."""
     for name, least in _LEAST.items():
         if getattr(args, name) < least:
             raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give {least} or more")

@@ -156,7 +156,6 @@ def _add_vectors(source: Path, target: Path, model: Path, config: Config) -> Non
 
 
 def _values(index: Index, judged: Judged, measure: str) -> Values:
-    """Return the measure of each query, searched with the default options."""
     search = judged.search._replace(k=depth_of([measure]), group=True, stages=())
     run = {
         done.qid: {hit.docid: hit.score for hit in done.ranking}

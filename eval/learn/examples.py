@@ -148,7 +148,6 @@ def read_candidates(index: Index, judged: TrainingJudged, depth: int, progress: 
 
 
 def _relevant_text(index: Index, judged: TrainingJudged, qid: str, docid: str, hits: Mapping[str, str]) -> str | None:
-    """Return the text of a relevant document; None if the index does not have it."""
     text = judged.own_texts.get(qid, hits.get(docid))
     if text is not None:
         return text

@@ -63,7 +63,6 @@ class FusedEvaluator:
         return {qid: runs[fusion][qid] for qid, fusion in fusions.items()}
 
     def _rest(self, qid: str, fused: Mapping[str, float], count: int) -> dict[str, float]:
-        """Return the documents that follow the fused ones."""
         if count <= 0:
             return {}
         rankings = [Ranking(name, 0.0, ranking[qid]) for name, ranking in self._whole.items()]

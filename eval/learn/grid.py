@@ -47,7 +47,6 @@ class Setting(NamedTuple):
 
     @property
     def _reads_words(self) -> bool:
-        """Whether the parameters of BM25 have an effect."""
         names = self.fusion.weights if self.fuses else (self.retriever,)
         return any(retrievers.kind(name).WEIGHS_WORDS for name in names)
 

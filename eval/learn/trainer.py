@@ -286,8 +286,6 @@ def _steps_shown(progress: Progress) -> Any:
 
 
 def _readme(request: TrainingRequest, card: dict[str, Any], text: str) -> str:
-    """Return the model card for readers, as Markdown."""
-
     def listed(facts: Mapping[str, object], form: str) -> str:
         return "\n".join(form.format(name, value) for name, value in facts.items() if value != "")
 

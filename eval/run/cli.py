@@ -117,5 +117,4 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _named(qids: Sequence[str]) -> str:
-    """Return the number of queries and the first qids."""
     return f"{len(qids):,} ({', '.join(qids[:_SHOWN])}{', …' if len(qids) > _SHOWN else ''})"

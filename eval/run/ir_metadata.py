@@ -79,7 +79,6 @@ def as_comments(description: str) -> str:
 
 
 def _own(path: Path) -> Mapping[str, Any]:
-    """Return the components in the user's file."""
     own = read_yaml(path)
     if not isinstance(own, dict) or not own.keys() <= set(COMPONENTS):
         there = ", ".join(COMPONENTS)

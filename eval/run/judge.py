@@ -154,7 +154,6 @@ def score(args: argparse.Namespace) -> int:
 
 
 def _takers(option: str) -> str:
-    """Return the names of the tasks whose score accepts an option."""
     return ", ".join(name for name in names() if option in task(name).OPTIONS)
 
 

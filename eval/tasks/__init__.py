@@ -133,7 +133,6 @@ _DESCRIBED: dict[tuple[Path, float], Task] = {}
 
 
 def _descriptions() -> dict[str, Path]:
-    """Return the descriptions in this folder by their names."""
     return {path.stem.replace("_", "-"): path for folder in __path__ for path in Path(folder).glob("*.yaml")}
 
 

@@ -270,5 +270,4 @@ class DescribedTask:
 
 
 def _slot_scores(predictions: Mapping[str, Predictions]) -> dict[str, dict[str, float]]:
-    """Return scores that express the order of the docids predicted for each query."""
     return {qid: {hit.docid: hit.score for hit in slots(row.docids)} for qid, row in predictions.items()}

@@ -72,7 +72,6 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
 
 
 def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int]]:
-    """Yield line, claim, snippet and label of each judgement."""
     filled = [
         (line, text.split("\t" if "\t" in text else None)) for line, text in text_lines(path, faults) if text.strip()
     ]

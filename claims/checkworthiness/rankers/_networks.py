@@ -181,7 +181,6 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
 
 
 def _train_whole(encoder: Any, statements: Sequence[Statement], config: Config) -> None:
-    """Train encoder and heads together."""
     import torch
 
     settings = config.claims.multilingual

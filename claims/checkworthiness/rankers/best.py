@@ -127,8 +127,6 @@ class _Population(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """A member, its rows, its best strength, and its scores of held-out statements."""
-
     member: Member
     rows: Any
     strength: float
@@ -148,8 +146,9 @@ def _population(statements: Sequence[Statement], of_folds: NDArray[np.int64]) ->
 
 
 def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, _Population], dict[str, float]]:
-    """Return the statements of each language, and of all if there are several; and what corrects each language's log-
-    odds for the sampling of its statements.
+    """Return the statements of each language, and of all if there are several.
+
+    The second value corrects the log-odds of each language for the sampling of its statements.
     """
     settings, seed = config.claims, config.claims.seed
     among: dict[str, _Population] = {}
