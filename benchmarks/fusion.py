@@ -246,10 +246,11 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         behind = case.fused[best(case.fused.mean(axis=1))] - case.fused[chosen]
         regret = intervals(behind[:, None], 0)[0]
         plain = *(f"{case.alone[name]:.3f}" for name in PAIR), f"{case.fused[0].mean():.3f}"
-        gains = tested(case.fused[0], case.fused[default]), described(ways[chosen])
+        gains = *(tested(case.fused[way], case.fused[default]) for way in (0, before)), described(ways[chosen])
         cells = *plain, *gains, tested(case.fused[0], case.fused[chosen]), signed(regret, "")
         held_out.append([case.name, f"{case.fused.shape[1]:,}", *cells])
-    header = ("collection", "queries", *PAIR, described(COMPARED), "gain of the default, p", "chosen on the others")
+    gained = "gain of the default, p", f"its gain over {described(BEFORE)}, p"
+    header = ("collection", "queries", *PAIR, described(COMPARED), *gained, "chosen on the others")
     left_out = markdown_table((*header, "gain, p", "regret"), held_out, left=1)
     lead = f"The gain of the default over {described(BEFORE)} is {signed(overall(measured, default, before))}.\n"
     return f"Each family of collections is left out once:\n\n{left_out}\nOver all families:\n\n{best_ways}\n{lead}"
