@@ -1,32 +1,24 @@
-"""Write one segment in its own folder: the documents, with the views written at the same time, then the others."""
+"""Write one segment in its own folder: the documents, with the views written at the same time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from ..retrieval.domain import Document, Span
 from ..retrieval.files import sync_folder, sync_tree
-from ..retrieval.store.documents import DocumentWriter, SegmentDocuments
+from ..retrieval.store.documents import DocumentWriter
 from ..retrieval.store.manifest import DOCUMENTS, FileInfo
 from ..retrieval.views import PassageSink, SegmentPlace, Tools, views
 
 
-class Seen(NamedTuple):
-    """A document that exists already: the checksum of its content, and the place where it was read."""
-
-    checksum: str
-    place: str
-
-
 class TextWriter:
-    """Writes the documents of a segment, and the views that take documents one by one."""
+    """Writes the documents of a segment (``stored``), and the views that take documents one by one."""
 
     def __init__(self, folder: Path, kind: str, tools: Tools) -> None:
         folder.mkdir(parents=True)
         self._folder = folder
-        self._documents = DocumentWriter(folder / DOCUMENTS)
+        self.stored = DocumentWriter(folder / DOCUMENTS)
         self._sinks: list[PassageSink] = []
         try:
             for view in views(tools.manifest):
@@ -36,24 +28,9 @@ class TextWriter:
             self.abandon()
             raise
 
-    @property
-    def documents(self) -> int:
-        """The number of documents so far."""
-        return self._documents.documents
-
-    @property
-    def passages(self) -> int:
-        """The number of passages so far."""
-        return self._documents.passages
-
-    def seen(self, docid: str) -> Seen | None:
-        """Return the checksum and the place of a document that this segment already contains, or None."""
-        stored = self._documents.seen(docid)
-        return Seen(*stored) if stored else None
-
     def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
         """Add a document with its passages."""
-        self._documents.add(document, spans, digest, place)
+        self.stored.add(document, spans, digest, place)
         for sink in self._sinks:
             sink.add(document, spans)
 
@@ -61,32 +38,16 @@ class TextWriter:
         """Make the documents of the segment, and the views written at the same time, durable."""
         for sink in self._sinks:
             sink.end()
-        self._documents.finish()
+        self.stored.finish()
         for sink in self._sinks:
             sink.finish()
         sync_tree(self._folder)
 
     def abandon(self) -> None:
         """Stop and discard everything."""
-        self._documents.abandon()
+        self.stored.abandon()
         for sink in self._sinks:
             sink.abandon()
-
-
-def written(folder: Path, kind: str) -> tuple[SegmentPlace, int]:
-    """Return a segment whose text is durable, and its number of documents."""
-    documents = SegmentDocuments(folder / DOCUMENTS)
-    try:
-        count, passages = documents.counts()
-    finally:
-        documents.close()
-    return SegmentPlace(folder, folder.name, kind, passages), count
-
-
-def complete(segment: SegmentPlace, tools: Tools) -> None:
-    """Make those views of a segment that were not written at the same time as its documents."""
-    for view in views(tools.manifest):
-        view.complete(segment, tools)
 
 
 def checksums(folder: Path) -> dict[str, FileInfo]:

@@ -44,7 +44,7 @@ _PAGES = (".html", ".htm", ".xhtml")
 _LANGUAGE = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([A-Za-z-]{2,20})""", re.I)
 _SELF = re.compile(r"<(?:link|meta)\b[^<>]*>", re.I)
 _ATTRIBUTE = re.compile(r"""([a-z]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
-_COLUMNS: Mapping[str, tuple[str, ...]] = {
+_COLUMNS: Mapping[str, Sequence[str]] = {
     DOCID: ("docid", "id", "@id"),
     "claimReviewed": ("claimReviewed", "claim_reviewed", "claim", "text"),
     "headline": ("headline", "name", "title", "review_title"),
@@ -76,15 +76,10 @@ _MEANINGS = {
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield one document per review, in the order of the files and of the reviews in each.
-
-    It keeps eight bytes per address in memory, to distinguish the reviews of one page. Raises SourceError if a source
-    cannot be read.
-    """
+    """Yield one document per review, in the order of the files and of the reviews in each."""
     docids = _Docids()
-    for path in expand(
-        sources, (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv", *installed(*SHEETS)), options
-    ):
+    endings = (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv", *installed(*SHEETS))
+    for path in expand(sources, endings, options):
         for review in _reviews(path, options):
             if record := _record(review, docids, options):
                 yield record
@@ -103,7 +98,11 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
     name = path.name.lower().removesuffix(".gz")
     if name.endswith((*_PAGES, ".json", ".jsonld")):
         try:
-            found = _of_page(path, options) if name.endswith(_PAGES) else _of_json(path, options)
+            if name.endswith(_PAGES):
+                found = _of_page(path, options)
+            else:
+                nodes = enumerate(nodes_of_type(read_json(path, options), _TYPE), 1)
+                found = [_Review(f"{path}:{number}", node) for number, node in nodes]
         except BadFileError as error:
             options.bad_lines.report(error.place, error.what)
             return
@@ -120,7 +119,6 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
 
 
 def _nested(row: Mapping[str, str]) -> Node:
-    """Return the object whose properties are the fields of a row, named with dots."""
     node: Node = {}
     for name, value in row.items():
         *above, last = name.split(".")
@@ -129,11 +127,6 @@ def _nested(row: Mapping[str, str]) -> Node:
             inner = inner.setdefault(part, {})
         inner[last] = value
     return node
-
-
-def _of_json(path: Path, options: ReadOptions) -> list[_Review]:
-    nodes = nodes_of_type(read_json(path, options), _TYPE)
-    return [_Review(f"{path}:{number}", node) for number, node in enumerate(nodes, 1)]
 
 
 def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
@@ -159,7 +152,6 @@ def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
 
 
 def _address(page: str) -> str:
-    """Return the address that a page declares for itself, ``""`` if none."""
     for tag in _SELF.finditer(page):
         named = {name.lower(): unescaped(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(tag[0])}
         said = "canonical" in named.get("rel", "").lower().split() or named.get("property", "").lower() == "og:url"
@@ -170,7 +162,6 @@ def _address(page: str) -> str:
 
 
 def _record(review: _Review, docids: _Docids, options: ReadOptions) -> Record | None:
-    """Return the document of a review; if there is none, report or count the reason and return ``None``."""
     fields = fields_of(review.node, review.base)
     if not fields["text"]:
         options.leave_out(review.place, "reviews without a claim")
@@ -187,8 +178,6 @@ def _record(review: _Review, docids: _Docids, options: ReadOptions) -> Record | 
 
 
 class _Docids:
-    """The docids of all reviews so far."""
-
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
         self._numbers: dict[bytes, int] = {}
@@ -201,10 +190,6 @@ class _Docids:
             first = f"claim-{_digest(first).hex()}"
         if self._known(f"{first} {fields['text']}"):
             return ""
-        return self._numbered(first)
-
-    def _numbered(self, first: str) -> str:
-        """Return an unused docid: ``first`` itself, or ``first`` with a number."""
         digest = _digest(first)
         number = self._numbers.get(digest, 1)
         docid = first if number == 1 else f"{first}#{number}"
@@ -216,7 +201,6 @@ class _Docids:
         return docid
 
     def _known(self, text: str) -> bool:
-        """Return whether a text was seen before, and remember it."""
         digest = _digest(text)
         known = digest in self._seen
         self._seen.add(digest)
