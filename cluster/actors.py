@@ -219,8 +219,7 @@ class Replicas:
             raise StateNotOpenError("the replica is starting again")
         replica.opening = None
         replica.node = ray().get(opening)
-        reference = replica.actor.ask.remote(self._manifest.id, method, arguments)
-        return ray().get(reference, timeout=max(0.001, until - monotonic()))
+        return self._answer(replica, method, arguments, until, patient=patient)
 
 
 class RemoteState:

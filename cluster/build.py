@@ -249,16 +249,13 @@ def _joined(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
     for report in reports[1:]:
         bad_lines.count += report.bad_lines.count
         bad_lines.examples += report.bad_lines.examples
+    added = ("documents", "passages", "replaced", "duplicates", "merged")
     return replace(
         reports[0],
         manifest=shards.merged,
-        documents=sum(report.documents for report in reports),
-        passages=sum(report.passages for report in reports),
-        replaced=sum(report.replaced for report in reports),
-        duplicates=sum(report.duplicates for report in reports),
         resumed=any(report.resumed for report in reports),
-        merged=sum(report.merged for report in reports),
         unmerged=next((report.unmerged for report in reports if report.unmerged), ""),
+        **{name: sum(getattr(report, name) for report in reports) for name in added},
     )
 
 

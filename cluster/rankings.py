@@ -217,7 +217,7 @@ class ShardedRanking(Retriever):
     ) -> list[ScoredDocids]:
         """Return the documents of the hits that :meth:`search` returns."""
         if not self._config.search.group:
-            return super().columns(queries, k, where, limit)
+            return [_documents(hits) for hits in self.search(queries, k, where, limit)]
         _, asked = self._rankings.with_statistics(queries, None)
         ranked = self._whole.ask(lambda state: self._of(state).columns(asked, k, where, limit))
         return [_merged_columns(of_shards, k) for of_shards in zip(*ranked, strict=True)]
@@ -240,6 +240,14 @@ def _with_vectors(queries: Sequence[CollectionQuery], vectors: dict[str, Vectors
 
 def _merged_hits(of_shards: Iterable[Sequence[Sequence[Hit]]], k: int) -> list[list[Hit]]:
     return [ordered(chain.from_iterable(of_query))[:k] for of_query in zip(*of_shards, strict=True)]
+
+
+def _documents(hits: Sequence[Hit]) -> ScoredDocids:
+    """Return the documents of hits in their order, each once, with the score of its first passage."""
+    first: dict[str, float] = {}
+    for hit in hits:
+        first.setdefault(hit.docid, hit.score)
+    return ScoredDocids(list(first), list(first.values()))
 
 
 def _merged_columns(parts: Sequence[ScoredDocids], k: int) -> ScoredDocids:

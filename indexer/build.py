@@ -124,7 +124,12 @@ def build_locked(
     ``sources`` describes the files to read; ``encoders`` stay open. ``note`` receives the docids whose documents are in
     the index with the content that was read.
     """
-    base = _base(request)
+    base = None
+    manifests.check_whole(request.folder)
+    if IndexFolder(request.folder).manifest.is_file() and request.verb != "overwrite":
+        if not request.verb:
+            raise already_there(request.folder)
+        base = manifests.read(request.folder)
     with ExitStack() as opened:
         encoders = encoders or opened.enter_context(closing(encoders_of(request, config)))
         shape = _shape(request, config, base, encoders)
@@ -247,16 +252,6 @@ def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: W
         notes=tuple(options.notes),
         resumed=work.resumed,
     )
-
-
-def _base(request: BuildRequest) -> Manifest | None:
-    """Return the manifest that the build adds to, or None if it makes a new index."""
-    manifests.check_whole(request.folder)
-    if not IndexFolder(request.folder).manifest.is_file() or request.verb == "overwrite":
-        return None
-    if not request.verb:
-        raise already_there(request.folder)
-    return manifests.read(request.folder)
 
 
 def already_there(folder: Path) -> IndexStateError:

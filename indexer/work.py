@@ -25,35 +25,6 @@ class SourcesChangedError(Exception):
     """The sources do not begin with what an interrupted build had read, so it cannot resume."""
 
 
-class UnchangedDocuments:
-    """The documents of the sources that are already live, by docid. They are on disk, so that memory does not grow."""
-
-    def __init__(self) -> None:
-        # An empty name makes a temporary database that only this connection sees.
-        self._db = sqlite3.connect("", isolation_level=None)
-        self._db.execute("CREATE TABLE unchanged (docid TEXT PRIMARY KEY, checksum TEXT, place TEXT) WITHOUT ROWID")
-        self._db.execute("BEGIN")
-
-    def add(self, docid: str, digest: str, place: str) -> None:
-        """Note that a document was read at ``place`` and is live with the content of this checksum."""
-        self._db.execute("INSERT OR IGNORE INTO unchanged VALUES (?, ?, ?)", (docid, digest, storable(place)))
-
-    def seen(self, docid: str) -> Seen | None:
-        """Return a noted document, or None."""
-        row: Seen | None = self._db.execute(
-            "SELECT checksum, place FROM unchanged WHERE docid = ?", (docid,)
-        ).fetchone()
-        return row
-
-    def docids(self) -> Iterator[str]:
-        """Yield the docids of the noted documents."""
-        return (docid for (docid,) in self._db.execute("SELECT docid FROM unchanged"))
-
-    def close(self) -> None:
-        """Delete the notes."""
-        self._db.close()
-
-
 class Work:
     """A build in progress: it takes records and lists finished segments in the journal."""
 
@@ -80,7 +51,11 @@ class Work:
         self._split = config.passages.split.get(kind, self._reader.SPLIT)
         self._live = [self._folder.documents(info) for info in live]
         self._finished = [self._folder.documents(info) for info in journal.finished]
-        self._unchanged = UnchangedDocuments()
+        # The documents of the sources that are already live. They are on disk, so that memory does not grow: an empty
+        # name makes a temporary database that only this connection sees.
+        self._unchanged = sqlite3.connect("", isolation_level=None)
+        self._unchanged.execute("CREATE TABLE unchanged (docid TEXT PRIMARY KEY, checksum TEXT, place TEXT)")
+        self._unchanged.execute("BEGIN")
         self._writer: TextWriter | None = None
         self._last = perf_counter()
         self._text_seconds = 0.0
@@ -134,7 +109,7 @@ class Work:
     def docids(self) -> Iterator[str]:
         """Yield the docids of the documents that the build wrote or found live with the same content."""
         yield from self.new_docids()
-        yield from self._unchanged.docids()
+        yield from (docid for (docid,) in self._unchanged.execute("SELECT docid FROM unchanged"))
 
     def _lap(self) -> float:
         """Return the seconds since the last call, so that each second is counted once."""
@@ -185,11 +160,15 @@ class Work:
         A second document of the sources with this docid and other content contradicts the first.
         """
         docid = record.document.docid
-        if self.updates and (earlier := self._unchanged.seen(docid)):
-            return earlier
+        if self.updates:
+            noted = self._unchanged.execute("SELECT checksum, place FROM unchanged WHERE docid = ?", (docid,))
+            earlier: Seen | None = noted.fetchone()
+            if earlier:
+                return earlier
         live = _seen_in(self._live, docid)
         if live and live[0] == digest:
-            self._unchanged.add(docid, digest, record.place)
+            row = (docid, digest, storable(record.place))
+            self._unchanged.execute("INSERT OR IGNORE INTO unchanged VALUES (?, ?, ?)", row)
         return None if live and self.updates and live[0] != digest else live
 
     def _finish_text(self, writer: TextWriter) -> None:

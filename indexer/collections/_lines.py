@@ -6,6 +6,7 @@ The place of a line is ``path:number``, from 1. A bad line is reported and left 
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -78,26 +79,14 @@ def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str
 
 
 class _Recoded:
-    """Recodes a stream to UTF-8 lines, if it has another encoding or ends lines with carriage returns."""
+    """The lines of a stream in UTF-8, if it has another encoding or ends lines with carriage returns."""
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
-        self._decode = codecs.getincrementaldecoder(encoding)("strict" if encoding == "utf-16" else "surrogateescape")
-        self._stream, self._rest, self._ended = stream, "", False
-        self._ends = ""
+        errors = "strict" if encoding == "utf-16" else "surrogateescape"
+        self._text = io.TextIOWrapper(stream, encoding, errors)  # it ends lines with line feeds
 
     def readline(self, most: int) -> bytes:
-        """Return the next line, cut to at most ``most`` characters."""
-        while (end := self._rest.find("\n") + 1) == 0 and len(self._rest) < most:
-            block = self._stream.read(_BLOCK)
-            text = self._decode.decode(block, not block)
-            self._ends = self._ends or ("\n" if "\n" in text else "\r" if "\r" in text else "")
-            self._rest += text.replace("\r", "\n") if self._ends == "\r" else text
-            if not block:
-                end = self._rest.find("\n") + 1 or len(self._rest)
-                break
-        end = min(end or most, most)
-        line, self._rest = self._rest[:end], self._rest[end:]
-        return line.encode("utf-8", "surrogateescape")
+        return self._text.readline(most).encode("utf-8", "surrogateescape")
 
 
 def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:

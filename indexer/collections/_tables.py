@@ -32,7 +32,6 @@ from ._lines import read_lines, read_objects
 from ._office import SHEETS, sheet_note
 
 SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
-NOT_JSON_LINES = (*TABLES, "HTML", "XML")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
 """Unquoted words for a missing value in the output of R, pandas and databases."""
@@ -82,14 +81,6 @@ def is_table(start: bytes, shape: TableShape) -> bool:
     return len(rows) > 1 and len({len(row) for row in rows}) == 1
 
 
-def refuse_foreign(path: Path, forms: Collection[str], instead: str) -> None:
-    start = start_of(path)
-    shape = shape_of_start(start)
-    refuse_binary(path, shape)
-    if shape.form in forms and (shape.form not in TABLES or is_table(start, shape)):
-        raise SourceError(f"{shape.sentence}, not {instead}", place=path, remedy=remedy_for(shape))
-
-
 def refuse_binary(path: Path, shape: TableShape) -> None:
     """Raise SourceError if a file is known not to be text, such as a workbook or a PDF."""
     if shape.form == "binary" and shape.content:
@@ -105,7 +96,11 @@ def remedy_for(shape: TableShape) -> str:
 
 def read_json_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place and the object of each line of a file of JSON lines; refuse a file that is something else."""
-    refuse_foreign(path, NOT_JSON_LINES, "JSON lines")
+    start = start_of(path)
+    shape = shape_of_start(start)
+    refuse_binary(path, shape)
+    if shape.form in ("HTML", "XML") or is_table(start, shape):
+        raise SourceError(f"{shape.sentence}, not JSON lines", place=path, remedy=remedy_for(shape))
     return read_objects(path, options)
 
 
@@ -285,7 +280,7 @@ class Columns(NamedTuple):
             if twice := [column for column in columns if list(header).count(column) > 1]:
                 raise SourceError(f"the column {twice[0]!r} occurs twice", place=place)
         sure = columns_of(header, own)
-        for field in there.keys() - sure.keys() - set(named):
+        for field in sorted(there.keys() - sure.keys() - set(named)):
             options.note(f"{place}: the column {there[field][0]!r} is used as {field!r}; choose another with --column")
         makes_ids = bool(self.docid) and self.docid not in there
         if makes_ids:
