@@ -25,7 +25,7 @@ from ..indexer.compaction import Compacted
 from ..indexer.deletion import Deleted, with_segments
 from ..indexer.encoders import Encoders
 from ..indexer.lock import locked, writing_parts
-from ..indexer.merge import Merge, Origin
+from ..indexer.segment import Merge, Origin
 from ..indexer.settings import Config
 from ..indexer.sources import describe
 from ..indexer.verification import Repaired, Verified

@@ -24,7 +24,7 @@ from . import journal as journals
 from .deletion import with_segments
 from .encoders import Encoders, further_views
 from .lock import locked
-from .merge import Merge, merged_segments
+from .segment import Merge, merged_segments
 from .settings import Config
 
 Group = list[SegmentInfo]

@@ -27,8 +27,7 @@ from . import journal as journals
 from .deletion import with_segments
 from .encoders import Encoders
 from .lock import locked
-from .merge import Merge, merged_segments
-from .segment import settle
+from .segment import Merge, merged_segments, settle
 from .settings import Config
 
 _UNSHARED = {errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}

@@ -26,7 +26,7 @@ from . import journal as journals
 from .deletion import with_segments
 from .encoders import Encoders
 from .lock import locked
-from .merge import Merge, merged_segments
+from .segment import Merge, merged_segments
 from .settings import Config
 
 MOST = 100
