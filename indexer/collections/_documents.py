@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -92,6 +93,40 @@ def check_docid(docid: str) -> str | None:
     if size > MAX_DOCID_BYTES:
         return f"docid {docid[:40] + '…'!r} takes {size} bytes, more than {MAX_DOCID_BYTES}"
     return None
+
+
+def digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+
+
+class Docids:
+    """The docids of a source so far, and the texts with each address, as digests of eight bytes."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+        self._numbers: dict[bytes, int] = {}
+
+    def has(self, docid: str) -> bool:
+        return digest(docid) in self._seen
+
+    def repeat(self, address: str, text: str) -> bool:
+        """Return whether a text was seen at an address before, and remember it."""
+        both = digest(f"{address} {text}")
+        is_known = both in self._seen
+        self._seen.add(both)
+        return is_known
+
+    def unused(self, first: str) -> str:
+        """Return ``first`` or, if it is a docid already, ``first`` with a number; remember it."""
+        number = self._numbers.get(digest(first), 1)
+        docid = first if number == 1 else f"{first}#{number}"
+        while self.has(docid):
+            number += 1
+            docid = f"{first}#{number}"
+        self._seen.add(digest(docid))
+        if number > 1:
+            self._numbers[digest(first)] = number
+        return docid
 
 
 def checkthat_ids(docid: str) -> tuple[str, str]:

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
-from hashlib import blake2b
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -26,7 +25,7 @@ from ...retrieval.records.table_shape import (
     shape_of_start,
 )
 from . import ReadOptions, kinds, reader
-from ._documents import Names, columns_of
+from ._documents import Names, columns_of, digest
 from ._files import open_bytes, read_bytes
 from ._lines import read_lines, read_objects
 from ._office import SHEETS, sheet_note
@@ -295,7 +294,7 @@ class Columns(NamedTuple):
 
 def content_id(row: Mapping[str, str]) -> str:
     content = "\n".join(f"{field}\t{text}" for field, text in sorted(row.items()))
-    return f"row-{blake2b(content.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+    return f"row-{digest(content).hex()}"
 
 
 def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:

@@ -8,7 +8,6 @@ of CheckThat! 2019 gives pages their URL, title and topic. The claims file is on
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from ...retrieval.search.evidence import PAGE_STARTS
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
-from ._documents import checkthat_ids, make_record, text_language
+from ._documents import Docids, checkthat_ids, make_record, text_language
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_objects
 from ._office import PDF, SHEETS, installed, pdf_text
@@ -67,10 +66,10 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
                 raise BadFileError(place, 'is not a claim with "claimID" and "results"; pages are HTML, WARC or text')
             results |= dict(_results(claim))
     docids = _docids([path for path in files if path not in archives], pages)
-    seen: set[bytes] = set()
+    archived = Docids()
     for path in files:
         if path in archives:
-            yield from _archived(path, seen, options)
+            yield from _archived(path, archived, options)
         elif record := _page_of_file(path, docids[path], results.get(_stem(path.name), _Result()), options):
             yield record
 
@@ -135,7 +134,7 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
     return _record(page, {**fields, "url": result.url or page.url, "title": title}, place, options)
 
 
-def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Record]:
+def _archived(path: Path, docids: Docids, options: ReadOptions) -> Iterator[Record]:
     for capture in captures(path, options):
         if kind := binary_kind(capture.content):
             options.leave_out(capture.place, f"{kind} served as text")
@@ -146,11 +145,12 @@ def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Re
             page = _html_page(capture.content, capture.place, options, capture)
         if page is None:
             continue
-        docid = _new_docid(capture, page, seen)
-        if not docid:
+        url = _readable(capture.url)
+        if docids.repeat(url, page.text):
             options.skipped["captured again, unchanged"] += 1
             continue
-        fields = {"docid": docid, "url": capture.url, "title": page.title}
+        docid = f"{url}@{re.sub(r'[^0-9]', '', capture.moment)}" if docids.has(url) else url
+        fields = {"docid": docids.unused(docid), "url": capture.url, "title": page.title}
         if record := _record(page, fields, capture.place, options, {"captured": capture.moment}):
             yield record
 
@@ -187,26 +187,6 @@ def _record(
 ) -> Record | None:
     language = text_language(page.text, page.language)
     return make_record({"text": page.text, "date": page.date, "language": language, **fields}, place, options, metadata)
-
-
-def _new_docid(capture: Capture, page: Page, seen: set[bytes]) -> str:
-    """Return the docid of a capture, or ``""`` if its text was seen under the same URL."""
-    url = _readable(capture.url)
-    both = _digest(f"{url} {page.text}")
-    if both in seen:
-        return ""
-    seen.add(both)
-    docid = first = f"{url}@{re.sub(r'[^0-9]', '', capture.moment)}" if _digest(url) in seen else url
-    number = 1
-    while _digest(docid) in seen:
-        number += 1
-        docid = f"{first}#{number}"
-    seen.add(_digest(docid))
-    return docid
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
 
 
 def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
