@@ -39,7 +39,7 @@ from factseek.eval.files import topics, tweets
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.collections import BadLines, ReadOptions, kinds, reader
 from factseek.indexer.collections._documents import check_docid
-from factseek.indexer.document_line import read_line
+from factseek.indexer.collections.jsonl import read_line
 from factseek.retrieval.records import model_file, trec
 from factseek.retrieval.records.table_shape import shape_of
 from factseek.retrieval.store import manifest as manifests

@@ -67,15 +67,8 @@ class StateNotOpenError(Exception):
     """An actor has not opened the requested state."""
 
 
-class RankingQuestion(NamedTuple):
-    """A request to a shard for some of its rankings, by name; ``seconds`` is the time left, or None without a limit."""
-
-    names: Sequence[str]
-    settings: Config
-    queries: Sequence[str]
-    k: int
-    where: Filter | None
-    seconds: float | None
+RankingQuestion = tuple[Sequence[str], Config, Sequence[str], int, Filter | None, float | None]
+"""The names of rankings, their settings, queries, k, filter, and the seconds that are left, None without a limit."""
 
 
 class ShardActor:
@@ -96,8 +89,8 @@ class ShardActor:
     def open(self, manifest: Manifest, config: Config) -> str:
         """Open the state that a manifest describes, unless it is open; return the node of this actor.
 
-        The first caller's settings apply. States without recent questions are closed.
-        Raises IndexStateError if the state cannot be opened.
+        The first caller's settings apply. States without recent questions are closed. Raises IndexStateError if the
+        state cannot be opened.
         """
         node: str = ray().get_runtime_context().get_node_id()
         with self._opening:
@@ -119,10 +112,7 @@ class ShardActor:
         return node
 
     def ask(self, state: str, method: str, arguments: Sequence[Any]) -> Any:
-        """Return the answer of a method of the shard's :class:`Snapshot`, or of this class, for a state.
-
-        Raises StateNotOpenError if the state is not open, and what the method raises.
-        """
+        """Return the answer of a method of the state of the shard; raise StateNotOpenError if the state is not open."""
         opened = self._states.get(state)
         if opened is None:
             raise StateNotOpenError(state)
@@ -142,26 +132,25 @@ class ShardActor:
         """Return the node, the process, the open states, and the number of answered questions."""
         return ray().get_runtime_context().get_node_id(), os.getpid(), tuple(sorted(self._states)), self._answered
 
-    def _hits(self, state: Snapshot, asked: RankingQuestion) -> bytes:
+    def _hits(self, state: Snapshot, question: RankingQuestion) -> bytes:
         """Return the hits by ranking and query, packed: otherwise Ray would look up the class of each hit."""
-        rankings = state.rankings(asked.names, asked.settings)
-        return msgspec.msgpack.encode(rankings.search(asked.queries, asked.k, asked.where, self._limit(asked)))
+        names, settings, queries, k, where, seconds = question
+        ranked = state.rankings(names, settings).search(queries, k, where, self._limit(names, seconds))
+        return msgspec.msgpack.encode(ranked)
 
-    def _columns(self, state: Snapshot, asked: RankingQuestion) -> list[ScoredDocids]:
-        ranking = state.ranking(asked.names[0], asked.settings)
-        return ranking.columns(asked.queries, asked.k, asked.where, self._limit(asked))
+    def _columns(self, state: Snapshot, question: RankingQuestion) -> list[ScoredDocids]:
+        names, settings, queries, k, where, seconds = question
+        return state.ranking(names[0], settings).columns(queries, k, where, self._limit(names, seconds))
 
-    def _limit(self, asked: RankingQuestion) -> Deadline | None:
-        if asked.seconds is None:
+    def _limit(self, names: Sequence[str], seconds: float | None) -> Deadline | None:
+        if seconds is None:
             return None
-        if asked.seconds <= 0:
-            raise CutOffError(f"{listed(asked.names)} took longer than the time limit of the search")
-        return Deadline(asked.seconds, self._beside)
+        if seconds <= 0:
+            raise CutOffError(f"{listed(names)} took longer than the time limit of the search")
+        return Deadline(seconds, self._beside)
 
 
 class _Replica:
-    """A replica of a shard and its condition. Safe for threads."""
-
     def __init__(self, actor: Any) -> None:
         self.actor = actor
         self.node = ""
@@ -184,10 +173,7 @@ class Replicas:
         self._choosing = threading.Lock()
 
     def ask(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
-        """Return the answer of a method of the shard's state.
-
-        Raises ShardLostError if no replica answers in time, and what the shard raised.
-        """
+        """Return the answer of a method of the shard's state; raise ShardLostError if no replica answers in time."""
         until = monotonic() + (self._seconds if seconds is None else seconds)
         reason, tried = "no replica is running", list[_Replica]()
         for attempt in range(2 * len(self.replicas)):
@@ -218,10 +204,7 @@ class Replicas:
         return replica.actor.open.remote(self._manifest, self._config)
 
     def _answer(self, replica: _Replica, method: str, arguments: Sequence[Any], until: float, *, patient: bool) -> Any:
-        """Return a replica's answer; the replica opens the state first if necessary.
-
-        Raises StateNotOpenError if the replica is still opening the state and the caller is not ``patient``.
-        """
+        """Return a replica's answer; it opens the state first if necessary, if the caller is ``patient``."""
         if replica.opening is None:
             reference = replica.actor.ask.remote(self._manifest.id, method, arguments)
             try:
@@ -236,18 +219,13 @@ class Replicas:
             raise StateNotOpenError("the replica is starting again")
         replica.opening = None
         replica.node = ray().get(opening)
-        reference = replica.actor.ask.remote(self._manifest.id, method, arguments)
-        return ray().get(reference, timeout=max(0.001, until - monotonic()))
+        return self._answer(replica, method, arguments, until, patient=patient)
 
 
 class RemoteState:
-    """A state of a shard in other processes: each question goes to one of its replicas.
-
-    It has the methods of :class:`factseek.retrieval.search.index_state.IndexState` that a coordinator uses.
-    """
+    """A state of a shard in other processes, with those methods of an ``IndexState`` that a coordinator uses."""
 
     def __init__(self, replicas: Replicas, folder: Path, manifest: Manifest) -> None:
-        """Ask the replicas of a shard."""
         self._replicas = replicas
         self.folder = folder
         self.manifest = manifest
@@ -259,11 +237,11 @@ class RemoteState:
         return partial(self._replicas.ask, method)
 
     def ranking(self, name: str, config: Config) -> Retriever:
-        """Return the retriever of this name and settings, which ranks in the process of the shard."""
+        """Return a ranking, made in the process of the shard."""
         return _RemoteRanking(self._replicas, (name,), config)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
-        """Return the rankings of these names, which the shard makes together."""
+        """Return rankings, made together in the process of the shard."""
         return _RemoteRankings(self._replicas, names, config)
 
     def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
@@ -291,8 +269,6 @@ class RemoteState:
 
 
 class _RemoteRankings:
-    """Several rankings of a shard, made together in its process."""
-
     def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
         self._replicas = replicas
         self.names: Sequence[str] = names
@@ -312,20 +288,18 @@ class _RemoteRankings:
 
     def ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Deadline | None) -> Any:
         """Raises CutOffError, and notes that the rankings are missing, if the answer takes longer than the limit."""
-        question = RankingQuestion(self.names, self._settings, queries, k, where, None)
+        question = (self.names, self._settings, queries, k, where)
         if limit is None:
-            return self._replicas.ask(method, question)
+            return self._replicas.ask(method, (*question, None))
         try:
             seconds = limit.left(self.names[0])
-            return self._replicas.ask(method, question._replace(seconds=seconds), seconds=seconds + GRACE_SECONDS)
+            return self._replicas.ask(method, (*question, seconds), seconds=seconds + GRACE_SECONDS)
         except CutOffError:
             late = [limit.cut_off(name) for name in self.names]
             raise late[0] from None
 
 
 class _RemoteRanking(Retriever):
-    """A ranking of a shard, made in its process."""
-
     def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
         self._rankings = _RemoteRankings(replicas, names, settings)
 
@@ -344,8 +318,8 @@ class _RemoteRanking(Retriever):
 def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:
     """Open the index in shards in ``folder`` on the cluster at ``cluster.address``.
 
-    Raises IndexStateError if it is missing, or no replica of a shard can open its state. Raises MachineError if no
-    cluster answers, the cluster has too little room, or no replica of a shard starts in time.
+    Raises IndexStateError if it is missing, or no replica of a shard can open its state; MachineError if no cluster
+    answers, the cluster has too little room, or no replica of a shard starts in time.
     """
     shards, asked = _replicas(folder, config, cluster)
     _wait_for(asked, every=False)
@@ -358,26 +332,18 @@ def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders:
     return cast(IndexState, ShardedState(folder, shards, states, config, encoders, gather=gathering))
 
 
-def check_opens(folder: Path, config: Config, cluster: ClusterSettings) -> None:
-    """Make every replica of the shards of an index open its state.
+def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
+    """Make every replica of the shards of an index open its state, in a child process: this one may still fork."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
+        child.submit(_open_all, folder.absolute(), config, cluster).result()
 
-    Raises what :func:`open_state` raises, if a replica cannot open it.
-    """
+
+def _open_all(folder: Path, config: Config, cluster: ClusterSettings) -> None:
     _wait_for(_replicas(folder, config, cluster)[1], every=True)
 
 
-def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
-    """Do the same as :func:`check_opens` in a child process, so that this process may still fork."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
-        child.submit(check_opens, folder.absolute(), config, cluster).result()
-
-
 def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[Replicas]]:
-    """Return the replicas of each shard; start missing replicas, and end the replicas of former shards.
-
-    Actors outlive this process, and restart when they die. Raises MachineError if there are fewer nodes than replicas
-    of a shard, or too few processors.
-    """
+    """Return the replicas of each shard; start missing replicas, and end those of former shards. Actors outlive us."""
     shards = layout.read(folder)
     connect(cluster.address)
     library = ray()
@@ -420,10 +386,7 @@ def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[S
 
 
 def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
-    """Wait until one replica of each shard, or ``every`` replica, has opened its state.
-
-    Raises the error of a shard's last replica that cannot open it or, with ``every``, of any replica.
-    """
+    """Wait until one replica of each shard, or ``every`` replica, has opened its state; raise the error of the last."""
     opening = {replicas.start_opening(each): (replicas, each) for replicas in asked for each in replicas.replicas}
     waiting, missing, until = list(opening), {replicas.name for replicas in asked}, monotonic() + START_SECONDS
     while waiting and (every or missing):
@@ -441,15 +404,14 @@ def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
         except ray().exceptions.RayError as error:
             last = not any(opening[each][0] is replicas for each in waiting)
             if every or (replicas.name in missing and last):
-                cause = getattr(error, "cause", None)
-                raise (
-                    cause if isinstance(cause, FactseekError) else _not_started(replicas.name, "opened", str(error))
-                ) from None
+                raise _reported(error, replicas.name, "opened") from None
 
 
-def _not_started(place: object, done: str, reason: str) -> MachineError:
-    """Return the error for a shard that cannot be ``done`` (opened, built) on the cluster, given Ray's reason."""
-    lines = [line.strip() for line in reason.splitlines() if line.strip()]
+def _reported(error: Exception, place: object, done: str) -> FactseekError:
+    """Return the error for a shard that cannot be ``done`` (opened, built) on the cluster, given Ray's error."""
+    if isinstance(cause := getattr(error, "cause", None), FactseekError):
+        return cause
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     missing = next((line for line in lines if line.startswith(("ModuleNotFoundError", "ImportError"))), "")
     if missing:
         return MachineError(
@@ -465,10 +427,7 @@ def _not_started(place: object, done: str, reason: str) -> MachineError:
 
 
 def _check_room(started: int, what: str, cpus: float) -> None:
-    """Check that the cluster has room for ``started`` more processes of ``cpus`` processors; wait a short time for it.
-
-    Raises MachineError if too few processors of the cluster are free, or no node has enough for one process.
-    """
+    """Raise MachineError if the cluster lacks room for ``started`` more processes, after a short wait."""
     until = monotonic() + FREED_SECONDS
     while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cpus - 1e-6:
         if monotonic() > until:
@@ -515,10 +474,7 @@ class ReplicaStatus(NamedTuple):
 
 
 def replicas_of(folder: Path, cluster: ClusterSettings) -> list[ReplicaStatus]:
-    """Return the replicas of the shards of the index in ``folder``, in the order of the shards.
-
-    Raises IndexStateError if there is no index in shards, MachineError if no cluster answers.
-    """
+    """Return the replicas of the shards of the index in ``folder``, in the order of the shards."""
     shards = layout.read(folder)
     connect(cluster.address)
     replicas = []
@@ -535,10 +491,7 @@ def replicas_of(folder: Path, cluster: ClusterSettings) -> list[ReplicaStatus]:
 
 
 def stop(folder: Path, cluster: ClusterSettings) -> int:
-    """End the replicas of all shards of the index in ``folder``; return their number.
-
-    Raises what :func:`replicas_of` raises.
-    """
+    """End the replicas of all shards of the index in ``folder``; return their number."""
     layout.read(folder)
     connect(cluster.address)
     names = running(folder)
@@ -551,13 +504,13 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
     """Return a function that runs builds in parallel on a cluster, each with the processors that a shard reserves.
 
     The sources and the index must have the same path on every node. If the process or node of a build dies, the build
-    runs again and continues from its journal. Raises MachineError if no cluster answers.
+    runs again and continues from its journal. Raises MachineError if no cluster answers. The function raises
+    MachineError if there are too few processors or a build cannot run, and what a build raises.
     """
     connect(cluster.address)
     library = ray()
 
     def run(requests: Sequence[BuildRequest], config: indexer_settings.Config) -> list[BuildReport]:
-        """Raises MachineError if there are too few processors or a build cannot run, and what a build raises."""
         _check_room(len(requests), "builder", cluster.cpus)
         threads = config.encoder.threads or max(1, int(cluster.cpus))
         config = msgspec.structs.replace(config, encoder=msgspec.structs.replace(config.encoder, threads=threads))
@@ -566,9 +519,7 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
         try:
             return list(library.get(builds))
         except library.exceptions.RayError as error:
-            cause = getattr(error, "cause", None)
-            failed = _not_started(requests[0].folder.parent, "built", str(error))
-            raise (cause if isinstance(cause, FactseekError) else failed) from None
+            raise _reported(error, requests[0].folder.parent, "built") from None
         finally:
             for reference in library.wait(builds, num_returns=len(builds), timeout=0)[1]:
                 library.cancel(reference, force=True)
@@ -577,7 +528,6 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
 
 
 def _build_shard(request: BuildRequest, config: indexer_settings.Config) -> BuildReport:
-    """Run the ordinary build of a shard on a node."""
     folder = request.folder
     if not folder.is_dir():
         remedy = "put the index on a disk that every node has at the same path"

@@ -19,13 +19,13 @@ import msgspec
 
 from ..indexer import compaction, deletion, verification
 from ..indexer import journal as journals
-from ..indexer.build import BuildReport, BuildRequest, build, check_apart, encoders_of
+from ..indexer.build import BuildReport, BuildRequest, already_there, build, check_apart, encoders_of
 from ..indexer.collections import reader
 from ..indexer.compaction import Compacted
 from ..indexer.deletion import Deleted, with_segments
 from ..indexer.encoders import Encoders
 from ..indexer.lock import locked, writing_parts
-from ..indexer.merge import Merge, PlacedSegment
+from ..indexer.segment import Merge, Origin
 from ..indexer.settings import Config
 from ..indexer.sources import describe
 from ..indexer.verification import Repaired, Verified
@@ -47,20 +47,10 @@ Run = Callable[[Sequence[BuildRequest], Config], list[BuildReport]]
 
 @dataclass(frozen=True, slots=True)
 class OwnedShare:
-    """The documents that shard ``number`` of ``shards`` owns: a :class:`factseek.indexer.build.Share`."""
+    """The documents that shard ``number`` of ``shards`` owns."""
 
     number: int
     shards: int
-
-    @property
-    def name(self) -> str:
-        """The name of the share."""
-        return f"shard {self.number} of {layout.routing(self.shards)}"
-
-    @property
-    def quiet(self) -> bool:
-        """Whether another shard reports the messages of the readers."""
-        return self.number > 0
 
     def __call__(self, docid: str) -> bool:
         """Return whether the shard owns a docid."""
@@ -111,22 +101,18 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
 
         def fill(parts: Sequence[Path]) -> None:
             anew = replace(request, verb="")
-            # If an interrupted build of the same sources finished a shard, this build finds all documents in it
-            # already.
-            reports.extend(
-                run(
-                    [
-                        replace(each, verb="update") if IndexFolder(each.folder).manifest.is_file() else each
-                        for each in _requests(anew, parts)
-                    ],
-                    config,
-                )
-            )
+            # This build finds all documents in a shard that an interrupted build of the same sources finished.
+            requests = [
+                replace(each, verb="update") if IndexFolder(each.folder).manifest.is_file() else each
+                for each in _requests(anew, parts)
+            ]
+            reports.extend(run(requests, config))
             if not any(report.documents or report.duplicates for report in reports):
                 # Raise the same error as for an index without shards, with the documents that were left out.
                 build(replace(anew, folder=parts[0], verb="overwrite", share=None), config)
 
         made = _replaced(folder, old, count_, fill, note)
+        _sweep(folder, made, old)
     return _joined(made, reports)
 
 
@@ -188,7 +174,7 @@ def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Re
     with locked(folder, wait), os_errors_reported(folder):
         manifest, lease = open_leased(folder)
         with closing(lease):
-            origins = [PlacedSegment(folder, segment) for segment in manifest.segments]
+            origins = [(folder, segment) for segment in manifest.segments]
             made = _replaced(folder, None, shards, partial(_fill, origins, manifest, config))
         _sweep(folder, made, None)
         return Resharded(made.merged, 0)
@@ -203,8 +189,7 @@ def reshard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> 
         with closing(lease):
             if len(old.shards) == shards:
                 return Resharded(old.merged, shards)
-            copy = partial(_fill, _origins(folder, old), old.shards[0].manifest, config)
-            made = _replaced(folder, old, shards, copy)
+            made = _replaced(folder, old, shards, partial(_fill, _origins(folder, old), old.shards[0].manifest, config))
         _sweep(folder, made, old)
         return Resharded(made.merged, len(old.shards))
 
@@ -232,16 +217,10 @@ def _check_sharded(folder: Path) -> None:
 
 
 def _check_request(request: BuildRequest, shards: int) -> None:
-    """Raise IndexStateError if the existing index does not fit a build of ``shards`` shards."""
     folder, sharded = request.folder, layout.is_sharded(request.folder)
     whole = not sharded and IndexFolder(folder).manifest.is_file()
     if (sharded or whole) and not request.verb:
-        raise IndexStateError(
-            "there is an index already",
-            place=folder,
-            remedy="use --append to add to it, --update to replace documents with the same docid, or --overwrite to"
-            " replace it",
-        )
+        raise already_there(folder)
     old = _readable(folder)
     if whole or (old and shards and shards != len(old.shards)):
         there = f"has {len(old.shards)} shards" if old else "has no shards"
@@ -258,8 +237,10 @@ def _readable(folder: Path) -> Shards | None:
 
 
 def _requests(request: BuildRequest, parts: Sequence[Path]) -> list[BuildRequest]:
-    shares = (OwnedShare(number, len(parts)) for number in range(len(parts)))
-    return [replace(request, folder=part, share=share, wait=0.0) for part, share in zip(parts, shares, strict=True)]
+    return [
+        replace(request, folder=part, share=OwnedShare(number, len(parts)), quiet=number > 0, wait=0.0)
+        for number, part in enumerate(parts)
+    ]
 
 
 def _joined(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
@@ -268,25 +249,19 @@ def _joined(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
     for report in reports[1:]:
         bad_lines.count += report.bad_lines.count
         bad_lines.examples += report.bad_lines.examples
+    added = ("documents", "passages", "replaced", "duplicates", "merged")
     return replace(
         reports[0],
         manifest=shards.merged,
-        documents=sum(report.documents for report in reports),
-        passages=sum(report.passages for report in reports),
-        replaced=sum(report.replaced for report in reports),
-        duplicates=sum(report.duplicates for report in reports),
         resumed=any(report.resumed for report in reports),
-        merged=sum(report.merged for report in reports),
         unmerged=next((report.unmerged for report in reports if report.unmerged), ""),
+        **{name: sum(getattr(report, name) for report in reports) for name in added},
     )
 
 
 @contextmanager
 def _changing(folder: Path, wait: float) -> Iterator[Shards]:
-    """Hold the published state of all shards while they change, then publish their new states.
-
-    If the change fails, every shard returns to its published state.
-    """
+    """Hold the published states of all shards while they change; publish the new states, or go back if it fails."""
     layout.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
         shards, lease = layout.open_leased(folder)
@@ -330,10 +305,7 @@ def _go_back(folder: Path, shards: Shards) -> None:
 def _replaced(
     folder: Path, old: Shards | None, shards: int, fill: Callable[[Sequence[Path]], None], note: str = ""
 ) -> Shards:
-    """Fill ``shards`` new shards, publish them instead of the old state, and remove old files that no reader has open.
-
-    Shards that an interrupted build with the same ``note`` left are filled further.
-    """
+    """Fill new shards, or those that an interrupted build with the same ``note`` left, and publish them."""
     published = {shard.folder(folder).resolve() for shard in old.shards} if old else set()
     paths: list[str] = []
     for number in count():
@@ -356,9 +328,7 @@ def _replaced(
             raise
         for part in parts:  # published names must exist, even after a power failure
             sync_folder(part)
-        made = layout.publish(folder, paths, [manifests.read(part) for part in parts])
-    _sweep(folder, made, old)
-    return made
+        return layout.publish(folder, paths, [manifests.read(part) for part in parts])
 
 
 def _sweep(folder: Path, shards: Shards | None, old: Shards | None) -> None:
@@ -376,28 +346,25 @@ def _sweep(folder: Path, shards: Shards | None, old: Shards | None) -> None:
         journals.remove_part(part)
 
 
-def _origins(folder: Path, shards: Shards) -> list[PlacedSegment]:
-    return [
-        PlacedSegment(shard.folder(folder), segment) for shard in shards.shards for segment in shard.manifest.segments
-    ]
+def _origins(folder: Path, shards: Shards) -> list[Origin]:
+    return [(shard.folder(folder), segment) for shard in shards.shards for segment in shard.manifest.segments]
 
 
-def _fill(origins: Sequence[PlacedSegment], shape: Manifest, config: Config, parts: Sequence[Path]) -> None:
-    """Copy the documents of segments into new shards."""
+def _fill(origins: Sequence[Origin], shape: Manifest, config: Config, parts: Sequence[Path]) -> None:
     for number, part in enumerate(parts):
         manifests.publish(part, _copied(part, origins, shape, config, OwnedShare(number, len(parts))))
         journals.clean(part)
 
 
 def _copied(
-    folder: Path, origins: Sequence[PlacedSegment], shape: Manifest, config: Config, share: OwnedShare | None
+    folder: Path, origins: Sequence[Origin], shape: Manifest, config: Config, share: OwnedShare | None
 ) -> Manifest:
     """Copy the documents of segments that belong to a share; return the new state, not yet published."""
     carried = [file for view in views(shape) for file in view.carried]
-    groups: dict[tuple[str, bool], list[PlacedSegment]] = {}
-    for origin in origins:  # only segments of the same kind can be merged
-        check_files(origin.folder, origin.segment, (DOCUMENTS, *carried))
-        groups.setdefault((origin.segment.kind, origin.segment.split), []).append(origin)
+    groups: dict[tuple[str, bool], list[Origin]] = {}
+    for place, segment in origins:  # only segments of the same kind can be merged
+        check_files(place, segment, (DOCUMENTS, *carried))
+        groups.setdefault((segment.kind, segment.split), []).append((place, segment))
     made: list[SegmentInfo] = []
     with closing(Encoders(config, language=shape.language)) as encoders:
         tools = Tools(IndexFolder(folder), msgspec.structs.replace(shape, segments=()), config, encoders)
@@ -413,23 +380,19 @@ def _verified(folder: Path, shards: Shards, config: Config) -> Verified:
     intact: set[str] = set()
     docids: Counter[str] = Counter()
     for shard, part in zip(shards.shards, parts, strict=True):
-        for name, of_segment in part.faults.items():
+        for name, of_segment in part.faults.items():  # the faults of a segment have its name
             named = f"{shard.path}/{name}".rstrip("/")
-            faults[named] = [
-                fault._replace(segment=f"{shard.path}/{fault.segment}".rstrip("/")) for fault in of_segment
-            ]
+            faults[named] = [fault._replace(segment=named) for fault in of_segment]
         intact |= {f"{shard.path}/{name}" for name in part.intact}
         docids += part.docids
     routed = []
-    for number, part in enumerate(parts):
-        here = shards.shards[number]
+    for number, (shard, part) in enumerate(zip(shards.shards, parts, strict=True)):
         for docid in part.docids:
             its = owner(docid, len(parts))
             if its != number:
-                path = shards.shards[its].path
-                twice = docid in parts[its].docids
-                other = f"{'also' if twice else 'missing'} in shard {path}, where it belongs"
-                routed.append(Fault(here.folder(folder), f"document {docid!r} is {other}", ""))
+                there = "also" if docid in parts[its].docids else "missing"
+                what = f"document {docid!r} is {there} in shard {shards.shards[its].path}, where it belongs"
+                routed.append(Fault(shard.folder(folder), what, ""))
     if routed:
         more = [Fault(folder, f"and {len(routed) - verification.MOST} more", "")]
         faults[""] = routed[: verification.MOST] + (more if len(routed) > verification.MOST else [])

@@ -34,45 +34,33 @@ from .settings import ClusterSettings, Config
 if TYPE_CHECKING:
     from .build import Run
 
-_DIVIDING = (
-    (
-        "shard",
-        "--into N",
-        "divide an index into shards",
-        "an index into shards, with their vectors; nothing is encoded again",
-    ),
-    (
-        "reshard",
-        "--shards M",
-        "divide a sharded index into another number of shards",
-        "a sharded index into another number of shards, with their vectors",
-    ),
-    (
-        "unshard",
-        "",
-        "turn a sharded index into one without shards",
-        "a sharded index into one without shards, with their vectors",
-    ),
-)
-"""Each command that divides an index: its option for the number of shards, its help, and its description."""
-
 
 def register(commands: Subparsers) -> None:
     """Add the commands of this package to the command line."""
-    for name, option, noun, copied in _DIVIDING:
-        parser = commands.add_parser(name, help=noun, description=f"Copy the documents of {copied}.")
-        flag, _, metavar = option.partition(" ")
-        if name != "reshard":
-            parser.add_argument("index", type=Path, metavar="DIR", help="the index directory")
-        if option:
-            parser.add_argument(flag, dest="shards", type=int, required=True, metavar=metavar, help="how many shards")
-        if name == "reshard":
-            add_index(parser)
-        else:
-            add_config(parser)
+    shard = commands.add_parser(
+        "shard",
+        help="divide an index into shards",
+        description="Copy the documents of an index into shards, with their vectors; nothing is encoded again.",
+    )
+    shard.add_argument("index", type=Path, metavar="DIR", help="the index directory")
+    shard.add_argument("--into", dest="shards", type=int, required=True, metavar="N", help="how many shards")
+    reshard = commands.add_parser(
+        "reshard",
+        help="divide a sharded index into another number of shards",
+        description="Copy the documents of a sharded index into another number of shards, with their vectors.",
+    )
+    reshard.add_argument("--shards", type=int, required=True, metavar="M", help="how many shards")
+    unshard = commands.add_parser(
+        "unshard",
+        help="turn a sharded index into one without shards",
+        description="Copy the documents of a sharded index into one without shards, with their vectors.",
+    )
+    unshard.add_argument("index", type=Path, metavar="DIR", help="the index directory")
+    for how, parser in (("shard", shard), ("reshard", reshard), ("unshard", unshard)):
+        (add_index if how == "reshard" else add_config)(parser)
         add_wait(parser)
         add_json(parser)
-        parser.set_defaults(command=partial(divide, how=name), interrupted=STAYS_WHOLE)
+        parser.set_defaults(command=partial(_divide, how=how), interrupted=STAYS_WHOLE)
     cluster = commands.add_parser(
         "cluster",
         help="show or stop the processes of a sharded index on a Ray cluster",
@@ -80,12 +68,10 @@ def register(commands: Subparsers) -> None:
     )
     verbs = cluster.add_subparsers(required=True, metavar="VERB")
     shown = "Show the replicas of the shards of an index: nodes, published states, processes."
+    status = verbs.add_parser("status", help="show the replicas of the shards", description=shown)
     ended = "Stop the processes that serve the shards of an index; a server on the cluster starts them again."
-    for name, command, noun, description in (
-        ("status", show_status, "show the replicas of the shards", shown),
-        ("stop", stop_replicas, "stop the processes that serve the shards", ended),
-    ):
-        verb = verbs.add_parser(name, help=noun, description=description)
+    stop = verbs.add_parser("stop", help="stop the processes that serve the shards", description=ended)
+    for verb, command in ((status, _show_status), (stop, _stop_replicas)):
         add_index(verb)
         verb.add_argument("--ray", metavar="ADDRESS", help="HOST:PORT of the cluster (default: cluster.address)")
         add_json(verb)
@@ -160,16 +146,15 @@ _ON_SHARDS: dict[str, Callable[[argparse.Namespace], int]] = {
 }
 
 
-def divide(args: argparse.Namespace, how: str) -> int:
-    """Divide an index into a number of shards, or into none, and print the result."""
-    from .build import reshard, shard, unshard
+def _divide(args: argparse.Namespace, how: str) -> int:
+    from . import build
 
-    began, shards = perf_counter(), 0 if how == "unshard" else args.shards
-    config = config_of(args, indexer_settings.Config)
+    began, config = perf_counter(), config_of(args, indexer_settings.Config)
+    shards = 0 if how == "unshard" else args.shards
     if how == "unshard":
-        done = unshard(args.index, config, wait=args.wait)
+        done = build.unshard(args.index, config, wait=args.wait)
     else:
-        done = (shard if how == "shard" else reshard)(args.index, shards, config, wait=args.wait)
+        done = getattr(build, how)(args.index, shards, config, wait=args.wait)
     seconds = perf_counter() - began
     facts = {
         "index": str(args.index),
@@ -191,25 +176,21 @@ def _cluster_of(args: argparse.Namespace) -> ClusterSettings:
     return msgspec.structs.replace(cluster, address=args.ray) if args.ray else cluster
 
 
-def show_status(args: argparse.Namespace) -> int:
-    """Print the replicas of the shards of an index."""
+def _show_status(args: argparse.Namespace) -> int:
     from .actors import replicas_of
 
-    replicas = replicas_of(args.index, _cluster_of(args))
-    lines = []
+    replicas, lines = replicas_of(args.index, _cluster_of(args)), []
     for replica in replicas:
-        where = f"{replica.shard} replica {replica.replica}"
+        state = "not running"
         if replica.alive:
-            states = ", ".join(replica.states) or "none yet"
-            where += f": node {replica.node[:12]}, process {replica.pid}, states {states}, "
-            where += f"{counted(replica.answered, 'question')} answered"
-        lines.append(where if replica.alive else f"{where}: not running")
+            states, answered = ", ".join(replica.states) or "none yet", counted(replica.answered, "question")
+            state = f"node {replica.node[:12]}, process {replica.pid}, states {states}, {answered} answered"
+        lines.append(f"{replica.shard} replica {replica.replica}: {state}")
     report(args, {"replicas": [replica._asdict() for replica in replicas]}, "\n".join(lines))
     return DONE
 
 
-def stop_replicas(args: argparse.Namespace) -> int:
-    """End the replicas of the shards of an index."""
+def _stop_replicas(args: argparse.Namespace) -> int:
     from .actors import stop
 
     ended = stop(args.index, _cluster_of(args))

@@ -57,8 +57,7 @@ class ShardLostError(PartMissingError):
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
     """Open the published state of the index in shards in ``folder``: on a cluster if one is configured, else here.
 
-    Raises IndexStateError if the index or one of its shards is missing, incomplete, damaged, or of another layout; also
-    what :func:`factseek.cluster.actors.open_state` raises.
+    Raises IndexStateError if the index or one of its shards is missing or damaged, and what the cluster raises.
     """
     cluster: ClusterSettings | None = getattr(config, "cluster", None)
     if cluster is not None and cluster.address:
@@ -103,10 +102,7 @@ class Gathering:
         return self._beside is not None
 
     def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
-        """Return the results of the calls, in their order; without ``every``, leave out those of lost shards.
-
-        Raises ShardLostError if no shard answers, or if a shard whose answer is needed does not.
-        """
+        """Return the results of the calls, in their order; without ``every``, leave out those of lost shards."""
         if self._beside is None:
             return [call() for call in calls]
         futures = [self._beside.submit(call) for call in calls[1:]]
@@ -169,10 +165,11 @@ class ShardedState:
         self._gather = gather
         self._opened = OpenedOnce()
         # These do not refer to this object: a reference cycle would keep a closed index in memory until collection.
-        self.ask: AskShards = _Asking(states, gather)
-        analyzer = partial(self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer))
-        self._analyzer: Callable[[], Analyzer] = analyzer
-        self.collection = CollectionTerms(self.manifest.id, len(states), analyzer, self.ask)
+        self.ask: AskShards = partial(_ask, states, gather)
+        self._analyzer: Callable[[], Analyzer] = partial(
+            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer)
+        )
+        self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
 
     def __getattr__(self, method: str) -> Any:
         """Return a method that only asks all shards, or the owner of a document."""
@@ -292,15 +289,9 @@ class ShardedState:
         return [next(answers[self._owner(docid)]) for docid, _ in places]
 
 
-class _Asking:
-    """Asks every shard the same question."""
-
-    def __init__(self, states: Sequence[IndexState], gather: Gathering) -> None:
-        self._states = states
-        self._gather = gather
-
-    def __call__(self, asked: Callable[[IndexState], T]) -> list[T]:
-        return self._gather([partial(asked, state) for state in self._states], every=False)
+def _ask(states: Sequence[IndexState], gather: Gathering, asked: Callable[[IndexState], T]) -> list[T]:
+    """Ask every shard the same question."""
+    return gather([partial(asked, state) for state in states], every=False)
 
 
 def _analyzer(heap: str, name: str) -> Analyzer:
@@ -309,10 +300,7 @@ def _analyzer(heap: str, name: str) -> Analyzer:
 
 
 def _merged_facets(parts: Sequence[FacetCounts], most: int, admitted: Container[str]) -> FacetCounts:
-    """Add up the counts of all shards; return those of the ``most`` frequent values, then of those ``admitted``.
-
-    Equally frequent values are in alphabetical order, as in one index.
-    """
+    """Add up the counts of all shards; return those of the ``most`` frequent values, then of those ``admitted``."""
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(dict(part.values))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from contextlib import closing
 from functools import cached_property
 from os.path import isfile
 from pathlib import Path
@@ -79,11 +78,7 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @cached_property
     def merged(self) -> Manifest:
-        """All shards described as one index, for reading only: never publish it.
-
-        It has the segments of all shards, in order. A segment's name is the number of its shard, followed by its name
-        in the shard.
-        """
+        """All shards as one index, for reading only. The number of its shard precedes the name of a segment."""
         parts = [shard.manifest for shard in self.shards]
         return msgspec.structs.replace(
             parts[0],
@@ -156,10 +151,7 @@ def read(folder: Path) -> Shards:
 
 
 def open_leased(folder: Path) -> tuple[Shards, Lease]:
-    """Read the shards of the index in ``folder``, and hold the segments of all of them.
-
-    Raises IndexStateError as :func:`read` does, or if a shard or one of its segments is missing.
-    """
+    """Read the shards of an index and hold all their segments; raise IndexStateError if one is missing."""
     shards = read(folder)
     while True:
         lease = Lease()
@@ -174,22 +166,12 @@ def open_leased(folder: Path) -> tuple[Shards, Lease]:
         lease.close()
         newer = read(folder)  # if a writer removed something between reading and holding, there is a newer state
         if newer == shards:
-            raise _missing(folder, *missing)
+            shard, gone_place = missing
+            place, what = shard.folder(folder), f"is missing: it is a shard of the index {folder}"
+            if gone_place != place:
+                what = f"does not match {folder / SHARDS}: it has no segment {gone_place.name}"
+            raise IndexStateError(what, place=place, remedy="restore its folder")
         shards = newer
-
-
-def check_there(folder: Path) -> None:
-    """Raise IndexStateError if a shard of the index in ``folder``, or a segment of one, is missing."""
-    with closing(open_leased(folder)[1]):
-        pass
-
-
-def _missing(folder: Path, shard: Shard, missing: Path) -> IndexStateError:
-    place, remedy = shard.folder(folder), "restore its folder"
-    if missing == place:
-        return IndexStateError(f"is missing: it is a shard of the index {folder}", place=place, remedy=remedy)
-    what = f"does not match {folder / SHARDS}: it has no segment {missing.name}"
-    return IndexStateError(what, place=place, remedy=remedy)
 
 
 def _converted(path: Path, raw: Any) -> Shards:
@@ -211,18 +193,10 @@ def _converted(path: Path, raw: Any) -> Shards:
 
 def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
     """Raise IndexStateError if a shard was not made like the first one."""
-    here, there = shard.manifest, first.manifest
-    for what, its, that in (
-        ("language", here.language, there.language),
-        ("analyzer", here.analyzer, there.analyzer),
-        ("fields", here.fields, there.fields),
-        ("encoder", str(here.encoder), str(there.encoder)),
-        ("views", _shown(here.views), _shown(there.views)),
-    ):
+    for what in ("language", "analyzer", "fields", "encoder", "views"):
+        its, that = getattr(shard.manifest, what), getattr(first.manifest, what)
+        if what == "views":
+            its, that = (msgspec.json.encode(views, order="deterministic").decode() for views in (its, that))
         if its != that:
             differs = f"shard {shard.path} has the {what} {its}, but shard {first.path} has {that}"
             raise IndexStateError(differs, place=path, remedy=RESTORE)
-
-
-def _shown(views: dict[str, Any]) -> str:
-    return msgspec.json.encode(views, order="deterministic").decode()

@@ -9,14 +9,13 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain, count
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
 from ..retrieval import retrievers
 from ..retrieval.config import Config
 from ..retrieval.deadline import CutOffError, Deadline
-from ..retrieval.dense.encoder import Encoder
 from ..retrieval.dense.vectors import Mask, Vectors, unit_vector
 from ..retrieval.domain import DocumentQuery, Filter, Hit, ScoredDocids, VectorQuery
 from ..retrieval.lucene.analysis import Analyzer
@@ -33,7 +32,10 @@ from ..retrieval.search.collection_statistics import (
 from ..retrieval.search.index_state import IndexState
 from ..retrieval.search.order import ordered
 from ..retrieval.search.retriever import Ranked, Retriever
-from ..retrieval.store.manifest import LUCENE, VECTORS, Manifest
+from ..retrieval.store.manifest import LUCENE, VECTORS
+
+if TYPE_CHECKING:
+    from .coordinator import ShardedState
 
 T = TypeVar("T")
 MOST_REMEMBERED = 200_000
@@ -51,10 +53,7 @@ class CollectionTerms:
     """The counts of terms over all shards of a state of the index. Safe for threads."""
 
     def __init__(self, state: str, shards: int, terms: Callable[[], Analyzer], ask: AskShards) -> None:
-        """Remember the statistics of a ``state``; ``terms`` is its analyzer, ``ask`` asks each of ``shards`` shards.
-
-        An answer that lacks some shards is not remembered.
-        """
+        """Remember complete answers about a ``state``; ``terms`` is its analyzer, ``ask`` asks the shards."""
         self._state = state
         self._shards = shards
         self._fields: tuple[FieldStatistics, ...] = ()
@@ -117,28 +116,10 @@ class CollectionTerms:
         )
 
 
-class WholeIndex(Protocol):
-    """What a ranking needs to know about the whole index."""
-
-    manifest: Manifest
-    collection: CollectionTerms
-    ask: AskShards
-
-    def encoder_of(self, view: str) -> Encoder:
-        """Return the encoder that made the vectors of a view."""
-
-    def document_vector(self, docid: str, view: str) -> Vectors:
-        """Return the mean direction of a document's vectors in a view."""
-
-
 class ShardedRankings:
-    """Several rankings of the passages of all shards; each shard is asked once for all of them.
+    """Several rankings of all shards, each asked once for all; the scores are those of one index of all passages."""
 
-    A shard's hits have the scores that one index of all passages would give them.
-    """
-
-    def __init__(self, names: Sequence[str], config: Config, whole: WholeIndex) -> None:
-        """Rank by the retrievers of these names."""
+    def __init__(self, names: Sequence[str], config: Config, whole: ShardedState) -> None:
         self.names: Sequence[str] = tuple(names)
         self._config = config
         self._whole = whole
@@ -218,8 +199,7 @@ class ShardedRankings:
 class ShardedRanking(Retriever):
     """One ranking of the passages of all shards."""
 
-    def __init__(self, name: str, config: Config, whole: WholeIndex) -> None:
-        """Rank by the retriever of this name."""
+    def __init__(self, name: str, config: Config, whole: ShardedState) -> None:
         self._name = name
         self._config = config
         self._whole = whole
@@ -228,10 +208,7 @@ class ShardedRanking(Retriever):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits of each query in the total order.
-
-        Raises CutOffError if a shard takes longer than the limit.
-        """
+        """Return at most ``k`` hits of each query in the total order; raise CutOffError if a shard takes too long."""
         _, asked = self._rankings.with_statistics(queries, None)
         return _merged_hits(self._whole.ask(lambda state: self._of(state).search(asked, k, where, limit)), k)
 
@@ -262,7 +239,6 @@ def _with_vectors(queries: Sequence[CollectionQuery], vectors: dict[str, Vectors
 
 
 def _merged_hits(of_shards: Iterable[Sequence[Sequence[Hit]]], k: int) -> list[list[Hit]]:
-    """Return the first ``k`` hits of each query from all shards, in the total order."""
     return [ordered(chain.from_iterable(of_query))[:k] for of_query in zip(*of_shards, strict=True)]
 
 

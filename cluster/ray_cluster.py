@@ -25,10 +25,7 @@ _START_ONE = "start a cluster with ray start --head, and give the address that i
 
 @cache
 def ray() -> Any:
-    """Return the Ray library, with its usage reports turned off.
-
-    Raises MachineError if it is not installed.
-    """
+    """Return the Ray library, with its usage reports off; raise MachineError if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray as library
@@ -39,10 +36,7 @@ def ray() -> Any:
 
 
 def connect(address: str) -> None:
-    """Connect this process to the cluster at ``address``, unless it is already connected.
-
-    Raises MachineError if Ray is not installed, or no cluster answers at the address.
-    """
+    """Connect this process to a cluster, unless it is connected; raise MachineError if no cluster answers."""
     library = ray()
     check_address(address)
     if library.is_initialized():
@@ -83,10 +77,7 @@ def _signal_handlers_kept() -> Iterator[None]:
 
 
 def check(address: str) -> None:
-    """Check, without connecting, that this process can reach a cluster; the process may still fork afterwards.
-
-    Raises MachineError if Ray is not installed, or nothing answers at the address.
-    """
+    """Raise MachineError if this process cannot reach a cluster; it does not connect, so the process may still fork."""
     if importlib.util.find_spec("ray") is None:
         raise _missing()
     check_address(address)

@@ -31,13 +31,13 @@ def point(alias: Path, index: Path) -> Pointed:
     Raises IndexStateError if the alias would point to itself, if there is no index, or if ``alias`` exists and is not
     an alias; MachineError if the alias cannot be written.
     """
-    if _place(alias) == _place(index):
+    own, other = (path.parent.resolve() / path.name for path in (alias.absolute(), index.absolute()))
+    if own == other:
         raise IndexStateError("an alias cannot point to itself", place=alias, remedy="name the index that it points to")
     manifest = published(index)
     if alias.exists() and not alias.is_symlink():
-        raise IndexStateError(
-            "is not an alias: it is a file or folder itself", place=alias, remedy="choose another name"
-        )
+        what = "is not an alias: it is a file or folder itself"
+        raise IndexStateError(what, place=alias, remedy="choose another name")
     with os_errors_reported(alias):
         before = _target(alias) if alias.is_symlink() else None
         temporary = temporary_beside(alias)
@@ -53,9 +53,3 @@ def point(alias: Path, index: Path) -> Pointed:
 def _target(alias: Path) -> Path:
     """Return the target of an alias; a relative link is resolved from the alias's own folder."""
     return Path(os.path.normpath(alias.parent / alias.readlink()))
-
-
-def _place(path: Path) -> Path:
-    """Return the absolute path without following its last link."""
-    absolute = path.absolute()
-    return absolute.parent.resolve() / absolute.name

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import structs
 
@@ -20,7 +20,7 @@ from ..retrieval.lucene.analysis import analyzer_name, language_code
 from ..retrieval.progress import bar
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import IndexFolder
-from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SourceInfo
+from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SegmentInfo, SourceInfo
 from ..retrieval.views import Tools, descriptions, views
 from . import journal as journals
 from .collections import BadLines, LeftOut, ReadOptions, Record, UnreadDates, reader
@@ -32,29 +32,11 @@ from .lock import locked
 from .queue import overtake
 from .settings import Config
 from .sources import describe
-from .work import BuildTask, SourcesChangedError, Work
+from .work import SourcesChangedError, Work
 
 _READ_FOR_LANGUAGE = 20
 """The number of documents from which the language of an index is checked."""
 Verb = Literal["", "append", "update", "overwrite"]
-
-
-class Share(Protocol):
-    """The share of the documents that a build takes: those whose docid the share accepts."""
-
-    @property
-    def name(self) -> str:
-        """The name that distinguishes the share from others of the same sources."""
-        ...
-
-    @property
-    def quiet(self) -> bool:
-        """Whether the build omits what the readers report, because the build of another share reports it."""
-        ...
-
-    def __call__(self, docid: str) -> bool:
-        """Return whether the document with this docid belongs to the share."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +45,10 @@ class BuildRequest:
 
     A new index has a view of each kind; without ``dense`` it has no vectors. ``views`` names additional views.
     ``encoders`` names the models that make the vectors, instead of the configured model; each model makes its own view.
-    With ``share``, the build takes only some of the documents, and makes an index without documents if the share is
-    empty. ``wait`` is the number of seconds to wait for another writer to finish. ``dates`` is the order of dates such
-    as 3/5/2020 if a file does not show it. ``columns`` pairs fields with the names of table columns.
+    With ``share``, the build takes only the documents whose docid it accepts, and makes an index without documents if
+    there is none; ``quiet`` if the build of another share reports what the readers report. ``wait`` is the number of
+    seconds to wait for another writer to finish. ``dates`` is the order of dates such as 3/5/2020 if a file does not
+    show it. ``columns`` pairs fields with the names of table columns.
     """
 
     kind: str
@@ -76,7 +59,8 @@ class BuildRequest:
     dense: bool = True
     views: tuple[str, ...] = ()
     encoders: tuple[str, ...] = ()
-    share: Share | None = None
+    share: Callable[[str], bool] | None = None
+    quiet: bool = False
     wait: float = 0.0
     dates: str = ""
     columns: tuple[tuple[str, str], ...] = ()
@@ -86,10 +70,9 @@ class BuildRequest:
 class BuildReport:
     """The result of a build.
 
-    ``skipped`` counts, by reason, what a reader left out on purpose; ``left_out`` names it.
-
-    ``unread_dates`` counts the dates that the reader did not understand. ``notes`` lists what the reader guessed.
-    ``merged`` is the number of segments that merging removed. ``unmerged`` says why segments could not be merged.
+    ``skipped`` counts, by reason, what a reader left out on purpose; ``left_out`` names it. ``unread_dates`` counts the
+    dates that the reader did not understand. ``notes`` lists what the reader guessed. ``merged`` is the number of
+    segments that merging removed. ``unmerged`` says why segments could not be merged.
     """
 
     manifest: Manifest
@@ -115,12 +98,18 @@ def build(request: BuildRequest, config: Config, encoders: Encoders | None = Non
     existing index does not fit the request; MachineError if the disk is full, or if Java or the encoder is missing.
     What was published before the error stays.
     """
+    folder = request.folder
     reader(request.kind)
-    check_apart(request.folder, request.sources)
+    check_apart(folder, request.sources)
     sources = describe(request.sources)
-    with locked(request.folder, request.wait), os_errors_reported(request.folder):
-        report = build_locked(request, config, sources, encoders, partial(overtake, request.folder))
-        return _with_few_segments(request.folder, report, config)
+    with locked(folder, request.wait), os_errors_reported(folder):
+        report = build_locked(request, config, sources, encoders, partial(overtake, folder))
+        try:
+            compacted = merge_surplus(folder, config)
+        except UserError as error:  # the new documents are already published
+            return replace(report, unmerged=error.line)
+        fewer = compacted.before - len(compacted.manifest.segments)
+        return replace(report, manifest=compacted.manifest, merged=fewer)
 
 
 def build_locked(
@@ -135,72 +124,90 @@ def build_locked(
     ``sources`` describes the files to read; ``encoders`` stay open. ``note`` receives the docids whose documents are in
     the index with the content that was read.
     """
-    base = _base(request)
+    base = None
+    manifests.check_whole(request.folder)
+    if IndexFolder(request.folder).manifest.is_file() and request.verb != "overwrite":
+        if not request.verb:
+            raise already_there(request.folder)
+        base = manifests.read(request.folder)
     with ExitStack() as opened:
         encoders = encoders or opened.enter_context(closing(encoders_of(request, config)))
         shape = _shape(request, config, base, encoders)
         tools = Tools(IndexFolder(request.folder), shape, config, encoders)
         for view in views(shape):
             view.prepare(tools)
-        live = base.segments if base else ()
-        task = BuildTask(request.kind, sources, live, request.verb == "update")
         limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
-        names, share = [source.name for source in sources], [request.share.name] if request.share else []
+        names, share = [source.name for source in sources], [repr(request.share)] if request.share else []
         share += [str(how) for how in (request.dates, request.columns) if how]
         asked = journals.fingerprint(request.kind, names, shape, request.verb, limits, *share)
+        live = base.segments if base else ()
+        read = partial(_read, request, config, tools, sources=sources, live=live, asked=asked)
         try:
-            work, options = _read(request, config, task, tools, asked, anew=False)
+            work = read(anew=False)
         except SourcesChangedError:
-            work, options = _read(request, config, task, tools, asked, anew=True)
+            work = read(anew=True)
         with closing(work):
-            report = _publish(request, base, tools, work, options)
+            report = _publish(request, base, tools, work)
             if note is not None:
                 note(work.docids())
         return report
 
 
 def _read(
-    request: BuildRequest, config: Config, task: BuildTask, tools: Tools, asked: str, *, anew: bool
-) -> tuple[Work, ReadOptions]:
-    """Read the sources into segments. Resume an interrupted build, unless ``anew``.
+    request: BuildRequest,
+    config: Config,
+    tools: Tools,
+    *,
+    sources: tuple[SourceInfo, ...],
+    live: tuple[SegmentInfo, ...],
+    asked: str,
+    anew: bool,
+) -> Work:
+    """Read the sources into segments. Resume an interrupted build of the same request (``asked``), unless ``anew``.
 
     If reading fails, the journal stays if a later build can resume from it. Raises SourcesChangedError if the sources
     do not begin with what the interrupted build had read.
     """
-    folder, limits = request.folder, config.build
     options = ReadOptions(
         language=tools.manifest.language,
-        max_line_bytes=limits.max_line_bytes,
-        max_file_bytes=limits.max_file_bytes,
+        max_line_bytes=config.build.max_line_bytes,
+        max_file_bytes=config.build.max_file_bytes,
         dates=request.dates,
         columns=dict(request.columns),
-        bad_lines=BadLines(limits.skip_bad_lines),
+        bad_lines=BadLines(config.build.skip_bad_lines),
     )
     work: Work | None = None
     try:
-        journal = None if anew else journals.unfinished(folder, asked)
-        journal = journal or journals.begin(folder, asked, task.sources)
-        work = Work(task, config, tools, journal, options)
+        journal = None if anew else journals.unfinished(request.folder, asked)
+        work = Work(
+            request.kind,
+            sources,
+            live,
+            updates=request.verb == "update",
+            config=config,
+            tools=tools,
+            journal=journal or journals.begin(request.folder, asked, sources),
+            options=options,
+        )
         work.read(_records(request, options))
     except BaseException:
         if work is not None:
             work.close()
-        journals.give_up(folder)
+        journals.give_up(request.folder)
         raise
-    return work, options
+    return work
 
 
 def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
     """Yield the records of the sources that belong to the share."""
-    share = request.share
-    records = reader(request.kind).read(request.sources, options.silent() if share and share.quiet else options)
+    records = reader(request.kind).read(request.sources, options.silent() if request.quiet else options)
     first: list[str] = []
     with closing(bar("reading", "document")) as reading:
         for record in records:
             reading.update()
             if len(first) < _READ_FOR_LANGUAGE and record.document.language == options.language:
                 first.append(record.document.text)
-            if share is None or share(record.document.docid):
+            if request.share is None or request.share(record.document.docid):
                 yield record
     if not request.language and (language := other_language(first, options.language)):
         options.note(
@@ -215,24 +222,16 @@ def encoders_of(request: BuildRequest, config: Config) -> Encoders:
     return Encoders(config, language=language, models=request.encoders)
 
 
-def _with_few_segments(folder: Path, report: BuildReport, config: Config) -> BuildReport:
-    """Merge segments if there are too many. The new documents are already published, so a failure only adds a note."""
-    try:
-        compacted = merge_surplus(folder, config)
-    except UserError as error:
-        return replace(report, unmerged=error.line)
-    fewer = compacted.before - len(compacted.manifest.segments)
-    return replace(report, manifest=compacted.manifest, merged=fewer)
-
-
-def _publish(
-    request: BuildRequest, base: Manifest | None, tools: Tools, work: Work, options: ReadOptions
-) -> BuildReport:
+def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: Work) -> BuildReport:
     """Publish the new segments next to the existing ones, and return the report."""
-    folder, new = request.folder, tuple(work.journal.finished)
-    if not new and not work.journal.progress.duplicates and not request.share:
+    folder, options, new = request.folder, work.options, tuple(work.journal.finished)
+    duplicates = work.journal.progress.duplicates
+    if not new and not duplicates and not request.share:
         journals.give_up(folder)
-        raise SourceError(_why_empty(request.kind, options), place=", ".join(map(str, request.sources)))
+        left_out = [f"{count} {reason}" for reason, count in sorted(options.skipped.items())]
+        left_out += [f"{options.bad_lines.count} bad lines"] if options.bad_lines.count else []
+        why = f" (left out: {', '.join(left_out)})" if left_out else ""
+        raise SourceError(f"no {request.kind} document was found{why}", place=", ".join(map(str, request.sources)))
     live = base.segments if base else ()
     kept = without(folder, live, work.new_docids()) if work.updates and new else live
     manifest = base
@@ -245,7 +244,7 @@ def _publish(
         replaced=live_documents(live) - live_documents(kept),
         documents=sum(segment.documents for segment in new),
         passages=sum(segment.passages for segment in new),
-        duplicates=work.journal.progress.duplicates,
+        duplicates=duplicates,
         bad_lines=options.bad_lines,
         skipped=options.skipped,
         left_out=tuple(options.left_out),
@@ -255,26 +254,14 @@ def _publish(
     )
 
 
-def _why_empty(kind: str, options: ReadOptions) -> str:
-    left_out = [f"{count} {reason}" for reason, count in sorted(options.skipped.items())]
-    if options.bad_lines.count:
-        left_out.append(f"{options.bad_lines.count} bad lines")
-    return f"no {kind} document was found" + (f" (left out: {', '.join(left_out)})" if left_out else "")
-
-
-def _base(request: BuildRequest) -> Manifest | None:
-    """Return the manifest that the build adds to, or None if it makes a new index."""
-    manifests.check_whole(request.folder)
-    if not IndexFolder(request.folder).manifest.is_file() or request.verb == "overwrite":
-        return None
-    if not request.verb:
-        raise IndexStateError(
-            "there is an index already",
-            place=request.folder,
-            remedy="use --append to add to it, --update to replace documents with the same docid, or --overwrite to"
-            " replace it",
-        )
-    return manifests.read(request.folder)
+def already_there(folder: Path) -> IndexStateError:
+    """Return the error for a request without a verb if there is an index."""
+    return IndexStateError(
+        "there is an index already",
+        place=folder,
+        remedy="use --append to add to it, --update to replace documents with the same docid, or --overwrite to"
+        " replace it",
+    )
 
 
 def check_apart(folder: Path, sources: Iterable[Path]) -> None:
@@ -310,35 +297,24 @@ def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoder
 
 
 def _check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
-    if request.language and language_code(request.language) != base.language:
-        raise IndexStateError(
-            f"the language of the index is {base.language}, not {request.language}, and an index has only one language",
-            place=request.folder,
-        )
-    analyzer = config.index.analyzer
-    if analyzer and analyzer_name("", analyzer) != base.analyzer:
-        raise IndexStateError(
-            f"the analyzer of the index is {base.analyzer}, not {analyzer}, and an index has only one analyzer",
-            place=request.folder,
-        )
-    declared = field_names(config.index.filter_fields)
-    if declared and declared != base.filter_fields:
-        its = ", ".join(base.filter_fields) or "none"
-        raise IndexStateError(
-            f"the filter fields of the index are {its}, not {', '.join(declared)}, and all segments share them",
-            place=request.folder,
-        )
+    """Raise IndexStateError if the request does not fit the existing index."""
+    analyzer, declared = config.index.analyzer, field_names(config.index.filter_fields)
     models = {encoder.model or encoder.name for encoder in base.encoders.values()}
-    for model in request.encoders:
-        if model not in models and str(Path(model).resolve()) not in models:
-            raise IndexStateError(
-                f"the vectors of the index come from {', '.join(sorted(models)) or 'no encoder'}, not from {model}",
-                place=request.folder,
-                remedy="leave out --encoder, or replace the index with --overwrite",
-            )
-    if not request.dense and base.encoder is not None:
-        raise IndexStateError(
-            "all documents of the index have vectors",
-            place=request.folder,
-            remedy="leave out --no-dense, or replace the index with --overwrite",
-        )
+    foreign = [each for each in request.encoders if each not in models and str(Path(each).resolve()) not in models]
+    what, remedy, only_one = "", "", "and an index has only one"
+    if request.language and language_code(request.language) != base.language:
+        what = f"the language of the index is {base.language}, not {request.language}, {only_one} language"
+    elif analyzer and analyzer_name("", analyzer) != base.analyzer:
+        what = f"the analyzer of the index is {base.analyzer}, not {analyzer}, {only_one} analyzer"
+    elif declared and declared != base.filter_fields:
+        its = ", ".join(base.filter_fields) or "none"
+        what = f"the filter fields of the index are {its}, not {', '.join(declared)}, and all segments share them"
+    elif foreign:
+        its = ", ".join(sorted(models)) or "no encoder"
+        what = f"the vectors of the index come from {its}, not from {foreign[0]}"
+        remedy = "leave out --encoder, or replace the index with --overwrite"
+    elif not request.dense and base.encoder is not None:
+        what = "all documents of the index have vectors"
+        remedy = "leave out --no-dense, or replace the index with --overwrite"
+    if what:
+        raise IndexStateError(what, place=request.folder, remedy=remedy)

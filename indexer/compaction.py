@@ -6,7 +6,7 @@ same as a new build of the remaining documents.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from . import journal as journals
 from .deletion import with_segments
 from .encoders import Encoders, further_views
 from .lock import locked
-from .merge import Merge, PlacedSegment, write_all
+from .segment import Merge, merged_segments
 from .settings import Config
 
 Group = list[SegmentInfo]
@@ -61,8 +61,7 @@ def compact(
             models = (base.encoder.model or base.encoder.name, *models)
         wanted = (*add, *([VECTORS, *further_views(models)] if models else ()))
         lacking = [name for name in wanted if name not in base.views]
-        most = config.index.segment_passages
-        groups = _by_kind(base.segments) if lacking else worth_merging(base.segments, most)
+        groups = _by_kind(base.segments) if lacking else worth_merging(base.segments, config.index.segment_passages)
         return _published(folder, base, groups, config, lacking=lacking, models=models)
 
 
@@ -83,14 +82,6 @@ def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
     return [group for group in _by_kind(worth) if _gains(group, most)]
 
 
-def _by_kind(segments: Sequence[SegmentInfo]) -> list[Group]:
-    """Return segments in groups that can be merged."""
-    groups: dict[tuple[str, bool], Group] = {}
-    for segment in segments:
-        groups.setdefault((segment.kind, segment.split), []).append(segment)
-    return list(groups.values())
-
-
 def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Group]:
     """Return the segments to merge if there are more than ``index.max_segments``, else nothing.
 
@@ -105,6 +96,13 @@ def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Gr
     small = [group for group in map(_smallest, everything) if _gains(group, most)]
     left = len(segments) - sum(len(group) - _segments(group, most) for group in small)
     return small if left <= settings.max_segments else everything
+
+
+def _by_kind(segments: Sequence[SegmentInfo]) -> list[Group]:
+    groups: dict[tuple[str, bool], Group] = {}
+    for segment in segments:
+        groups.setdefault((segment.kind, segment.split), []).append(segment)
+    return list(groups.values())
 
 
 def _smallest(group: Group) -> Group:
@@ -135,10 +133,7 @@ def _published(
     lacking: Sequence[str] = (),
     models: Sequence[str] = (),
 ) -> Compacted:
-    """Merge the groups and publish the result, with the views that are ``lacking``; ``models`` make their vectors.
-
-    Raises UsageError if the configuration disables one of these views.
-    """
+    """Merge the groups and publish the result, with the views that are ``lacking``; ``models`` make their vectors."""
     before = len(base.segments)
     if not groups and not lacking:
         return Compacted(base, before, 0)
@@ -150,23 +145,8 @@ def _published(
             raise UsageError(f"--add {name}: the configuration disables this view", remedy=f"set index.{name}")
         shape = msgspec.structs.replace(base, views={**base.views, **described})
         tools = Tools(IndexFolder(folder), shape, config, encoders)
-        anew = frozenset(lacking)
-        merges = [Merge([PlacedSegment(folder, each) for each in group], tools, anew=anew) for group in groups]
-        made = write_all(merges, journals.first_segment(folder))
-    manifest = with_segments(shape, replaced(base.segments, groups, made), folder)
+        merges = [Merge([(folder, each) for each in group], tools, anew=frozenset(lacking)) for group in groups]
+        manifest = with_segments(shape, merged_segments(base.segments, merges, folder), folder)
     manifests.publish(folder, manifest)
     journals.clean(folder)
     return Compacted(manifest, before, sum(len(segment.deleted) for group in groups for segment in group))
-
-
-def replaced(
-    segments: Sequence[SegmentInfo], groups: Sequence[Sequence[SegmentInfo]], made: Mapping[str, Sequence[SegmentInfo]]
-) -> tuple[SegmentInfo, ...]:
-    """Return the segments with each group replaced by its new segments: ``made[name of the group's first segment]``."""
-    gone = {segment.name for group in groups for segment in group}
-    kept: list[SegmentInfo] = []
-    for segment in segments:
-        kept += made.get(segment.name, ())
-        if segment.name not in gone:
-            kept.append(segment)
-    return tuple(kept)

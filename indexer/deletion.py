@@ -64,8 +64,7 @@ def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]
     with IndexFolder(folder).opened(segments) as opened:
         for docid in docids:
             for documents, deleted in zip(opened, rows, strict=True):
-                row = documents.row(docid)
-                if row is not None:
+                if (row := documents.row(docid)) is not None:
                     deleted.add(row)
     return tuple(
         msgspec.structs.replace(segment, deleted=tuple(sorted(deleted)))

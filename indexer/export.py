@@ -1,36 +1,34 @@
-"""Export: write the documents of an index as JSON lines, which ``factseek index jsonl`` reads back unchanged."""
+"""Export the documents of an index: as JSON lines, which ``factseek index jsonl`` reads back, or as ClaimReview.
+
+The reviewed claims of an index are one JSON-LD document: schema.org's ``DataFeed`` with one review per line. A review
+needs a claim, an address and a rating, because schema.org's validator and Google's documentation of fact checks require
+them. Documents that lack one are left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
 from ..retrieval.domain import Filter
+from ..retrieval.errors import SourceError
 from ..retrieval.files import replacing, writable
 from ..retrieval.filters import matches
+from ..retrieval.records.claim_review import review_of, script_safe
 from ..retrieval.search.opening import leased
 from ..retrieval.store.documents import StoredDocument
 from ..retrieval.store.index_folder import IndexFolder
-from .collections.jsonl import EXPORTED
+from .collections.jsonl import exported
 
-
-def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
-    """Yield one line of JSON per document that matches ``where``, in the order of the segments.
-
-    The documents are those of the manifest that is published when the iteration begins. Each line contains the checksum
-    of its document. Raises IndexStateError if there is no index or its documents cannot be read.
-    """
-    return map(line_of, documents_of(folder, where))
+_HEAD = b'{"@context":"https://schema.org","@type":"DataFeed","dataFeedElement":[\n'
+_FOOT = b"\n]}\n"
+_LACKING = "without a claim, an address or a rating"
 
 
 def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDocument]:
-    """Yield the documents that match ``where``, in the order of the segments of the manifest published at the start.
-
-    Raises IndexStateError if there is no index or its documents cannot be read.
-    """
+    """Yield the documents that match ``where``, by segment, of the manifest that is published at the start."""
     with leased(folder) as parts:
         for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
             with closing(IndexFolder(part).documents(segment)) as documents:
@@ -39,20 +37,40 @@ def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDo
                         yield stored
 
 
-def export_to(folder: Path, path: Path, where: Filter | None = None) -> int:
-    """Write the lines of :func:`export` to a file, completely or not at all, and return the number of documents."""
+def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
+    """Yield one line of JSON, with the document's checksum, for each document of :func:`documents_of`."""
+    return (exported(stored.document, stored.checksum).encode() + b"\n" for stored in documents_of(folder, where))
+
+
+def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -> Iterator[bytes]:
+    """Yield the feed of all documents that are reviews, one piece for each. Count the other documents in ``left_out``.
+
+    Raises what :func:`documents_of` raises, and SourceError if no document is a review.
+    """
+    last = b""
+    for stored in documents_of(folder, where):
+        review = review_of(stored.document)
+        if review is None:
+            left_out[_LACKING] += 1
+            continue
+        if last:
+            yield last
+        last = (b",\n" if last else _HEAD) + script_safe(review).encode()
+    if not last:
+        raise SourceError(
+            "contains no review of a claim",
+            place=folder,
+            remedy="each review needs a text, a web address, and a rating in its metadata",
+        )
+    yield last + _FOOT
+
+
+def export_to(path: Path, pieces: Iterable[bytes]) -> int:
+    """Write an export to a file, completely or not at all, and return its number of documents or reviews."""
     writable(path)
     count = 0
-    lines = export(folder, where)
     with replacing(path) as file:
-        for line in lines:
-            file.write(line)
+        for piece in pieces:
+            file.write(piece)
             count += 1
     return count
-
-
-def line_of(stored: StoredDocument) -> bytes:
-    """Return a document as a line of JSON; the order of its metadata does not change the bytes."""
-    document = stored.document
-    values = (*document[:-1], dict(document.metadata), stored.checksum)
-    return msgspec.json.encode(dict(zip(EXPORTED, values, strict=True)), order="deterministic") + b"\n"

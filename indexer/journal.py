@@ -21,7 +21,7 @@ _SEGMENT = re.compile(r"\.?[0-9]{1,18}")
 _SHARD = re.compile(r"shard-\d+")
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class Progress(msgspec.Struct, kw_only=True):
     """The progress of reading when a segment's text was complete. ``clashes`` counts the skipped docid clashes."""
 
     records: int = 0
@@ -35,13 +35,13 @@ class Journal(msgspec.Struct, kw_only=True):
     fingerprint: str
     sources: tuple[SourceInfo, ...]
     first_segment: int
-    progress: Progress = Progress()
+    progress: Progress = msgspec.field(default_factory=Progress)
     finished: list[SegmentInfo] = []
     text_of: str = ""
 
     @property
     def next_name(self) -> str:
-        """Return the name of the segment that comes after the finished ones."""
+        """The name of the segment that comes after the finished ones."""
         return f"{self.first_segment + len(self.finished):06d}"
 
 
@@ -60,11 +60,21 @@ def begin(folder: Path, asked: str, sources: tuple[SourceInfo, ...]) -> Journal:
 
 
 def unfinished(folder: Path, asked: str) -> Journal | None:
-    """Return the journal of an unfinished build of the same request, or None if no segment's text is finished."""
+    """Return the journal of an unfinished build of the same request, or None if no segment's text is finished.
+
+    Move its finished segments to their place, and remove a half-written text.
+    """
     journal = read(folder)
     if journal is None or journal.fingerprint != asked or not (journal.finished or journal.text_of):
         return None
-    _settle(folder, journal)
+    for segment in journal.finished:
+        built = folder / BUILD / segment.name
+        if built.is_dir():
+            (folder / SEGMENTS).mkdir(exist_ok=True)
+            built.rename(folder / SEGMENTS / segment.name)
+    for leftover in segments_in(folder / BUILD):
+        if leftover.name != journal.text_of:
+            shutil.rmtree(leftover)
     return journal
 
 
@@ -89,10 +99,7 @@ def give_up(folder: Path) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Remove everything that no manifest names: leftovers of abandoned and of published builds.
-
-    A segment that a reader has open stays until the next writer runs.
-    """
+    """Remove all leftovers of builds. What a reader has open stays until the next writer runs."""
     remove_build(folder)
     sweep(folder)
 
@@ -109,13 +116,12 @@ def remove_build(folder: Path) -> None:
 
 
 def segments_in(folder: Path) -> list[Path]:
-    """Return the subfolders of ``folder`` that are named like segments, hidden ones too, and are not indexes."""
-    return [path for path in folder.glob("*") if _SEGMENT.fullmatch(path.name) and not is_index(path)]
-
-
-def is_index(folder: Path) -> bool:
-    """Return whether a folder is an index, or one is being built there: it has a manifest, shards or a lock."""
-    return any((folder / name).exists() for name in (manifests.NAME, SHARDS, LOCK))
+    """Return the subfolders that are named like segments, hidden ones too, and are not indexes, built or begun."""
+    return [
+        path
+        for path in folder.glob("*")
+        if _SEGMENT.fullmatch(path.name) and not any((path / name).exists() for name in (manifests.NAME, SHARDS, LOCK))
+    ]
 
 
 def parts_in(folder: Path) -> list[Path]:
@@ -179,15 +185,3 @@ def _named(folder: Path) -> set[str] | None:
         return {segment.name for segment in manifests.read(folder).segments}
     except IndexStateError:
         return None
-
-
-def _settle(folder: Path, journal: Journal) -> None:
-    """Make the folders agree with the journal: move finished segments to their place, remove a half-written text."""
-    for segment in journal.finished:
-        built = folder / BUILD / segment.name
-        if built.is_dir():
-            (folder / SEGMENTS).mkdir(exist_ok=True)
-            built.rename(folder / SEGMENTS / segment.name)
-    for leftover in segments_in(folder / BUILD):
-        if leftover.name != journal.text_of:
-            shutil.rmtree(leftover)

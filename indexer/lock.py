@@ -34,8 +34,14 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     if (folder / PART).is_file() and folder.resolve() not in _parts:
         whole = (folder / PART).read_text("utf-8", "replace").partition("\n")[0][:200]
         raise IndexStateError(f"is a part of the index {whole}", place=folder, remedy="name that index instead")
-    made = not folder.exists()
-    handle = _lock(folder, wait)
+    made, deadline, reported = not folder.exists(), time.monotonic() + wait, False
+    while isinstance(handle := _try_to_take(folder), str):
+        if time.monotonic() >= deadline:
+            raise IndexBusyError(f"is being written by {handle}", place=folder, remedy="try again later, or use --wait")
+        if not reported:
+            say(f"{folder}: is being written by {handle}; waiting for it")
+            reported = True
+        time.sleep(POLL_SECONDS)
     try:
         yield
     finally:
@@ -50,8 +56,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
 def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -> Iterator[None]:
     """Let this process, the writer of an index, write its parts, which are indexes themselves. No other process may.
 
-    If ``note`` is given, write a file into each part that marks it as a part, with ``note`` in its second line. Without
-    a note, the parts already have this file.
+    If ``note`` is given, a file marks each part as one, with ``note`` in its second line. Without, the file exists.
     """
     own = {part.resolve() for part in parts}
     for part in own if note is not None else ():
@@ -64,22 +69,6 @@ def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -
         _parts.difference_update(own)
 
 
-def _lock(folder: Path, wait: float) -> int:
-    """Return the descriptor of a folder's lock. The lock is held until the descriptor is closed."""
-    deadline = time.monotonic() + wait
-    reported = False
-    while True:
-        handle = _try_to_take(folder)
-        if isinstance(handle, int):
-            return handle
-        if time.monotonic() >= deadline:
-            raise IndexBusyError(f"is being written by {handle}", place=folder, remedy="try again later, or use --wait")
-        if not reported:
-            say(f"{folder}: is being written by {handle}; waiting for it")
-            reported = True
-        time.sleep(POLL_SECONDS)
-
-
 def _try_to_take(folder: Path) -> int | str:
     """Return the descriptor of the lock or, if another process holds it, the name of its holder."""
     with os_errors_reported(folder):
@@ -88,10 +77,12 @@ def _try_to_take(folder: Path) -> int | str:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _names(folder / LOCK, handle):
-                _sign(handle)
+                me = {"host": socket.gethostname(), "process": os.getpid(), "since": now()}
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, json.dumps(me).encode(), 0)
                 return handle
         except BlockingIOError:
-            holder = _holder_name(os.pread(handle, 4096, 0).decode("utf-8", "replace"))
+            holder = _holder_name(os.pread(handle, 4096, 0))
             os.close(handle)
             return holder
         except BaseException:
@@ -109,15 +100,9 @@ def _names(path: Path, handle: int) -> bool:
         return False
 
 
-def _sign(handle: int) -> None:
-    me = {"host": socket.gethostname(), "process": os.getpid(), "since": now()}
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, json.dumps(me).encode(), 0)
-
-
-def _holder_name(holder: str) -> str:
+def _holder_name(content: bytes) -> str:
     try:
-        who = json.loads(holder)
+        who = json.loads(content)
         return f"process {who['process']} on {who['host']} since {who['since']}"
     except (ValueError, KeyError, TypeError):
         return "another process"

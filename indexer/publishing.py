@@ -1,9 +1,9 @@
-"""Publish, look up and remove documents while holding the index's lock; check bulks and cut them into slices."""
+"""Publish documents while holding the index's lock; check bulks and cut them into slices."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from contextlib import closing
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,14 +15,15 @@ from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.manifest import SourceInfo
 from . import journal as journals
 from .build import BuildRequest, build_locked
-from .deletion import publish_without
-from .document_line import KIND, Refused, exported, read_line, unread_date
+from .collections.jsonl import Refused, exported, read_line, unread_date
 from .encoders import Encoders
 from .queue import JOBS, Job
 from .settings import Config
 
 SOURCE = SourceInfo(name="http", bytes=0, sha256="")
 """Every document that arrives over HTTP has this one source, so that the list of sources does not grow."""
+SLICE = 200
+"""The most documents of a bulk to publish together: a change to a single document waits for no more than these."""
 
 
 class DocumentState(NamedTuple):
@@ -32,64 +33,43 @@ class DocumentState(NamedTuple):
     state: str
 
 
-class PublishedDocuments:
-    """The published documents of an index. The caller holds its lock."""
+StateOfDocument = Callable[[str], DocumentState | None]
+"""Return the state of the document with a docid, or None if the index does not contain it."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the published documents.
 
-        Raises IndexStateError if the index no longer exists.
-        """
-        self._segments = [IndexFolder(folder).documents(info) for info in manifests.read(folder).segments]
+@contextmanager
+def published_documents(folder: Path) -> Iterator[StateOfDocument]:
+    """Open the published documents of an index, whose lock the caller holds, and close them after use."""
+    with IndexFolder(folder).opened(manifests.read(folder).segments) as segments:
 
-    def state_of_document(self, docid: str) -> DocumentState | None:
-        """Return the checksum and the state of a document, or None if the index does not contain it."""
-        for documents in self._segments:
-            seen = documents.seen(docid)
-            if seen:
-                return DocumentState(seen[0], state_of(seen[0], documents.spans(docid)))
-        return None
+        def state_of_document(docid: str) -> DocumentState | None:
+            for documents in segments:
+                if seen := documents.seen(docid):
+                    return DocumentState(seen[0], state_of(seen[0], documents.spans(docid)))
+            return None
 
-    def close(self) -> None:
-        """Close the documents."""
-        for documents in self._segments:
-            documents.close()
+        yield state_of_document
 
 
 def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
     """Publish documents. Each replaces the published document with the same docid.
 
-    ``lines`` are lines of :func:`factseek.indexer.document_line.exported`, each docid once. The caller holds the
+    ``lines`` are lines of :func:`factseek.indexer.collections.jsonl.exported`, each docid once. The caller holds the
     index's lock. Raises the same errors as a build; what was published before the error stays.
     """
     source = folder / JOBS / "batch"
     journals.clean(folder)  # all batches have the same fingerprint: none may resume another
     try:
         source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-        request = BuildRequest(kind=KIND, sources=(source,), folder=folder, verb="update")
+        request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb="update")
         # The index keeps its own analyzer; the configured one applies only to new indexes.
         index = msgspec.structs.replace(config.index, analyzer="")
         build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoders)
     finally:
-        if source.is_file():
-            source.unlink()
+        source.unlink(missing_ok=True)
 
 
-def remove(folder: Path, docids: Sequence[str]) -> None:
-    """Remove documents and publish the result. The caller holds the index's lock."""
-    publish_without(folder, manifests.read(folder), docids)
-
-
-def published_documents(folder: Path) -> closing[PublishedDocuments]:
-    """Open the published documents of an index, and close them after use."""
-    return closing(PublishedDocuments(folder))
-
-
-SLICE = 200
-"""The most documents of a bulk to publish together: a change to a single document waits for no more than these."""
-
-
-class BulkItem(NamedTuple):
+class _Item(NamedTuple):
     """A document of a job: its exported line, or the reason why it is refused.
 
     ``repeated`` means that an earlier item is the same. ``unread_date`` is the document's date if it was not
@@ -111,14 +91,22 @@ class Bulk:
     def __init__(self, job: Job, lines: Sequence[bytes], language: str) -> None:
         """Check the documents of a job, each a line of JSON. ``language`` is the default of a document."""
         self.job = job
-        self._items = checked(lines, language)
+        self._items: list[_Item] = []
+        first: dict[str, _Item] = {}
+        for number, line in enumerate(lines, 1):
+            item = _item(number, line, language)
+            if not item.refused and (before := first.setdefault(item.docid, item)) is not item:
+                reason = f"docid {item.docid!r} is already item {before.number}, with different content"
+                same = before.checksum == item.checksum
+                item = item._replace(repeated=True) if same else item._replace(refused=reason)
+            self._items.append(item)
 
     @property
     def done(self) -> bool:
         """Whether all documents are handled."""
         return self.job.handled >= len(self._items)
 
-    def next(self, live: PublishedDocuments, newer: Container[str] = ()) -> tuple[Job, list[str]]:
+    def next(self, live: StateOfDocument, newer: Container[str] = ()) -> tuple[Job, list[str]]:
         """Return the lines to publish next, and the state of the job after they are published.
 
         Documents in ``newer`` were changed singly after the job was accepted, so the job skips them.
@@ -134,16 +122,17 @@ class Bulk:
         return after, lines
 
 
-def _counted(job: Job, item: BulkItem, live: PublishedDocuments) -> bool:
+def _counted(job: Job, item: _Item, live: StateOfDocument) -> bool:
     """Count an item by its result, and return whether to write it."""
-    if item.unread_date and not item.refused:
-        job.unread_dates += 1
-        job.unread_date = job.unread_date or f"{item.unread_date[:40]!r} (item {item.number})"
-    there = None if item.refused else live.state_of_document(item.docid)
-    other = there is not None and there.checksum != item.checksum
     if item.refused:
         job.refuse(item.number, item.docid, item.refused)
-    elif other and job.mode == "append" and not item.repeated:
+        return False
+    if item.unread_date:
+        job.unread_dates += 1
+        job.unread_date = job.unread_date or f"{item.unread_date[:40]!r} (item {item.number})"
+    there = live(item.docid)
+    other = there is not None and there.checksum != item.checksum
+    if other and job.mode == "append" and not item.repeated:
         reason = f"docid {item.docid!r} already exists with different content; send it with mode=update to replace it"
         job.refuse(item.number, item.docid, reason)
     elif item.repeated or (there and not other):
@@ -155,32 +144,12 @@ def _counted(job: Job, item: BulkItem, live: PublishedDocuments) -> bool:
     return False
 
 
-def checked(lines: Sequence[bytes], language: str) -> list[BulkItem]:
-    """Check documents, one line of JSON each, alone and against each other; return them numbered from 1.
-
-    If two documents have the same docid and different content, the first is valid and the second is refused.
-    """
-    items: list[BulkItem] = []
-    first: dict[str, BulkItem] = {}
-    for number, line in enumerate(lines, 1):
-        item = _item(number, line, language)
-        before = None if item.refused else first.setdefault(item.docid, item)
-        if before is not None and before is not item:
-            if before.checksum == item.checksum:
-                item = item._replace(repeated=True)
-            else:
-                reason = f"docid {item.docid!r} is already item {before.number}, with different content"
-                item = item._replace(refused=reason)
-        items.append(item)
-    return items
-
-
-def _item(number: int, line: bytes, language: str) -> BulkItem:
+def _item(number: int, line: bytes, language: str) -> _Item:
     document = read_line(line.decode("utf-8", "replace"), language)
     if isinstance(document, Refused):
-        return BulkItem(number, refused=document.reason)
+        return _Item(number, refused=document.reason)
     try:
-        written = exported(document)
-        return BulkItem(number, document.docid, written, checksum(document), unread_date=unread_date(document))
+        digest = checksum(document)
+        return _Item(number, document.docid, exported(document, digest), digest, unread_date=unread_date(document))
     except RecursionError:
-        return BulkItem(number, document.docid, refused="is nested too deeply")
+        return _Item(number, document.docid, refused="is nested too deeply")

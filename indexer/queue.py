@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 
@@ -143,16 +143,14 @@ class Queue:
     """The open queue of one index, for one thread at a time."""
 
     def __init__(self, folder: Path, *, to_read: bool = False) -> None:
-        """Open the queue of the index in ``folder``, and create it if necessary.
+        """Open or create the queue of an index; ``to_read`` opens an existing queue even on a read-only disk.
 
-        With ``to_read``, an existing queue opens even on a read-only disk. Raises IndexStateError if there is no index
-        or its queue is damaged; MachineError if the queue cannot be created.
+        Raises IndexStateError if there is no index or its queue is damaged; MachineError if the queue cannot be
+        created.
         """
         if (folder / SHARDS).is_file():
-            what = "is a sharded index, which accepts no changes over HTTP"
-            raise IndexStateError(
-                what, place=folder, remedy="change it with factseek index --update or factseek delete"
-            )
+            what, remedy = "accepts no changes over HTTP", "change it with factseek index --update or factseek delete"
+            raise IndexStateError(f"is a sharded index, which {what}", place=folder, remedy=remedy)
         if not (folder / NAME).is_file():
             raise IndexStateError("there is no index any more", place=folder)
         place = folder / JOBS
@@ -184,17 +182,15 @@ class Queue:
 
     def outcome(self, number: int) -> ChangeOutcome | None:
         """Return the result of a change, once; return None while the change waits."""
-        found = self._one("SELECT outcome FROM change WHERE number = ? AND outcome IS NOT NULL", number)
-        if found is None:
+        found = self._column("SELECT outcome FROM change WHERE number = ? AND outcome IS NOT NULL", number)
+        if not found:
             return None
-        with self._transaction():
-            self._database.execute("DELETE FROM change WHERE number = ?", (number,))
+        self._change("DELETE FROM change WHERE number = ?", number)
         return msgspec.json.decode(found[0], type=ChangeOutcome)
 
     def withdraw(self, number: int) -> bool:
         """Withdraw a change. Return False if the writer has already taken it."""
-        with self._transaction():
-            return self._database.execute("DELETE FROM change WHERE number = ? AND NOT taken", (number,)).rowcount > 0
+        return self._change("DELETE FROM change WHERE number = ? AND NOT taken", number) > 0
 
     def submit_bulk(self, mode: Mode, documents: Sequence[bytes]) -> Job:
         """Add documents, each a line of JSON, for the writer. They are durable on disk when this returns."""
@@ -208,19 +204,18 @@ class Queue:
 
     def job(self, id_: str) -> Job | None:
         """Return the job with this id, or None."""
-        found = self._one("SELECT record FROM bulk WHERE id = ?", id_)
+        found = self._column("SELECT record FROM bulk WHERE id = ?", id_)
         return msgspec.json.decode(found[0], type=Job) if found else None
 
     # For the writer.
 
     def changes_wait(self) -> bool:
         """Return whether a change waits, or was taken by a writer that died."""
-        return self._one("SELECT 1 FROM change WHERE outcome IS NULL LIMIT 1") is not None
+        return bool(self._column("SELECT 1 FROM change WHERE outcome IS NULL LIMIT 1"))
 
     def bulks(self) -> list[str]:
         """Return the ids of the jobs that have not ended, oldest first."""
-        with _reported(self._path):
-            return [id_ for (id_,) in self._database.execute("SELECT id FROM bulk WHERE ended IS NULL ORDER BY number")]
+        return self._column("SELECT id FROM bulk WHERE ended IS NULL ORDER BY number")
 
     def claim(self, most: int, patience: float) -> list[ClaimedChange]:
         """Take and return at most ``most`` of the waiting changes, oldest first, one per document.
@@ -247,29 +242,22 @@ class Queue:
 
     def answer(self, number: int, outcome: ChangeOutcome) -> None:
         """Store the result of a change for the client."""
-        with self._transaction():
-            row = (msgspec.json.encode(outcome), number)
-            self._database.execute("UPDATE change SET outcome = ? WHERE number = ?", row)
+        self._change("UPDATE change SET outcome = ? WHERE number = ?", msgspec.json.encode(outcome), number)
 
     def documents(self, id_: str) -> list[bytes]:
         """Return the documents of an unfinished job, each a line of JSON."""
-        found = self._one("SELECT documents FROM bulk WHERE id = ?", id_)
-        lines: list[bytes] = found[0].split(b"\n") if found and found[0] else []
-        return lines
+        found = self._column("SELECT documents FROM bulk WHERE id = ?", id_)
+        return found[0].split(b"\n") if found and found[0] else []
 
     def save(self, job: Job) -> None:
         """Store the progress of a job."""
-        with self._transaction(durable=True):
-            self._database.execute("UPDATE bulk SET record = ? WHERE id = ?", (msgspec.json.encode(job), job.id))
+        self._change("UPDATE bulk SET record = ? WHERE id = ?", msgspec.json.encode(job), job.id, durable=True)
 
     def end(self, job: Job, error: str = "") -> None:
         """Mark a job as done or, with an ``error``, as failed, and drop its documents."""
         job.state, job.error, job.ended = ("failed" if error else "done"), error, now()
-        with self._transaction(durable=True):
-            self._database.execute(
-                "UPDATE bulk SET record = ?, documents = NULL, ended = ? WHERE id = ?",
-                (msgspec.json.encode(job), time.time(), job.id),
-            )
+        statement = "UPDATE bulk SET record = ?, documents = NULL, ended = ? WHERE id = ?"
+        self._change(statement, msgspec.json.encode(job), time.time(), job.id, durable=True)
 
     def note(self, singles: Iterable[tuple[int, str]]) -> None:
         """If bulks wait, note changes (number, docid) that are about to be published."""
@@ -285,9 +273,7 @@ class Queue:
 
     def newer_writes(self, id_: str) -> set[str]:
         """Return the docids of the documents that were changed after a job was accepted."""
-        query = "SELECT docid FROM single WHERE number > (SELECT number FROM bulk WHERE id = ?)"
-        with _reported(self._path):
-            return {docid for (docid,) in self._database.execute(query, (id_,))}
+        return set(self._column("SELECT docid FROM single WHERE number > (SELECT number FROM bulk WHERE id = ?)", id_))
 
     def remove_old(self, *, most: int, days: float) -> None:
         """Remove ended jobs that are older than ``days`` or not among the newest ``most``, and unneeded results."""
@@ -316,10 +302,15 @@ class Queue:
         self._database.execute("DELETE FROM accepted WHERE number < ?", (number,))
         return number
 
-    def _one(self, query: str, *values: object) -> tuple[bytes] | None:
+    def _column(self, query: str, *values: object) -> list[Any]:
+        """Return the values of the only column that a query selects."""
         with _reported(self._path):
-            row: tuple[bytes] | None = self._database.execute(query, values).fetchone()
-            return row
+            return [value for (value,) in self._database.execute(query, values)]
+
+    def _change(self, statement: str, *values: object, durable: bool = False) -> int:
+        """Run a statement in its own transaction; return the number of changed rows."""
+        with self._transaction(durable=durable):
+            return self._database.execute(statement, values).rowcount
 
     @contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[None]:
@@ -340,6 +331,11 @@ class Queue:
                     self._database.execute("PRAGMA synchronous = NORMAL")
 
 
+def has_queue(folder: Path) -> bool:
+    """Return whether the index in ``folder`` has ever had a queue."""
+    return (folder / JOBS / FILE).is_file()
+
+
 def waits(folder: Path) -> bool:
     """Return whether a change or a bulk waits for the index in ``folder``."""
     if not has_queue(folder):
@@ -354,11 +350,6 @@ def bulks_waiting(folder: Path) -> int:
         return 0
     with Queue(folder, to_read=True) as queue:
         return len(queue.bulks())
-
-
-def has_queue(folder: Path) -> bool:
-    """Return whether the index in ``folder`` has ever had a queue."""
-    return (folder / JOBS / FILE).is_file()
 
 
 def overtake(folder: Path, docids: Iterable[str]) -> None:

@@ -1,32 +1,39 @@
-"""Write one segment in its own folder: the documents, with the views written at the same time, then the others."""
+"""Write one segment in its own folder, from documents or from the remaining documents of other segments.
+
+The views that take documents one by one are written at the same time, the others afterwards.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ..retrieval.domain import Document, Span
 from ..retrieval.files import sync_folder, sync_tree
-from ..retrieval.store.documents import DocumentWriter, SegmentDocuments
-from ..retrieval.store.manifest import DOCUMENTS, FileInfo
-from ..retrieval.views import PassageSink, SegmentPlace, Tools, views
+from ..retrieval.progress import Bar, bar
+from ..retrieval.store.documents import DocumentWriter, StoredDocument
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.integrity import check_files
+from ..retrieval.store.manifest import DOCUMENTS, FileInfo, SegmentInfo
+from ..retrieval.views import Merged, PassageSink, SegmentPlace, Tools, views
+from . import journal as journals
 
-
-class Seen(NamedTuple):
-    """A document that exists already: the checksum of its content, and the place where it was read."""
-
-    checksum: str
-    place: str
+Origin = tuple[Path, SegmentInfo]
+"""A segment to merge: the folder of its index, and its entry in the manifest."""
 
 
 class TextWriter:
-    """Writes the documents of a segment, and the views that take documents one by one."""
+    """Writes the documents of a segment (``stored``), and the views that take documents one by one."""
 
     def __init__(self, folder: Path, kind: str, tools: Tools) -> None:
         folder.mkdir(parents=True)
         self._folder = folder
-        self._documents = DocumentWriter(folder / DOCUMENTS)
+        self.stored = DocumentWriter(folder / DOCUMENTS)
         self._sinks: list[PassageSink] = []
         try:
             for view in views(tools.manifest):
@@ -36,24 +43,9 @@ class TextWriter:
             self.abandon()
             raise
 
-    @property
-    def documents(self) -> int:
-        """The number of documents so far."""
-        return self._documents.documents
-
-    @property
-    def passages(self) -> int:
-        """The number of passages so far."""
-        return self._documents.passages
-
-    def seen(self, docid: str) -> Seen | None:
-        """Return the checksum and the place of a document that this segment already contains, or None."""
-        stored = self._documents.seen(docid)
-        return Seen(*stored) if stored else None
-
     def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
         """Add a document with its passages."""
-        self._documents.add(document, spans, digest, place)
+        self.stored.add(document, spans, digest, place)
         for sink in self._sinks:
             sink.add(document, spans)
 
@@ -61,32 +53,16 @@ class TextWriter:
         """Make the documents of the segment, and the views written at the same time, durable."""
         for sink in self._sinks:
             sink.end()
-        self._documents.finish()
+        self.stored.finish()
         for sink in self._sinks:
             sink.finish()
         sync_tree(self._folder)
 
     def abandon(self) -> None:
         """Stop and discard everything."""
-        self._documents.abandon()
+        self.stored.abandon()
         for sink in self._sinks:
             sink.abandon()
-
-
-def written(folder: Path, kind: str) -> tuple[SegmentPlace, int]:
-    """Return a segment whose text is durable, and its number of documents."""
-    documents = SegmentDocuments(folder / DOCUMENTS)
-    try:
-        count, passages = documents.counts()
-    finally:
-        documents.close()
-    return SegmentPlace(folder, folder.name, kind, passages), count
-
-
-def complete(segment: SegmentPlace, tools: Tools) -> None:
-    """Make those views of a segment that were not written at the same time as its documents."""
-    for view in views(tools.manifest):
-        view.complete(segment, tools)
 
 
 def checksums(folder: Path) -> dict[str, FileInfo]:
@@ -102,3 +78,106 @@ def settle(built: Path, segments: Path) -> None:
     segments.mkdir(exist_ok=True)
     built.rename(segments / built.name)
     sync_folder(segments)
+
+
+class Merge(NamedTuple):
+    """A merge of segments. ``group`` contains segments of one kind.
+
+    ``tools`` names the target index and its manifest. With ``mend``, files are copied even if they differ from the
+    manifest. The views named in ``anew`` are made from the documents instead of copied. Only documents whose docid is
+    ``wanted`` are copied.
+    """
+
+    group: Sequence[Origin]
+    tools: Tools
+    mend: bool = False
+    anew: frozenset[str] = frozenset()
+    wanted: Callable[[str], bool] | None = None
+
+    def segments(self, number: int) -> Iterator[SegmentInfo]:
+        """Write and yield new segments with the documents of the group, in order, without publishing them.
+
+        Their names count from ``number`` on. All segments but the last are full. Raises IndexStateError if a file to
+        copy is damaged.
+        """
+        if not self.mend:
+            copied = [view for view in views(self.tools.manifest) if view.name not in self.anew]
+            carried = [file for view in copied for file in view.carried]
+            for folder, segment in self.group:
+                check_files(folder, segment, (DOCUMENTS, *carried))
+        passages = None if self.wanted else sum(segment.passages for _, segment in self.group)
+        with closing(bar("compacting", "passage", passages)) as copying:
+            left = self._documents()
+            while (first := next(left, None)) is not None:
+                yield self._segment(f"{number:06d}", chain((first,), left), copying)
+                number += 1
+
+    def _documents(self) -> Iterator[tuple[int, StoredDocument]]:
+        """Yield the wanted documents of the group, each with the number of its segment in the group."""
+        for part, (path, segment) in enumerate(self.group):
+            folder = IndexFolder(path)
+            opened = folder.documents_as_found if self.mend else folder.documents
+            with closing(opened(segment)) as documents:
+                for stored in documents.each_stored():
+                    if self.wanted is None or self.wanted(stored.document.docid):
+                        yield part, stored
+
+    def _segment(self, name: str, documents: Iterator[tuple[int, StoredDocument]], copying: Bar) -> SegmentInfo:
+        """Write one segment with as many of the documents as fit, and return its description."""
+        merged = [segment for _, segment in self.group]
+        first, folder = merged[0], self.tools.folder
+        built = folder.unfinished(name)
+        writer = TextWriter(built, first.kind, self.tools)
+        rows: list[list[int]] = [[] for _ in merged]  # which the passages had in each segment of the group
+        try:
+            for part, (document, spans, first_row, digest, place) in documents:
+                writer.add(document, spans, digest, place)
+                rows[part].extend(range(first_row, first_row + len(spans)))
+                copying.update(len(spans))
+                if writer.stored.passages >= self.tools.config.index.segment_passages:
+                    break
+            writer.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+        parts = [
+            Merged(
+                SegmentPlace(IndexFolder(path).segment(part.name), part.name, part.kind, part.passages),
+                np.array(of_part, dtype=np.int64),
+            )
+            for (path, part), of_part in zip(self.group, rows, strict=True)
+        ]
+        written = SegmentPlace(built, name, first.kind, writer.stored.passages)
+        for view in views(self.tools.manifest):
+            if view.name in self.anew:
+                view.complete(written, self.tools)
+            else:
+                view.copy(parts, written, self.tools)
+        info = SegmentInfo(
+            name=name,
+            kind=first.kind,
+            split=first.split,
+            sentences=first.of_sentences,
+            documents=writer.stored.documents,
+            passages=writer.stored.passages,
+            sources=tuple(dict.fromkeys(source for part in merged for source in part.sources)),
+            files=checksums(built),
+            text_seconds=round(sum(part.text_seconds for part in merged), 3),
+            vector_seconds=round(sum(part.vector_seconds for part in merged), 3),
+        )
+        settle(built, folder.segments)
+        return info
+
+
+def merged_segments(segments: Sequence[SegmentInfo], merges: Sequence[Merge], folder: Path) -> tuple[SegmentInfo, ...]:
+    """Write the merges into the index in ``folder``; return ``segments``, each group replaced by its new segments."""
+    made: dict[str, list[SegmentInfo]] = {}
+    number = journals.first_segment(folder)
+    for merge in merges:
+        new = made[merge.group[0][1].name] = list(merge.segments(number))
+        number += len(new)
+    gone = {segment.name for merge in merges for _, segment in merge.group}
+    kept: list[SegmentInfo] = []
+    for segment in segments:
+        kept += made.get(segment.name, [] if segment.name in gone else [segment])
+    return tuple(kept)

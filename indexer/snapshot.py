@@ -24,12 +24,10 @@ from ..retrieval.store.lease import open_leased
 from ..retrieval.store.manifest import BUILD, LOCK, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.views import Tools
 from . import journal as journals
-from .compaction import replaced
 from .deletion import with_segments
 from .encoders import Encoders
 from .lock import locked
-from .merge import Merge, PlacedSegment, write_all
-from .segment import settle
+from .segment import Merge, merged_segments, settle
 from .settings import Config
 
 _UNSHARED = {errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
@@ -72,10 +70,7 @@ class Copier:
         self.shared = 0
 
     def segment(self, folder: Path, segment: SegmentInfo, place: Path) -> None:
-        """Copy the files of a segment of the index in ``folder`` to ``place``.
-
-        Raises IndexStateError if a file is missing, or if a copied file differs from the manifest.
-        """
+        """Copy the files of a segment of an index to ``place``; raise IndexStateError if one is missing or damaged."""
         shared = self.shared
         for name in segment.files:
             try:
@@ -106,10 +101,7 @@ class Copier:
 
 @contextmanager
 def _place_for(folder: Path, target: Path) -> Iterator[Path]:
-    """Create a folder next to ``target`` for an unfinished snapshot, and remove it if the snapshot fails.
-
-    Raises IndexStateError if ``target`` is not free, or lies in the index.
-    """
+    """Create a folder next to ``target`` for an unfinished snapshot, and remove it if the snapshot fails."""
     if target.resolve().is_relative_to(folder.resolve()):
         raise IndexStateError(f"lies in the index {folder}", place=target, remedy="put the snapshot somewhere else")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -131,10 +123,9 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
 def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = False, wait: float = 0.0) -> Copied:
     """Make the state of a snapshot the published state of the index in ``folder``.
 
-    A process that has the index open keeps the segments that it opened.
-
-    Raises IndexStateError if ``source`` is not a snapshot or is damaged, or if an index exists and ``overwrite`` is not
-    given; MachineError if the disk is full. The earlier state stays published until the copy is complete.
+    A process that has the index open keeps the segments that it opened. Raises IndexStateError if ``source`` is not a
+    snapshot or is damaged, or if an index exists and ``overwrite`` is not given; MachineError if the disk is full. The
+    earlier state stays published until the copy is complete.
     """
     wanted, lease = open_leased(source)
     with closing(lease):  # the source may be an index that is written meanwhile
@@ -153,7 +144,12 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
             (folder / BUILD).mkdir(parents=True, exist_ok=True)
             copier = Copier(share=True)
             renamed = [each for each in wanted.segments if not _copied(copier, source, folder, each, live)]
-            manifest = _renamed(source, folder, wanted, renamed, config)
+            manifest = wanted
+            if renamed:  # another segment has the name of each of these
+                with closing(Encoders(config)) as encoders:
+                    tools = Tools(IndexFolder(folder), wanted, config, encoders)
+                    merges = [Merge([(source, segment)], tools) for segment in renamed]
+                    manifest = with_segments(wanted, merged_segments(wanted.segments, merges, folder), folder)
             manifests.publish(folder, manifest)
             journals.clean(folder)
             return Copied(manifest, copier.files, copier.shared)
@@ -187,14 +183,3 @@ def _copied(copier: Copier, source: Path, folder: Path, segment: SegmentInfo, li
     sync_tree(folder / BUILD / segment.name)
     settle(folder / BUILD / segment.name, folder / SEGMENTS)
     return True
-
-
-def _renamed(source: Path, folder: Path, wanted: Manifest, segments: list[SegmentInfo], config: Config) -> Manifest:
-    """Write each segment whose name is taken again under a new name, and return the manifest to publish."""
-    if not segments:
-        return wanted
-    with closing(Encoders(config)) as encoders:
-        tools = Tools(IndexFolder(folder), wanted, config, encoders)
-        merges = [Merge([PlacedSegment(source, segment)], tools) for segment in segments]
-        made = write_all(merges, journals.first_segment(folder))
-    return with_segments(wanted, replaced(wanted.segments, [[segment] for segment in segments], made), folder)

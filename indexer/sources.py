@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..retrieval.errors import SourceError
@@ -12,17 +12,19 @@ from ..retrieval.store.manifest import SourceInfo
 
 
 def describe(sources: Sequence[Path]) -> tuple[SourceInfo, ...]:
-    """Describe sources by content: a file by its checksum, a folder by the checksums of the files below it.
-
-    Raises SourceError if a source is missing.
-    """
-    return tuple(_described(source) for source in sources)
+    """Describe sources by content: a file by its checksum, a folder by the checksums of the files below it."""
+    return tuple(map(_described, sources))
 
 
 def _described(source: Path) -> SourceInfo:
     try:
         if source.is_dir():
-            return _folder(source)
+            digest, size = hashlib.sha256(), 0
+            for path in sorted(path for path in source.rglob("*") if path.is_file()):
+                line = f"{path.relative_to(source).as_posix()}\0{sha256(path)}\n"
+                digest.update(line.encode("utf-8", "surrogateescape"))
+                size += path.stat().st_size
+            return SourceInfo(name=storable(source.resolve().name), bytes=size, sha256=digest.hexdigest())
         if source.exists() and not source.is_file():  # reading a pipe would empty it
             raise SourceError("is not a regular file; save its content to a file first", place=source)
         return SourceInfo(name=storable(source.name), bytes=source.stat().st_size, sha256=sha256(source))
@@ -30,16 +32,3 @@ def _described(source: Path) -> SourceInfo:
         raise SourceError("there is no such file or directory", place=source) from None
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror}", place=source) from None
-
-
-def _folder(folder: Path) -> SourceInfo:
-    digest, size = hashlib.sha256(), 0
-    for path in _files(folder):
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256(path)}\n".encode("utf-8", "surrogateescape"))
-        size += path.stat().st_size
-    return SourceInfo(name=storable(folder.resolve().name), bytes=size, sha256=digest.hexdigest())
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield the regular files below a folder in order; other entries are never opened."""
-    return iter(sorted(path for path in folder.rglob("*") if path.is_file()))

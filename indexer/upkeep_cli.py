@@ -1,17 +1,19 @@
-"""The commands that maintain an index: ``compact``, ``verify-index``, ``snapshot``, ``export`` and so on."""
+"""The commands that maintain an index: ``compact``, ``verify-index``, ``snapshot``, ``export``, ``watch`` and so on."""
 
 from __future__ import annotations
 
 import argparse
+import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..retrieval.domain import Filter
 from ..retrieval.errors import CheckFailed, UsageError
 from ..retrieval.filters import parse_filter
 from ..retrieval.terminal import (
@@ -27,7 +29,9 @@ from ..retrieval.terminal import (
     say,
     write,
     write_bytes,
+    write_now,
 )
+from .collections import kinds
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -35,15 +39,104 @@ if TYPE_CHECKING:
     from .snapshot import Copied
     from .verification import Repaired, Verified
 
+PATIENCE = 60.0
+"""Seconds that a batch of watched files waits for another writer to finish before it is tried again."""
+
 
 def register(commands: Subparsers) -> None:
     """Add the commands to the command line."""
-    _register_compact(commands)
-    _register_verify(commands)
-    _register_snapshot(commands)
-    _register_restore(commands)
-    _register_export(commands)
-    _register_alias(commands)
+    compact = commands.add_parser(
+        "compact",
+        help="merge segments and drop deleted documents",
+        description="Merge the segments of an index, separately for each kind of source, and drop deleted documents.",
+    )
+    compact.add_argument(
+        "--add",
+        action="append",
+        default=[],
+        metavar="VIEW",
+        help="add what the index lacks: signatures (to find near-duplicates), words (to suggest spellings) or vectors",
+    )
+    add_index(compact)
+    add_wait(compact)
+    add_json(compact)
+    compact.set_defaults(command=compact_index, interrupted=STAYS_WHOLE)
+    verify = commands.add_parser(
+        "verify-index",
+        help="check an index for damage",
+        description="Check every file of an index against its checksum, and check that its parts agree.",
+    )
+    add_index(verify)
+    verify.add_argument("--repair", action="store_true", help="rebuild damaged parts from the documents")
+    add_json(verify)
+    add_wait(verify)
+    verify.set_defaults(command=verify_index, interrupted=STAYS_WHOLE)
+    snapshot = commands.add_parser(
+        "snapshot",
+        help="copy an index, even while it is in use",
+        description="Copy the current state of an index to a new folder. The copy is a complete index.",
+    )
+    snapshot.add_argument("target", type=Path, metavar="DIR", help="the new folder")
+    snapshot.add_argument("--copy", action="store_true", help="copy every file, even if files could be shared")
+    add_index(snapshot)
+    add_json(snapshot)
+    snapshot.set_defaults(command=_take_snapshot, interrupted=STAYS_WHOLE)
+    restore = commands.add_parser(
+        "restore",
+        help="restore an index from a snapshot",
+        description="Restore an index from a snapshot, as a new index or over an existing one.",
+    )
+    restore.add_argument("source", type=Path, metavar="DIR", help="the snapshot")
+    restore.add_argument("--overwrite", action="store_true", help="replace an existing index")
+    add_index(restore)
+    add_wait(restore)
+    add_json(restore)
+    restore.set_defaults(command=_restore_index, interrupted=STAYS_WHOLE)
+    export = commands.add_parser(
+        "export",
+        help="write the documents as JSON lines, or reviews of claims as JSON-LD",
+        description="Write the documents of an index as JSON lines for factseek index jsonl, or its claim reviews as"
+        " schema.org's ClaimReview for factseek index claimreview.",
+    )
+    export.add_argument(
+        "--as",
+        dest="form",
+        choices=("jsonl", "claimreview"),
+        default="jsonl",
+        help="jsonl: all documents; claimreview: those with a claim, a url and a rating, as JSON-LD (default: jsonl)",
+    )
+    export.add_argument("--output", type=Path, metavar="FILE", help="the file to write (default: -, standard output)")
+    add_filter(export)
+    add_index(export)
+    add_json(export)
+    export.set_defaults(command=_export_documents)
+    alias = commands.add_parser(
+        "alias",
+        help="give an index another name",
+        description="Point a name to an index, or switch it to another index in one step, even while a server uses it.",
+        epilog="Every command accepts NAME as an index directory.",
+    )
+    alias.add_argument("alias", metavar="NAME=DIR", help="the path of the alias, and the index that it points to")
+    add_json(alias)
+    alias.set_defaults(command=_point_alias, interrupted=STAYS_WHOLE)
+    watch = commands.add_parser(
+        "watch",
+        help="index files as they appear in a folder",
+        description="Add the files of a folder to an index, then add files as they appear or change, until you stop"
+        " it.",
+    )
+    watch.add_argument("folder", type=Path, metavar="DIR", help="the folder to watch")
+    add_index(watch)
+    watch.add_argument(
+        "--kind",
+        default="",
+        metavar="KIND",
+        help=f"one of {', '.join(kinds())} (default: the kind that the index contains)",
+    )
+    watch.add_argument("--pattern", default="*", metavar="GLOB", help="only files whose names match (default: all)")
+    watch.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")
+    watch.add_argument("--no-dense", action="store_true", help="build no vectors if this command creates the index")
+    watch.set_defaults(command=_watch_folder)
 
 
 def add_wait(parser: argparse.ArgumentParser) -> None:
@@ -67,103 +160,7 @@ def _seconds(value: str) -> float:
     return seconds
 
 
-def _register_compact(commands: Subparsers) -> None:
-    parser = commands.add_parser(
-        "compact",
-        help="merge segments and drop deleted documents",
-        description="Merge the segments of an index, separately for each kind of source, and drop deleted documents.",
-    )
-    parser.add_argument(
-        "--add",
-        action="append",
-        default=[],
-        metavar="VIEW",
-        help="add what the index lacks: signatures (to find near-duplicates), words (to suggest spellings) or vectors",
-    )
-    add_index(parser)
-    add_wait(parser)
-    add_json(parser)
-    parser.set_defaults(command=compact_index, interrupted=STAYS_WHOLE)
-
-
-def _register_verify(commands: Subparsers) -> None:
-    parser = commands.add_parser(
-        "verify-index",
-        help="check an index for damage",
-        description="Check every file of an index against its checksum, and check that its parts agree.",
-    )
-    add_index(parser)
-    parser.add_argument("--repair", action="store_true", help="rebuild damaged parts from the documents")
-    add_json(parser)
-    add_wait(parser)
-    parser.set_defaults(command=verify_index, interrupted=STAYS_WHOLE)
-
-
-def _register_snapshot(commands: Subparsers) -> None:
-    parser = commands.add_parser(
-        "snapshot",
-        help="copy an index, even while it is in use",
-        description="Copy the current state of an index to a new folder. The copy is a complete index.",
-    )
-    parser.add_argument("target", type=Path, metavar="DIR", help="the new folder")
-    parser.add_argument("--copy", action="store_true", help="copy every file, even if files could be shared")
-    add_index(parser)
-    add_json(parser)
-    parser.set_defaults(command=take_snapshot, interrupted=STAYS_WHOLE)
-
-
-def _register_restore(commands: Subparsers) -> None:
-    parser = commands.add_parser(
-        "restore",
-        help="restore an index from a snapshot",
-        description="Restore an index from a snapshot, as a new index or over an existing one.",
-    )
-    parser.add_argument("source", type=Path, metavar="DIR", help="the snapshot")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing index")
-    add_index(parser)
-    add_wait(parser)
-    add_json(parser)
-    parser.set_defaults(command=restore_index, interrupted=STAYS_WHOLE)
-
-
-def _register_export(commands: Subparsers) -> None:
-    parser = commands.add_parser(
-        "export",
-        help="write the documents as JSON lines, or reviews of claims as JSON-LD",
-        description="Write the documents of an index as JSON lines for factseek index jsonl, or its claim reviews as"
-        " schema.org's ClaimReview for factseek index claimreview.",
-    )
-    parser.add_argument(
-        "--as",
-        dest="form",
-        choices=("jsonl", "claimreview"),
-        default="jsonl",
-        help="jsonl: all documents; claimreview: those with a claim, a url and a rating, as JSON-LD (default: jsonl)",
-    )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the file to write (default: -, standard output)")
-    add_filter(parser)
-    add_index(parser)
-    add_json(parser)
-    parser.set_defaults(command=export_documents)
-
-
-def _register_alias(commands: Subparsers) -> None:
-    parser = commands.add_parser(
-        "alias",
-        help="give an index another name",
-        description="Point a name to an index, or switch it to another index in one step, even while a server uses it.",
-        epilog="Every command accepts NAME as an index directory.",
-    )
-    parser.add_argument("alias", metavar="NAME=DIR", help="the path of the alias, and the index that it points to")
-    add_json(parser)
-    parser.set_defaults(command=point_alias, interrupted=STAYS_WHOLE)
-
-
-def point_alias(args: argparse.Namespace) -> int:
-    """Point an alias to an index and print its target.
-
-    Raises UsageError if the argument is not of the form NAME=DIR.
-    """
+def _point_alias(args: argparse.Namespace) -> int:
     from .aliases import point
 
     name, _, index = args.alias.partition("=")
@@ -231,7 +228,6 @@ def verify_index(
         verified = (verify or verification.verify)(args.index, config)
         done = verification.Repaired(verified, (), verified.all_faults)
     faults = done.verified.all_faults
-    whole = f"{counted(done.verified.documents, 'whole document')}"
     if args.json:
         answer = {
             "index": str(args.index),
@@ -242,34 +238,34 @@ def verify_index(
         }
         write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
     else:
+        whole = counted(done.verified.documents, "whole document")
         write("".join(f"{fault}\n" for fault in faults))
         write(f"{args.index}: {whole}, {counted(len(faults), 'fault') if faults else 'no fault found'}\n")
     for name in done.segments:
         say(f"segment {name} was rebuilt from its documents")
     if done.left:
-        raise CheckFailed(f"{_remedy(len(done.left), repaired=args.repair)}", place=args.index)
+        left = counted(len(done.left), "fault")
+        what = f"is damaged ({left}); repair it with --repair, or restore a snapshot"
+        if args.repair:
+            what = f"{left} cannot be repaired: documents are damaged; restore a snapshot"
+        raise CheckFailed(what, place=args.index)
     return DONE
 
 
-def _remedy(faults: int, *, repaired: bool) -> str:
-    if repaired:
-        return f"{counted(faults, 'fault')} cannot be repaired: documents are damaged; restore a snapshot"
-    return f"is damaged ({counted(faults, 'fault')}); repair it with --repair, or restore a snapshot"
-
-
-def take_snapshot(args: argparse.Namespace) -> int:
-    """Copy an index and print what was copied."""
+def _take_snapshot(args: argparse.Namespace) -> int:
     from .snapshot import snapshot
 
     done = snapshot(args.index, args.target, copy=args.copy)
     facts = {"snapshot": str(args.target), "index": str(args.index), **_copied(done)}
-    line = f"{counted(done.manifest.documents, 'document')}, {_shared(done.files, done.shared)}"
-    report(args, facts, f"{args.target}: {line}\n")
+    shared = f"{counted(done.files, 'file')} shared with the index"
+    if done.shared < done.files:
+        shared = f", {done.shared} shared with the index" if done.shared else ""
+        shared = f"{counted(done.files - done.shared, 'file')} copied{shared}"
+    report(args, facts, f"{args.target}: {counted(done.manifest.documents, 'document')}, {shared}\n")
     return DONE
 
 
-def restore_index(args: argparse.Namespace) -> int:
-    """Restore a snapshot and print what the index contains now."""
+def _restore_index(args: argparse.Namespace) -> int:
     from .snapshot import restore
 
     done = restore(args.source, args.index, config_of(args, Config), overwrite=args.overwrite, wait=args.wait)
@@ -287,53 +283,87 @@ def _copied(done: Copied) -> dict[str, Any]:
     }
 
 
-def export_documents(args: argparse.Namespace) -> int:
-    """Write the documents of an index, or its reviews."""
+def _export_documents(args: argparse.Namespace) -> int:
     from ..retrieval.search.opening import published
+    from .export import export, export_reviews, export_to
 
     where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
-    if args.output == Path("-"):
-        args.output = None
-    if args.output is None and args.json:
+    to_file = args.output not in (None, Path("-"))
+    if args.json and not to_file:
         raise UsageError(
             "--json reports on a file that --output writes",
             remedy="give --output, or leave out --json: the documents are JSON already",
         )
     left_out: Counter[str] = Counter()
-    if args.output is None:
-        for piece in _pieces(args, where, left_out):
+    pieces = export(args.index, where) if args.form == "jsonl" else export_reviews(args.index, where, left_out)
+    documents = 0
+    if to_file:
+        documents = export_to(args.output, pieces)
+    else:
+        for piece in pieces:
             write_bytes(piece)
-        _say_left_out(left_out)
-        return DONE
-    documents = _exported_to(args, where, left_out)
-    _say_left_out(left_out)
-    facts = {"output": str(args.output), "index": str(args.index), "documents": documents}
-    report(args, facts, f"{args.output}: {counted(documents, 'document')}\n")
+    for reason, count in left_out.items():
+        say(f"{counted(count, 'document')} left out: {reason}")
+    if to_file:
+        facts = {"output": str(args.output), "index": str(args.index), "documents": documents}
+        report(args, facts, f"{args.output}: {counted(documents, 'document')}\n")
     return DONE
 
 
-def _pieces(args: argparse.Namespace, where: Filter | None, left_out: Counter[str]) -> Iterator[bytes]:
-    from .export import export
-    from .review_export import export_reviews
+def _watch_folder(args: argparse.Namespace) -> int:
+    from .build import BuildRequest
+    from .watching import Watched, check, watch
 
-    return export(args.index, where) if args.form == "jsonl" else export_reviews(args.index, where, left_out)
+    request = BuildRequest(
+        kind=args.kind or _kind_of(args.index),
+        sources=(),
+        folder=args.index,
+        language=args.language,
+        dense=not args.no_dense,
+        wait=PATIENCE,
+    )
+    watched = Watched(folder=args.folder, request=request, pattern=args.pattern)
+    check(watched)
+    with _stopped_by_signals() as stop:
+        say(f"watching {args.folder}; Ctrl-C stops")
+        for files, report, error in watch(watched, config_of(args, Config), stop):
+            if report is None:
+                say(f"factseek: {error}")
+                continue
+            replaced = f", of which {report.replaced} replaced others" if report.replaced else ""
+            added, read = counted(report.documents, "document"), counted(len(files), "file")
+            write_now(f"{args.index}: added {added}{replaced} from {read}\n")
+    say("stopped")
+    return DONE
 
 
-def _exported_to(args: argparse.Namespace, where: Filter | None, left_out: Counter[str]) -> int:
-    from .export import export_to
-    from .review_export import export_reviews_to
+def _kind_of(index: Path) -> str:
+    """Return the only kind of source in an index; raise UsageError if it has none or several."""
+    from ..retrieval.store import manifest as manifests
 
-    if args.form == "jsonl":
-        return export_to(args.index, args.output, where)
-    return export_reviews_to(args.index, args.output, where, left_out)
+    held = {segment.kind for segment in manifests.read(index).segments} if (index / manifests.NAME).exists() else set()
+    if len(held) != 1:
+        reason = f"the index {index} contains {', '.join(sorted(held))}" if held else f"there is nothing in {index} yet"
+        raise UsageError(
+            f"give the kind of the files with --kind: {reason}", remedy=f"the kinds are {', '.join(kinds())}"
+        )
+    return held.pop()
 
 
-def _say_left_out(left_out: Counter[str]) -> None:
-    for reason, count in left_out.items():
-        say(f"{counted(count, 'document')} left out: {reason}")
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Set an event at the first Ctrl-C or termination signal; a second signal has its usual effect."""
+    stop = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
+    def restore(*_: object) -> None:
+        stop.set()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-def _shared(files: int, shared: int) -> str:
-    if shared == files:
-        return f"{counted(files, 'file')} shared with the index"
-    return f"{counted(files - shared, 'file')} copied" + (f", {shared} shared with the index" if shared else "")
+    for number in before:
+        signal.signal(number, restore)
+    try:
+        yield stop
+    finally:
+        restore()

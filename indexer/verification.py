@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -22,11 +23,10 @@ from ..retrieval.store.lease import open_leased
 from ..retrieval.store.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.views import SegmentPlace, Tools, views
 from . import journal as journals
-from .compaction import replaced
 from .deletion import with_segments
 from .encoders import Encoders
 from .lock import locked
-from .merge import Merge, PlacedSegment, write_all
+from .segment import Merge, merged_segments
 from .settings import Config
 
 MOST = 100
@@ -64,10 +64,7 @@ class Repaired(NamedTuple):
 
 
 def verify(folder: Path, config: Config) -> Verified:
-    """Check every segment of an index: its files against the manifest, and its views against the documents.
-
-    Raises IndexStateError if there is no readable index.
-    """
+    """Check every segment of an index: its files against the manifest, and its views against the documents."""
     manifest, lease = open_leased(folder)
     with closing(lease):
         return verified_state(folder, manifest, config)
@@ -81,12 +78,17 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
     intact = set()
     with closing(bar("verifying", "passage", sum(segment.passages for segment in manifest.segments))) as progress:
         for segment in manifest.segments:
-            checks = Checks(tools, segment, seen)
-            document_faults = list(checks.document_faults())
+            name = segment.name
+            place = SegmentPlace(tools.folder.segment(name), name, segment.kind, segment.passages)
+            document_faults = _faults(place.folder / DOCUMENTS, name, partial(_check_documents, tools, segment, seen))
             if not document_faults:
-                intact.add(segment.name)
-            if segment_faults := [*file_faults(folder, segment), *document_faults, *checks.view_faults()]:
-                faults[segment.name] = segment_faults
+                intact.add(name)
+            of_segment = [*file_faults(folder, segment), *document_faults]
+            for view in views(manifest):
+                for check in view.checks(place, tools):
+                    of_segment += _faults(place.folder / check.file, name, check.run)
+            if of_segment:
+                faults[name] = of_segment
             progress.update(segment.passages)
     if len(intact) == len(manifest.segments):
         twice = [docid for docid, count in seen.items() if count > 1][:MOST]
@@ -131,76 +133,47 @@ def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], con
     base = verified.manifest
     with closing(Encoders(config)) as encoders:
         tools = Tools(IndexFolder(folder), base, config, encoders)
-        anew: dict[str, frozenset[str]] = {}
+        merges = []
         for segment in intact:  # a view with a damaged file cannot be copied
             damaged = {fault.path.name for fault in verified.faults[segment.name]}
-            anew[segment.name] = frozenset(view.name for view in views(base) if damaged & set(view.carried))
+            anew = frozenset(view.name for view in views(base) if damaged & set(view.carried))
+            merges.append(Merge([(folder, segment)], tools, mend=True, anew=anew))
         for view in views(base):
-            if any(view.name in names for names in anew.values()):
+            if any(view.name in merge.anew for merge in merges):
                 view.prepare(tools)
-        merges = [
-            Merge([PlacedSegment(folder, segment)], tools, mend=True, anew=anew[segment.name]) for segment in intact
-        ]
-        made = write_all(merges, journals.first_segment(folder))
-    return replaced(base.segments, [[segment] for segment in intact], made)
+        return merged_segments(base.segments, merges, folder)
 
 
-class Checks(NamedTuple):
-    """The checks of one segment. ``seen`` counts the documents of all segments."""
-
-    tools: Tools
-    segment: SegmentInfo
-    seen: Counter[str]
-
-    @property
-    def place(self) -> SegmentPlace:
-        """The segment as its views see it."""
-        segment = self.segment
-        return SegmentPlace(self.tools.folder.segment(segment.name), segment.name, segment.kind, segment.passages)
-
-    def document_faults(self) -> Iterator[Fault]:
-        """Yield the faults of the documents, even if the checksum of their file is right."""
-        yield from self._faults(DOCUMENTS, self._documents)
-
-    def view_faults(self) -> Iterator[Fault]:
-        """Yield the faults of the views that were made from the documents."""
-        for each in views(self.tools.manifest):
-            for check in each.checks(self.place, self.tools):
-                yield from self._faults(check.file, check.run)
-
-    def _faults(self, file: str, check: Callable[[], Iterator[str]]) -> Iterator[Fault]:
-        """Yield the faults that a check finds; a file that cannot be opened is a fault too."""
-        path, count = self.place.folder / file, 0
-        try:
-            for what in check():
-                count += 1
-                if count <= MOST:
-                    yield Fault(path, what, self.segment.name)
-        except FactseekError as error:
-            yield _fault(error, path, self.segment.name)
-        if count > MOST:
-            yield Fault(path, f"and {count - MOST} more", self.segment.name)
-
-    def _documents(self) -> Iterator[str]:
-        """Check each document against its checksum and its passages against its text."""
-        with closing(self.tools.folder.documents_as_found(self.segment)) as documents:
-            yield from _differs("documents", documents.counts()[0], self.segment.documents)
-            yield from _differs("passages", documents.counts()[1], self.segment.passages)
-            if outside := [row for row in self.segment.deleted if not 0 <= row < self.segment.documents]:
-                yield f"has no document in row {outside[0]}, but the manifest lists it as deleted"
-            for stored in documents.each_stored():
-                document = stored.document
-                if checksum(document) != stored.checksum:
-                    yield f"document {document.docid!r} does not match its checksum"
-                elif not _fits(stored):
-                    yield f"document {document.docid!r} has passages that do not fit its text"
-                else:
-                    self.seen[document.docid] += 1
+def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> list[Fault]:
+    """Return the faults that a check of a file finds; a file that cannot be opened is a fault too."""
+    faults, count = list[Fault](), 0
+    try:
+        for what in check():
+            count += 1
+            if count <= MOST:
+                faults.append(Fault(path, what, segment))
+    except FactseekError as error:  # without its remedy, which the command prints once for all faults
+        faults.append(Fault(Path(error.place) if error.place else path, " ".join(error.what.split()), segment))
+    if count > MOST:
+        faults.append(Fault(path, f"and {count - MOST} more", segment))
+    return faults
 
 
-def _fault(error: FactseekError, path: Path, segment: str) -> Fault:
-    """Return an error as a fault, without its remedy, which the command prints once for all faults."""
-    return Fault(Path(error.place) if error.place else path, " ".join(error.what.split()), segment)
+def _check_documents(tools: Tools, segment: SegmentInfo, seen: Counter[str]) -> Iterator[str]:
+    """Check each document against its checksum and its passages against its text; count it in ``seen``."""
+    with closing(tools.folder.documents_as_found(segment)) as documents:
+        yield from _differs("documents", documents.counts()[0], segment.documents)
+        yield from _differs("passages", documents.counts()[1], segment.passages)
+        if outside := [row for row in segment.deleted if not 0 <= row < segment.documents]:
+            yield f"has no document in row {outside[0]}, but the manifest lists it as deleted"
+        for stored in documents.each_stored():
+            document = stored.document
+            if checksum(document) != stored.checksum:
+                yield f"document {document.docid!r} does not match its checksum"
+            elif not _fits(stored):
+                yield f"document {document.docid!r} has passages that do not fit its text"
+            else:
+                seen[document.docid] += 1
 
 
 def _differs(what: str, there: int, expected: int) -> Iterator[str]:

@@ -22,14 +22,8 @@ from .settings import Config
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
 LOOK_SECONDS = 0.5
 RETRY_SECONDS = 5.0
-
-
-class Stamp(NamedTuple):
-    """The state of a file. If it differs, the file has changed."""
-
-    modified: int
-    size: int
-    inode: int
+Stamp = tuple[int, int, int]
+"""When a file was modified, its size and its inode. If one differs, the file has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +61,10 @@ class Watch:
         """Note which files have appeared or changed, among ``paths`` or in the whole folder."""
         now = self._clock()
         for path in [*self._files(), *self._read] if paths is None else paths:
-            if self._is_wanted(path) and self._is_irregular(path):
-                self._note(path, f"is {NOT_REGULAR}; it is left out")
             if path in self._read and not os.path.lexists(path):
                 del self._read[path]
-                self._note(
-                    path, "no longer exists; its documents stay in the index", "remove them with factseek delete"
-                )
+                what, remedy = "no longer exists; its documents stay in the index", "remove them with factseek delete"
+                self._note(path, what, remedy)
             stamp = self._stamp(path)
             if stamp is None or self._read.get(path) == stamp:
                 self._waiting.pop(path, None)
@@ -127,30 +118,24 @@ class Watch:
     def _note(self, path: Path, what: str, remedy: str = "") -> None:
         self._notes.append(WatchOutcome((path,), None, SourceError(what, place=path, remedy=remedy).line))
 
-    def _is_irregular(self, path: Path) -> bool:
-        """Return whether ``path`` is a pipe, a device or a circular link that was not reported before."""
-        if path in self._irregular or path.is_dir() or path.is_file() or not os.path.lexists(path):
-            return False
-        self._irregular.add(path)
-        return True
-
-    def _is_wanted(self, path: Path) -> bool:
-        """Return whether a file in the watched folder is to be read, by its name."""
+    def _stamp(self, path: Path) -> Stamp | None:
+        """Return the state of a file, or None if it is not to be read; note once that a file is not regular."""
         below = path.relative_to(self._watched.folder)
         if any(part.startswith(".") for part in below.parts) or path.name.endswith(UNFINISHED):
-            return False
-        return fnmatch(path.name, self._watched.pattern)
-
-    def _stamp(self, path: Path) -> Stamp | None:
-        """Return the state of a file, or None if it is not to be read."""
-        if not self._is_wanted(path):
+            return None
+        if not fnmatch(path.name, self._watched.pattern):
             return None
         try:
             status = path.stat()
         except OSError:
+            status = None
+        if not (status and stat.S_IFMT(status.st_mode) in (stat.S_IFREG, stat.S_IFDIR)):
+            if path not in self._irregular and os.path.lexists(path):
+                self._irregular.add(path)
+                self._note(path, f"is {NOT_REGULAR}; it is left out")
             return None
         is_filled = stat.S_ISREG(status.st_mode) and status.st_size > 0
-        return Stamp(status.st_mtime_ns, status.st_size, status.st_ino) if is_filled else None
+        return (status.st_mtime_ns, status.st_size, status.st_ino) if is_filled else None
 
 
 def check(watched: Watched) -> None:
@@ -164,10 +149,7 @@ def check(watched: Watched) -> None:
 
 
 def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[WatchOutcome]:
-    """Read the files of the folder, then new ones as they appear, until ``stop`` is set; yield each batch's result.
-
-    The current batch is finished first.
-    """
+    """Read the files of the folder, then new ones, until ``stop`` is set; yield the result of each batch."""
     from watchfiles import watch as changes
 
     watch = Watch(watched, config)

@@ -16,10 +16,11 @@ from ..retrieval.errors import IndexBusyError, UserError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
 from .compaction import merge_surplus
+from .deletion import publish_without
 from .encoders import Encoders
 from .lock import locked
-from .publishing import Bulk, DocumentState, published_documents, put, remove
-from .queue import Change, ChangeOutcome, ClaimedChange, Queue, Result
+from .publishing import Bulk, DocumentState, published_documents, put
+from .queue import ChangeOutcome, ClaimedChange, Queue, Result
 from .settings import Config
 
 MOST = 200
@@ -42,8 +43,6 @@ FAILURES = 5
 ATTEMPTS = 3
 """The most processes that may die at one slice of a job; then the job fails."""
 UNTOLD = "an internal error occurred; see the server's log"
-_PUT: frozenset[Result] = frozenset({"created", "replaced"})
-_SAME: frozenset[Result] = frozenset({"unchanged", "absent"})
 _log = logging.getLogger("factseek.writer")
 
 
@@ -107,16 +106,17 @@ class Writer:
 
         Raises IndexBusyError, and changes nothing, while another process writes the index.
         """
-        if self._queue.changes_wait():
-            with locked(self._folder), os_errors_reported(self._folder):
-                self._make(self._queue.claim(MOST, self._limits.write_seconds + PATIENCE))
-                self._merge()
-            return True
-        waiting = self._queue.bulks()
-        if not waiting:
+        changes = self._queue.changes_wait()
+        waiting = [] if changes else self._queue.bulks()
+        if not changes and not waiting:
             return False
         with locked(self._folder), os_errors_reported(self._folder):
-            self._advance(waiting[0])
+            if changes:
+                self._make(self._queue.claim(MOST, self._limits.write_seconds + PATIENCE))
+            else:
+                self._advance(waiting[0])
+            # A failure to merge small segments does not undo what was published.
+            self._tried(lambda: merge_surplus(self._folder, self._config))
         return True
 
     def close(self) -> None:
@@ -138,20 +138,22 @@ class Writer:
         def judge() -> None:
             with published_documents(self._folder) as live:
                 for each in claimed:
-                    results[each.number] = result_of(each, live.state_of_document(each.change.docid))
+                    results[each.number] = result_of(each, live(each.change.docid))
+
+        def with_result(*names: str) -> list[ClaimedChange]:
+            return [each for each in claimed if results.get(each.number, "") in names]
 
         error = self._tried(judge)
-        puts = [each for each in claimed if results.get(each.number) in _PUT]
-        gone = [each for each in claimed if results.get(each.number) == "deleted"]
+        puts, gone = with_result("created", "replaced"), with_result("deleted")
         others = [each for each in claimed if each not in puts and each not in gone]
         # A client relies on an answer "unchanged" or "absent", so bulks accepted earlier must not change that state.
-        same = _singles(each for each in others if results.get(each.number) in _SAME)
+        same = _singles(with_result("unchanged", "absent"))
         self._answer(others, results, error or self._tried(lambda: self._queue.note(same)))
         if puts:
             self._publish_singles(puts, results, lambda: self._put([each.change.line for each in puts]))
         if gone:
-            docids = [each.change.docid for each in gone]
-            self._publish_singles(gone, results, lambda: remove(self._folder, docids))
+            docids, folder = [each.change.docid for each in gone], self._folder
+            self._publish_singles(gone, results, lambda: publish_without(folder, manifests.read(folder), docids))
 
     def _publish_singles(
         self, claimed: Sequence[ClaimedChange], results: dict[int, Result], publish: Callable[[], object]
@@ -185,7 +187,6 @@ class Writer:
             self._queue.end(bulk.job, error)
             self._bulk = None
             self._remove_old()
-        self._merge()
 
     def _start(self, id_: str) -> Bulk | None:
         """Begin a job, or resume one that another writer left; end a job that cannot begin."""
@@ -220,28 +221,26 @@ class Writer:
 
     # Both.
 
-    def _count(self, error: str) -> None:
-        """Count consecutive failures; a success resets the count."""
-        self._failures = self._failures + 1 if error else 0
-
     def _put(self, lines: Sequence[str]) -> None:
         put(self._folder, lines, self._config, self._encoders)
 
-    def _merge(self) -> None:
-        """Merge small segments if there are too many; a failure does not undo what was published."""
-        self._tried(lambda: merge_surplus(self._folder, self._config))
+    def _count(self, error: str) -> None:
+        """Count consecutive failures; a success resets the count."""
+        self._failures = self._failures + 1 if error else 0
 
     def _remove_old(self) -> None:
         self._queue.remove_old(most=self._limits.keep_jobs, days=self._limits.keep_job_days)
 
     def _tried(self, call: Callable[[], object]) -> str:
-        """Run ``call``; return its error in one line, or ``""``."""
+        """Run ``call``; return its error in one line without the path of the index, which clients must not see."""
         try:
             with os_errors_reported(self._folder):
                 call()
         except UserError as error:
             _log.error("%s", error.line)
-            return plain(error, self._folder)
+            place = "the index" if error.place.startswith(str(self._folder)) else error.place
+            line = type(error)(error.what, place=place, remedy=error.remedy).line
+            return UNTOLD if str(self._folder) in line else line
         except Exception:  # noqa: BLE001  the client gets the error, and the writer continues
             _log.exception("a change could not be made")
             return UNTOLD
@@ -257,23 +256,13 @@ def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:
     change = claimed.change
     if claimed.again and change.conditional:
         return "unsure"
-    if not _met(change, there):
+    met = not change.states
+    if there is not None:
+        met = not change.absent and (not change.states or "*" in change.states or there.state in change.states)
+    if not met:
         return "conflict"
     if not change.line:
         return "deleted" if there else "absent"
     if there is None:
         return "created"
     return "unchanged" if there.checksum == change.checksum else "replaced"
-
-
-def _met(change: Change, there: DocumentState | None) -> bool:
-    if there is None:
-        return not change.states
-    return not change.absent and (not change.states or "*" in change.states or there.state in change.states)
-
-
-def plain(error: UserError, folder: Path) -> str:
-    """Return the message of an error on one line, without the path of the index, which clients must not see."""
-    place = "the index" if error.place.startswith(str(folder)) else error.place
-    line = type(error)(error.what, place=place, remedy=error.remedy).line
-    return UNTOLD if str(folder) in line else line

@@ -9,5 +9,5 @@ offers::
 and the class or function that the library expects. The module only translates: it asks an
 :class:`factseek.integrations._source.EvidenceSource`, which is a folder or a served index, and raises its library's
 errors. Any module of this shape in this folder is an integration; no list names integrations. The command line itself
-uses one module: if an argument is ``irds:NAME``, :mod:`factseek.integrations._irds` reads that dataset.
+uses one module: if an argument is ``irds:NAME``, :mod:`factseek.integrations._stand_ins` reads that dataset.
 """

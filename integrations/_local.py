@@ -5,19 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..retrieval.domain import ScoredDocids
 from ..retrieval.filters import parse_filter
 from ..retrieval.lucene.jvm import java_thread
-from ..retrieval.search.index import open_index
+from ..retrieval.search.index import Index, open_index
 from ..retrieval.search.options import Search
-from ._records import RankedPassage, SearchChoices
-
-if TYPE_CHECKING:
-    from ..retrieval.search.index import Index
+from ._source import RankedPassage, SearchChoices
 
 
 class LocalSource:
@@ -29,14 +25,8 @@ class LocalSource:
         self._index: Index | None = None
 
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
-        """Return the hits of each query with their passages, best first.
-
-        Raises the errors of :class:`factseek.integrations._source.EvidenceSource`, and IndexStateError if the folder
-        contains no index.
-        """
         with self._opened() as index:
-            asked = search_of(index, choices)
-            texts = _with_words(index, queries, asked)
+            asked, texts = _search_of(index, queries, choices)
             hits = index.search(texts, asked) if texts else []
             evidence = index.evidences(list(zip(texts, hits, strict=True)), asked)
             ranked = {
@@ -46,18 +36,12 @@ class LocalSource:
             return [ranked.get(query, []) for query in queries]
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
-        """Return the docids and scores of each query, best first.
-
-        Raises what :meth:`passages` raises.
-        """
         with self._opened() as index:
-            asked = search_of(index, choices)
-            texts = _with_words(index, queries, asked)
+            asked, texts = _search_of(index, queries, choices)
             ranked = dict(zip(texts, index.columns(texts, asked) if texts else [], strict=True))
             return [ranked.get(query, ScoredDocids([], [])) for query in queries]
 
     def close(self) -> None:
-        """Close the index; the next search opens its newest state."""
         with self._opening:
             if self._index is not None:
                 self._index.close()
@@ -75,19 +59,16 @@ class LocalSource:
             yield index
 
 
-def search_of(index: Index, choices: SearchChoices) -> Search:
-    """Return the search of ``index`` that the choices express.
-
-    Raises QueryError if a filter or a date is invalid.
-    """
+def _search_of(index: Index, queries: Sequence[str], choices: SearchChoices) -> tuple[Search, list[str]]:
+    """Return the search that the choices express, and the distinct queries that hold words to search for."""
     where = parse_filter(
-        choices.pairs(),
+        list(choices.pairs()),
         as_of=choices.as_of,
         since=choices.since,
         undated=choices.undated,
         declared=index.info.filter_fields,
     )
-    return Search(
+    asked = Search(
         k=choices.k,
         retriever=choices.retriever,
         where=where,
@@ -95,9 +76,5 @@ def search_of(index: Index, choices: SearchChoices) -> Search:
         stages=None if choices.stages is None else tuple(choices.stages),
         collapse=choices.collapse or "",
     )
-
-
-def _with_words(index: Index, queries: Sequence[str], asked: Search) -> list[str]:
-    """Return the distinct queries that hold words to search for."""
     resolved = index.resolve(asked)
-    return [query for query in dict.fromkeys(queries) if resolved.has_words(query)]
+    return asked, [query for query in dict.fromkeys(queries) if resolved.has_words(query)]

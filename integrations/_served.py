@@ -14,7 +14,7 @@ import msgspec
 from ..retrieval.domain import ScoredDocids
 from ..retrieval.errors import FactseekError, MachineError, NotFoundError, QueryError
 from ..retrieval.text import PROFILES, has_words
-from ._records import RankedPassage, SearchChoices
+from ._source import RankedPassage, SearchChoices
 
 _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")
 _KEY = re.compile(r"[!-~]*")
@@ -66,70 +66,41 @@ class ServedSource:
         self._opener = build_opener(_Stay)
 
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
-        """Return the hits of each query with their passages, best first.
-
-        Raises the errors of :class:`factseek.integrations._source.EvidenceSource`.
-        """
-        texts = _with_words(queries, choices)
         ranked: dict[str, list[RankedPassage]] = {}
-        for chunk in _chunks(texts, choices):
+        for chunk in _chunks(queries, choices):
             answer = self._ask(chunk, choices, "application/json")
-            for text, result in zip(chunk, self._results(answer, len(chunk)), strict=True):
+            try:
+                results = msgspec.json.decode(answer, type=_BatchResults).results
+                pairs = list(zip(chunk, results, strict=True))
+            except (msgspec.DecodeError, ValueError) as error:
+                raise self._foreign() from error
+            for text, result in pairs:
                 if result.detail:
                     raise QueryError(result.detail, place=self._address)
                 ranked[text] = result.hits
         return [ranked.get(query, []) for query in queries]
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
-        """Return the docids and scores of each query, best first.
-
-        Raises what :meth:`passages` raises, and QueryError if one of the queries could not be answered.
-        """
-        texts = _with_words(queries, choices)
-        ranked = {text: ScoredDocids([], []) for text in texts}
-        for chunk in _chunks(texts, choices):
+        ranked: dict[str, ScoredDocids] = {}
+        for chunk in _chunks(queries, choices):
             for line in self._ask(chunk, choices, "text/plain").decode().splitlines():
-                number, docid, score = self._line(line)
-                ranking = ranked[chunk[number]]
+                try:
+                    number, _, docid, _, score, _ = line.split(" ")
+                    ranking = ranked.setdefault(chunk[int(number)], ScoredDocids([], []))
+                    ranking.scores.append(float(score))
+                except (ValueError, IndexError) as error:
+                    raise self._foreign() from error
                 ranking.docids.append(docid)
-                ranking.scores.append(score)
         return [ranked.get(query, ScoredDocids([], [])) for query in queries]
 
     def close(self) -> None:
         """Do nothing: no connection stays open."""
 
-    def _results(self, answer: bytes, count: int) -> list[_BatchResult]:
-        """Return the answers to ``count`` queries.
-
-        Raises MachineError if the server's answer has an unexpected form.
-        """
-        try:
-            results = msgspec.json.decode(answer, type=_BatchResults).results
-        except msgspec.DecodeError as error:
-            raise self._foreign() from error
-        if len(results) != count:
-            raise self._foreign()
-        return results
-
-    def _line(self, line: str) -> tuple[int, str, float]:
-        """Return the number of the query, the docid and the score in a line of a run.
-
-        Raises MachineError if the server's answer has an unexpected form.
-        """
-        try:
-            number, _, docid, _, score, _ = line.split(" ")
-            return int(number), docid, float(score)
-        except ValueError as error:
-            raise self._foreign() from error
-
     def _foreign(self) -> MachineError:
         return MachineError("does not answer as factseek does", place=self._address, remedy="check the address")
 
     def _ask(self, queries: Sequence[str], choices: SearchChoices, accept: str) -> bytes:
-        """Return the answer to a batch, in which the qid of each query is its position.
-
-        Raises what :meth:`columns` raises.
-        """
+        """Return the answer to a batch, in which the qid of each query is its position."""
         # Replace a lone surrogate (half a character, as in a text that was cut), as an index in a folder does.
         texts = (text.encode("utf-8", "replace").decode("utf-8") for text in queries)
         numbered = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]
@@ -156,23 +127,19 @@ def _fields(choices: SearchChoices) -> dict[str, Any]:
     """Return the fields of a request, without those that the server decides."""
     fields = {
         **choices._asdict(),
-        "filter": choices.pairs(),
-        "undated": "keep" if choices.undated else "",
+        "filter": list(choices.pairs()) or None,
+        "undated": "keep" if choices.undated else None,
         "stages": None if choices.stages is None else list(choices.stages),
     }
-    kept = {name: value for name, value in fields.items() if value not in (None, "")}
-    return kept if kept["filter"] else {name: value for name, value in kept.items() if name != "filter"}
-
-
-def _with_words(queries: Sequence[str], choices: SearchChoices) -> list[str]:
-    """Return the distinct queries that hold words to search for."""
-    profile = PROFILES.get(choices.profile or "plain", str)
-    return [query for query in dict.fromkeys(queries) if has_words(profile(query))]
+    return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
 def _chunks(queries: Sequence[str], choices: SearchChoices) -> Iterator[Sequence[str]]:
+    """Yield the distinct queries that hold words to search for, as many as a request may have."""
+    profile = PROFILES.get(choices.profile or "plain", str)
+    texts = [query for query in dict.fromkeys(queries) if has_words(profile(query))]
     size = max(1, min(_QUERIES_AT_ONCE, _HITS_AT_ONCE // max(1, choices.k or 1)))
-    return (queries[start : start + size] for start in range(0, len(queries), size))
+    return (texts[start : start + size] for start in range(0, len(texts), size))
 
 
 def _refuse(address: str, error: HTTPError) -> NoReturn:

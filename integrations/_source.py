@@ -1,47 +1,138 @@
-"""The index that an integration asks: a folder on this machine, or an index on a server."""
+"""The index that an integration asks, in a folder or on a server: the choices of a search, and its hits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 from ..retrieval.domain import ScoredDocids
-from ._records import RankedPassage, SearchChoices
+from ..retrieval.errors import QueryError
 
 SCHEMES = ("http://", "https://")
+TEXT_FIELDS = ("title", "url", "date", "language", "source", "topic", "kind")
+"""The fields of a hit that are texts and may be unknown."""
+
+
+class SearchChoices(NamedTuple):
+    """The choices of a search; fields that are left out follow the index's configuration.
+
+    ``filter`` maps a field, named as in ``factseek search --filter``, to its admitted value or values. ``as_of`` and
+    ``since`` are days, months or years, both inclusive.
+    """
+
+    k: int | None = None
+    retriever: str | None = None
+    filter: Mapping[str, str | Sequence[str]] = MappingProxyType({})
+    as_of: str = ""
+    since: str = ""
+    undated: bool = False
+    profile: str | None = None
+    stages: Sequence[str] | None = None
+    collapse: str | None = None
+
+    def pairs(self) -> Iterator[str]:
+        """Yield the filter as ``field=value`` pairs; raise QueryError if a value is not text."""
+        for name, admitted in self.filter.items():
+            for value in [admitted] if isinstance(admitted, str) else admitted:
+                if not isinstance(value, str):
+                    raise QueryError(f"filter {name}: {value!r} is not text", remedy="give a text, or a list of texts")
+                yield f"{name}={value}"
+
+
+def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
+    """Return the choices that are given as keyword arguments.
+
+    Raises QueryError if ``k`` is below 1, a name is unknown, or a choice that needs several values is a single text.
+    """
+    names = [name for name in SearchChoices._fields if name != "k"]
+    unknown = sorted(named.keys() - set(names))
+    if unknown:
+        raise QueryError(f"there is no argument {unknown[0]!r}", remedy=f"use one of {', '.join(names)}")
+    if not isinstance(named.get("filter", {}), Mapping) or isinstance(named.get("stages"), str):
+        raise QueryError("filter and stages are not texts", remedy='write filter={"kind": "cord19"}, stages=["rerank"]')
+    if k < 1:
+        raise QueryError(f"k {k} is out of range", remedy="give a number, 1 or more")
+    return SearchChoices(k=k, **named)
+
+
+class RankOfRetriever(msgspec.Struct, frozen=True):
+    """The rank (from 1) and the score that a retriever gave a hit."""
+
+    rank: int
+    score: float
+
+
+class PassageOfHit(msgspec.Struct, frozen=True):
+    """The best passage of a hit; ``start`` and ``end`` are offsets in the document, ``highlights`` in the passage."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+    highlights: list[tuple[int, int]] = []
+
+
+class RankedPassage(msgspec.Struct, frozen=True):
+    """A hit with everything that a library keeps of it; fields that a later server adds are ignored."""
+
+    rank: int
+    docid: str
+    score: float
+    passage: PassageOfHit
+    title: str = ""
+    url: str = ""
+    date: str = ""
+    language: str = ""
+    source: str = ""
+    topic: str = ""
+    kind: str = ""
+    metadata: dict[str, Any] = {}
+    retrievers: dict[str, RankOfRetriever] = {}
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything but the text, as plain values for a library's metadata; leave out unknown values."""
+        return {
+            "docid": self.docid,
+            "rank": self.rank,
+            "score": self.score,
+            **{name: getattr(self, name) for name in TEXT_FIELDS if getattr(self, name)},
+            "passage": self.passage.number,
+            "start": self.passage.start,
+            "end": self.passage.end,
+            "highlights": [list(stretch) for stretch in self.passage.highlights],
+            "retrievers": msgspec.to_builtins(self.retrievers),
+            "metadata": dict(self.metadata),
+        }
 
 
 class EvidenceSource(Protocol):
-    """An index as integrations see it, in a folder or on a server.
-
-    A query without words has no hits. A source is safe for threads.
-    """
+    """An index as integrations see it. A query without words has no hits. A source is safe for threads."""
 
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
         """Return the hits of each query with their passages, best first.
 
-        Raises QueryError if a query or a choice is invalid, NotFoundError if there is no such index, MachineError if
-        the server cannot be reached.
+        Raises QueryError if a query or a choice is invalid, NotFoundError if there is no such index on the server,
+        IndexStateError if the folder contains none, MachineError if the server cannot be reached.
         """
         ...
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
-        """Return the docids and scores of each query, best first, as a run needs them. Scores have float32 precision.
-
-        Raises what :meth:`passages` raises.
-        """
+        """Return the docids and scores (float32) of each query, best first; raise what :meth:`passages` raises."""
         ...
 
     def close(self) -> None:
-        """Close what is open; the next search opens it again."""
+        """Close what is open; the next search opens it again, in its newest state."""
         ...
 
 
 def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> EvidenceSource:
     """Return the source of an index: a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
 
-    A folder is opened at the first search. ``timeout`` is in seconds, for one answer of a server.
-    Raises QueryError if ``index`` is a web address but not one of a served index.
+    A folder is opened at the first search. ``timeout`` is in seconds, for one answer of a server. Raises QueryError if
+    ``index`` is a web address but not one of a served index.
     """
     if index.startswith(SCHEMES):
         from ._served import ServedSource

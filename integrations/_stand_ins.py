@@ -1,26 +1,35 @@
-"""Files that replace ``irds:NAME`` in the arguments of a command."""
+"""Files that replace ``irds:NAME``, a dataset of ir_datasets, in the arguments of a command."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ..retrieval.errors import UsageError
-from ._irds import PREFIX, language_of, write_documents, write_judgements, write_queries
+import msgspec
 
+from ..retrieval.errors import MachineError, NotFoundError, SourceError, UsageError
+from ..retrieval.files import os_errors_reported
+from ..retrieval.progress import bar
+
+PREFIX = "irds:"
 KIND = "jsonl"
 """The kind of source that documents of ir_datasets become."""
 
-_WRITERS: dict[str, Callable[[str, Path], Path]] = {
-    "queries": write_queries,
-    "input": write_queries,
-    "gold": write_judgements,
-    "qrels": write_judgements,
+Part = Literal["docs", "queries", "qrels"]
+_PARTS: dict[Part, tuple[str, str, str]] = {
+    "docs": ("documents", ".jsonl", "document"),
+    "queries": ("queries", ".queries.jsonl", "query"),
+    "qrels": ("judgements", ".qrels", "judgement"),
 }
-"""For each argument that names files, the function that writes the matching part of a dataset."""
+"""The parts of a dataset, each with its name, the ending of its file, and the unit of its progress."""
+_ARGUMENTS: dict[str, Part] = {"queries": "queries", "input": "queries", "gold": "qrels", "qrels": "qrels"}
+"""For each argument that names files, the part of a dataset that replaces them."""
+_TEXTS = ("text", "body", "abstract", "contents", "content")
+"""The fields that may hold the text of a document whose title is a separate field."""
+_FIELDS = {"url": "url", "date": "date", "published_date": "date", "language": "language", "lang": "language"}
 
 
 @contextmanager
@@ -31,26 +40,26 @@ def stand_ins(args: argparse.Namespace) -> Iterator[None]:
     Raises NotFoundError if there is no such dataset, SourceError if it lacks the required part or cannot be read,
     UsageError if ``index`` also has other sources.
     """
-    names = [name for name in _WRITERS if any(map(_is_foreign, _listed(getattr(args, name, None))))]
+    names = [name for name in _ARGUMENTS if any(map(_is_foreign, _listed(getattr(args, name, None))))]
     indexes = hasattr(args, "kind") and any(map(_is_foreign, [args.kind, *getattr(args, "sources", ())]))
     if not names and not indexes:
         yield
         return
-    with written_folder() as folder:
-        for name in names:
-            setattr(args, name, _replaced(getattr(args, name), _WRITERS[name], folder))
-        if indexes:
-            _index_documents(args, folder)
-        yield
-
-
-@contextmanager
-def written_folder() -> Iterator[Path]:
-    """Give a temporary folder, and remove it afterwards."""
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="factseek-irds-") as folder:
-        yield Path(folder)
+        for name in names:
+            value = getattr(args, name)
+            paths = [_written(str(p), _ARGUMENTS[name], folder) if _is_foreign(p) else p for p in _listed(value)]
+            setattr(args, name, paths if isinstance(value, list) else paths[0])
+        if indexes:
+            sources = [str(source) for source in [args.kind, *args.sources] if str(source) != KIND]
+            if others := [source for source in sources if not _is_foreign(source)]:
+                remedy = f"index it separately, or give a dataset as {PREFIX}NAME"
+                raise UsageError(f"{others[0]}: is not a dataset of ir_datasets", remedy=remedy)
+            args.language = args.language or _dataset(sources[0], "docs").docs_lang() or ""
+            args.kind, args.sources = KIND, [_written(source, "docs", folder) for source in sources]
+        yield
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:
@@ -61,28 +70,6 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
     return [*arguments[:at], KIND, *arguments[at:]]
 
 
-def dataset_name(value: object) -> str:
-    """Return the name of a dataset of ir_datasets, ``""`` if the value does not name one."""
-    return str(value).removeprefix(PREFIX) if _is_foreign(value) else ""
-
-
-def _index_documents(args: argparse.Namespace, folder: Path) -> None:
-    """Make ``index`` read the documents of datasets.
-
-    Raises UsageError if one of the sources is not a dataset.
-    """
-    sources = [str(source) for source in [args.kind, *args.sources] if source != KIND]
-    others = [source for source in sources if not _is_foreign(source)]
-    if others:
-        raise UsageError(
-            f"{others[0]}: is not a dataset of ir_datasets",
-            remedy=f"index it separately, or give a dataset as {PREFIX}NAME",
-        )
-    names = [dataset_name(source) for source in sources]
-    args.language = args.language or language_of(names[0])
-    args.kind, args.sources = KIND, [write_documents(name, folder) for name in names]
-
-
 def _is_foreign(value: object) -> bool:
     return str(value).startswith(PREFIX)
 
@@ -91,7 +78,72 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _replaced(value: Any, write: Callable[[str, Path], Path], folder: Path) -> Any:
-    """Write each dataset in the value of an argument to a file; return the value with the files in their place."""
-    paths = [write(dataset_name(path), folder) if _is_foreign(path) else path for path in _listed(value)]
-    return paths if isinstance(value, list) else paths[0]
+def _written(source: str, part: Part, folder: str) -> Path:
+    """Write a part of a dataset into ``folder``: JSON lines, or judgements in TREC's form; return the file."""
+    _, ending, unit = _PARTS[part]
+    path = Path(folder, source.replace("/", "-") + ending)
+    with os_errors_reported(path), path.open("wb") as file, closing(bar(f"reading {source}", unit)) as progress:
+        for line in _lines(source, part):
+            file.write(line + b"\n")
+            progress.update()
+    return path
+
+
+def _lines(source: str, part: Part) -> Iterator[bytes]:
+    """Yield the lines of a part of a dataset; reading may begin with a download."""
+    dataset = _dataset(source, part)
+    try:
+        if part == "docs":
+            language = dataset.docs_lang() or ""
+            for document in dataset.docs_iter():
+                yield msgspec.json.encode(_document(document, language))
+        elif part == "queries":
+            for query in dataset.queries_iter():
+                text = " ".join(str(query.default_text()).split())
+                yield msgspec.json.encode({"qid": str(query.query_id), "query": text})
+        else:
+            for judged in dataset.qrels_iter():
+                yield f"{judged.query_id} 0 {judged.doc_id} {int(judged.relevance)}".encode()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SourceError(f"cannot be read: {str(error) or type(error).__name__}", place=source) from error
+
+
+def _dataset(source: str, part: Part) -> Any:
+    """Return a dataset that has this part."""
+    try:
+        import ir_datasets
+    except ModuleNotFoundError as error:
+        remedy = "install it with: pip install 'factseek[ir-datasets]'"
+        raise MachineError(f"the package {error.name} is missing", place=source, remedy=remedy) from None
+    name = source.removeprefix(PREFIX)
+    try:
+        dataset = ir_datasets.load(name)
+    except KeyError:
+        remedy = "list the names: ir_datasets list"
+        raise NotFoundError("ir_datasets has no dataset of this name", place=source, remedy=remedy) from None
+    there = [what for each, (what, *_) in _PARTS.items() if getattr(dataset, f"has_{each}")()]
+    if _PARTS[part][0] not in there:
+        parts = f"it has only {' and '.join(there)}" if there else f"list its parts: ir_datasets list | grep {name}/"
+        raise SourceError(f"has no {_PARTS[part][0]}", place=source, remedy=parts)
+    return dataset
+
+
+def _document(document: Any, language: str) -> dict[str, Any]:
+    """Return a document of a dataset with the keys of factseek's JSON lines.
+
+    A title stays a separate field. Without a title, the text is the dataset's default text. Other fields that are texts
+    or numbers become metadata.
+    """
+    fields = document._asdict()
+    docid, title = str(fields.pop("doc_id")), fields.pop("title", None)
+    text_name = next((name for name in _TEXTS if isinstance(fields.get(name), str)), "")
+    if isinstance(title, str) and title and text_name:
+        row = {"docid": docid, "title": title, "text": fields.pop(text_name), "language": language}
+    else:
+        row = {"docid": docid, "text": document.default_text(), "language": language}
+        fields.pop(text_name, None)
+    for name, own in _FIELDS.items():
+        if isinstance(fields.get(name), str):
+            row[own] = fields.pop(name)
+    further = {name: value for name, value in fields.items() if isinstance(value, str | int | float) and value != ""}
+    return {**row, "metadata": further} if further else row

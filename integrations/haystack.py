@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
@@ -12,9 +12,7 @@ from haystack.errors import FilterError
 from haystack.utils import Secret
 
 from ..retrieval.errors import FactseekError, QueryError
-from ._haystack_filters import choices_of
-from ._records import RankedPassage, SearchChoices, chosen
-from ._source import open_source
+from ._source import RankedPassage, SearchChoices, chosen, open_source
 
 LIBRARY = "haystack"
 EXTRA = "haystack"
@@ -45,8 +43,8 @@ class FactseekRetriever:
     ) -> None:
         """Find the index; it is opened at the first search.
 
-        Raises ValueError if ``index`` is a web address but not one of a served index, or if ``top_k`` is below 1.
-        Raises FilterError if the index cannot express ``filters``.
+        Raises ValueError if ``index`` is a web address but not one of a served index, or if ``top_k`` is below 1;
+        FilterError if the index cannot express ``filters``.
         """
         choices_of(filters)
         self.index = index
@@ -67,19 +65,10 @@ class FactseekRetriever:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component for a saved pipeline; a key is saved as the name of its environment variable."""
-        component_as_dict: dict[str, Any] = default_to_dict(
-            self,
-            index=self.index,
-            filters=self.filters,
-            top_k=self.top_k,
-            retriever=self.retriever,
-            profile=self.profile,
-            stages=self.stages,
-            collapse=self.collapse,
-            api_key=self.api_key.to_dict() if self.api_key else None,
-            timeout=self.timeout,
-        )
-        return component_as_dict
+        names = ("index", "filters", "top_k", "retriever", "profile", "stages", "collapse", "timeout")
+        api_key = self.api_key.to_dict() if self.api_key else None
+        saved: dict[str, Any] = default_to_dict(self, **{name: getattr(self, name) for name in names}, api_key=api_key)
+        return saved
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> FactseekRetriever:
@@ -103,7 +92,13 @@ class FactseekRetriever:
             raise ValueError(f"top_k must be greater than or equal to 0, but got {top_k}")
         if top_k == 0:
             return {"documents": []}
-        asked = self._choices(filters if filters is not None else self.filters, top_k or self.top_k)
+        asked = choices_of(filters if filters is not None else self.filters)._replace(
+            k=top_k or self.top_k,
+            retriever=self.retriever,
+            profile=self.profile,
+            stages=self.stages,
+            collapse=self.collapse,
+        )
         try:
             (ranked,) = self._source.passages([query], asked)
         except QueryError as error:
@@ -116,17 +111,54 @@ class FactseekRetriever:
     async def run_async(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Return the passages for a query; the search runs in a thread.
-
-        Raises what :meth:`run` raises.
-        """
+        """Return the passages for a query as :meth:`run` does; the search runs in a thread."""
         documents: dict[str, list[Document]] = await asyncio.to_thread(self.run, query, filters, top_k)
         return documents
 
-    def _choices(self, filters: Mapping[str, Any] | None, top_k: int) -> SearchChoices:
-        return choices_of(filters)._replace(
-            k=top_k, retriever=self.retriever, profile=self.profile, stages=self.stages, collapse=self.collapse
-        )
+
+def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
+    """Return the choices that express Haystack's filters.
+
+    Raises FilterError if an index cannot express them: ``OR`` of different fields, ``NOT``, ``!=``.
+    """
+    values: dict[str, list[str]] = {}
+    bounds: dict[str, str] = {}
+    for field, operator, value in _comparisons(filters or {}):
+        if field == "date":
+            name = {"<=": "as_of", ">=": "since"}.get(operator, "")
+            if not name:
+                how = "by '<=' or '>=' with a day, month or year"
+                raise FilterError(f"meta.date is compared {how}, not {operator!r}")
+            if name in bounds:
+                raise FilterError(f"meta.date is bounded twice by {operator!r}; give the stricter bound alone")
+            bounds[name] = str(value)
+        elif field in values:
+            raise FilterError(f"meta.{field} is compared twice; use 'in' with all allowed values")
+        elif operator not in ("==", "in"):
+            raise FilterError(f"meta.{field} is compared by '==' or 'in', not {operator!r}")
+        else:
+            values[field] = list(value) if operator == "in" and isinstance(value, list) else [value]
+            if not values[field] or not all(isinstance(each, str) for each in values[field]):
+                remedy = "give one text with '==', or a list of texts with 'in'"
+                raise FilterError(f"meta.{field}: {value!r} is not text; {remedy}")
+    return SearchChoices(filter=values, as_of=bounds.get("as_of", ""), since=bounds.get("since", ""))
+
+
+def _comparisons(filters: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield field, operator and value of the comparisons of a filter, all of which must hold."""
+    if not filters:
+        return
+    operator = str(filters.get("operator", ""))
+    if "conditions" in filters:
+        if operator != "AND":
+            raise FilterError(f"operator {operator!r} is not supported; join conditions with 'AND'")
+        for condition in filters["conditions"]:
+            yield from _comparisons(condition)
+        return
+    missing = [name for name in ("field", "operator", "value") if name not in filters]
+    if missing:
+        raise FilterError(f"{missing[0]!r} is missing in the filter {dict(filters)!r}")
+    yield str(filters["field"]).removeprefix("meta.").removeprefix("metadata."), operator, filters["value"]
 
 
 def _document(hit: RankedPassage) -> Document:

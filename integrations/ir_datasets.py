@@ -187,13 +187,4 @@ def register(
 
 
 def _doc(document: Document) -> FactseekDoc:
-    return FactseekDoc(
-        doc_id=document.docid,
-        title=document.title,
-        text=document.text,
-        url=document.url,
-        date=document.date,
-        language=document.language,
-        source=document.source,
-        topic=document.topic,
-    )
+    return FactseekDoc(document.docid, document.title, document.text, *document[3:8])

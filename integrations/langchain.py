@@ -12,15 +12,14 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
 from ..retrieval.errors import FactseekError
-from ._records import SearchChoices
-from ._source import EvidenceSource, open_source
+from ._source import EvidenceSource, SearchChoices, open_source
 
 LIBRARY = "langchain_core"
 EXTRA = "langchain"
 
 
 class Choices(BaseModel, extra="forbid"):
-    """The fields of :class:`factseek.integrations._records.SearchChoices`, validated, and no others."""
+    """The fields of :class:`factseek.integrations._source.SearchChoices`, validated, and no others."""
 
     k: int = Field(default=10, ge=1)
     retriever: str | None = None

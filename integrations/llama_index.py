@@ -9,8 +9,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from ..retrieval.errors import FactseekError
-from ._records import RankedPassage, chosen
-from ._source import open_source
+from ._source import RankedPassage, chosen, open_source
 
 LIBRARY = "llama_index"
 EXTRA = "llama-index"
@@ -20,7 +19,7 @@ class FactseekRetriever(BaseRetriever):
     """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and highlights.
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). ``choices`` are the other
-    fields of :class:`factseek.integrations._records.SearchChoices`, such as ``filter`` and ``as_of``. ``aretrieve``
+    fields of :class:`factseek.integrations._source.SearchChoices`, such as ``filter`` and ``as_of``. ``aretrieve``
     searches in a thread. Raises ValueError if a search fails.
     """
 
@@ -51,10 +50,7 @@ class FactseekRetriever(BaseRetriever):
         self._source.close()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the passages for a query.
-
-        Raises ValueError if the search fails.
-        """
+        """Return the passages for a query. Raises ValueError if the search fails."""
         try:
             (ranked,) = self._source.passages([query_bundle.query_str], self._choices)
         except FactseekError as error:
@@ -62,10 +58,7 @@ class FactseekRetriever(BaseRetriever):
         return [_node(hit) for hit in ranked]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the passages for a query; the search runs in a thread.
-
-        Raises ValueError if the search fails.
-        """
+        """Return the passages for a query; the search runs in a thread. Raises ValueError if the search fails."""
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 

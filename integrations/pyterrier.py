@@ -13,8 +13,7 @@ import pandas as pd
 import pyterrier as pt
 
 from ..retrieval.errors import FactseekError
-from ._records import TEXT_FIELDS, RankedPassage, chosen
-from ._source import open_source
+from ._source import TEXT_FIELDS, RankedPassage, chosen, open_source
 
 LIBRARY = "pyterrier"
 EXTRA = "pyterrier"
@@ -27,7 +26,7 @@ class FactseekTransformer(pt.Transformer):
     """Rank the documents of an index for each query of a frame (``qid``, ``query``).
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). ``choices`` are the other
-    fields of :class:`factseek.integrations._records.SearchChoices`, such as ``filter`` and ``as_of``. The output, in
+    fields of :class:`factseek.integrations._source.SearchChoices`, such as ``filter`` and ``as_of``. The output, in
     the total order, adds ``docno``, ``score`` and ``rank`` (from 0) to the input's columns. It also adds the fields
     named in ``metadata``: ``text``, ``title``, ``url``, ``date``, ``source`` and so on. Raises ValueError if a search
     fails, PyTerrier's InputValidationError if the frame has no queries.

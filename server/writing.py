@@ -18,7 +18,7 @@ from flask import Blueprint, Request, Response, current_app, g, request, url_for
 from werkzeug.exceptions import UnsupportedMediaType
 
 from ..indexer.aliases import point
-from ..indexer.document_line import Refused, exported, read_line, unread_date
+from ..indexer.collections.jsonl import Refused, exported, read_line, unread_date
 from ..indexer.queue import Change, Job, Mode, Queue, Result, has_queue
 from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError, UserError

@@ -69,10 +69,7 @@ class BadLines:
     examples: list[str] = field(default_factory=list)
 
     def report(self, place: str, reason: str) -> None:
-        """Count one bad line.
-
-        Raises SourceError, with place and reason, if more than ``limit`` lines were reported.
-        """
+        """Count one bad line. Raises SourceError, with place and reason, if more than ``limit`` lines were reported."""
         self.count += 1
         message = f"{place}: {reason}"
         if len(self.examples) < 20:

@@ -19,6 +19,7 @@ SUFFIXES = (".warc", ".arc")
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
+_PACKINGS = ("br", "zstd", "compress", "x-compress")
 _PAGE_RECORDS = ("response", "resource", "conversion")
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://", re.I)
 _MOMENT = re.compile(
@@ -51,10 +52,9 @@ def is_archive(path: Path) -> bool:
 
 
 def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
-    """Yield the pages of an archive: HTML and plain text with HTTP status 200.
+    """Yield the pages of an archive: HTML and plain text with HTTP status 200; others are counted as skipped.
 
-    Other statuses, other types and revisits are counted as skipped. What cannot be read is reported as a bad line with
-    the place ``file#number of the record``. Reading ends there if no next record can be found.
+    What cannot be read is reported at ``file#number of the record``. Reading ends there if no next record can be found.
     """
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
@@ -118,7 +118,6 @@ class _Source:
 
 
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
-    """Return the capture of a record; if it is not a page, count or report the reason and return ``None``."""
     if record.rec_type is None or record.length is None:
         raise BadFileError(
             place, "the header of the record has no type or no length; the rest of the archive cannot be read"
@@ -150,10 +149,11 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
 
 
 def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
-    """Return the decompressed content of a record; if it cannot be read, report or count why and return ``None``."""
+    from warcio.bufferedreaders import BufferedReader
+
     answer = record.http_headers
     packing = _header(answer, "Content-Encoding").strip().lower() if answer else ""
-    unread = packing in _unread()
+    unread = packing in _PACKINGS and packing not in BufferedReader.get_supported_decompressors()
     if unread or packing == "x-gzip":
         answer.replace_header("Content-Encoding", "identity" if unread else "gzip")
     content: bytes = record.content_stream().read(options.max_file_bytes + 1)
@@ -179,15 +179,7 @@ def _is_text(content: bytes) -> bool:
         return False
 
 
-def _unread() -> set[str]:
-    """Return the compressions that the installed warcio cannot decompress."""
-    from warcio.bufferedreaders import BufferedReader
-
-    return {"br", "zstd", "compress", "x-compress"} - set(BufferedReader.get_supported_decompressors())
-
-
 def _header(headers: Any, *names: str) -> str:
-    """Return the first of these headers that exists, or ``""``."""
     return next((str(value) for name in names if (value := headers.get_header(name))), "")
 
 

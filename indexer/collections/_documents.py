@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from ...retrieval.folding import folded_value
 from ...retrieval.languages import identifier, language_code
 from ...retrieval.lucene.analysis import LANGUAGES
 from ...retrieval.records.dates import ORDERS, order_of
+from ...retrieval.records.table_shape import wrapper_advice
 from . import ReadOptions, Record
 from ._lines import json_name
 
@@ -39,71 +41,38 @@ Names = Mapping[str, Sequence[str]]
 
 
 _COMMON: Names = {
-    "docid": ("id", "nr", "number", "key", "رقم", "الرقم", "المعرف", "номер", "número", "kimlik", "numéro", "kennung"),
+    "docid": "id nr number key رقم الرقم المعرف номер número kimlik numéro kennung".split(),
     "text": (
-        *("text", "content", "body", "claim", "statement", "finding", "النص", "نص", "المحتوى", "الادعاء", "текст"),
-        *("съдържание", "твърдение", "texto", "contenido", "afirmación", "metin", "içerik", "iddia", "inhalt"),
-        *("behauptung", "aussage", "texte", "contenu", "affirmation"),
-    ),
-    "title": (
-        "title",
-        "headline",
-        "العنوان",
-        "عنوان",
-        "заглавие",
-        "título",
-        "titular",
-        "başlık",
-        "titel",
-        "überschrift",
-        "titre",
-    ),
-    "url": (
-        "url",
-        "link",
-        "address",
-        "الرابط",
-        "رابط",
-        "връзка",
-        "адрес",
-        "enlace",
-        "bağlantı",
-        "adres",
-        "lien",
-        "adresse",
-    ),
-    "date": ("date", "published", "التاريخ", "تاريخ", "дата", "fecha", "tarih", "datum"),
-    "language": ("language", "lang", "اللغة", "لغة", "език", "idioma", "dil", "sprache", "langue"),
-    "source": ("source", "publisher", "المصدر", "مصدر", "източник", "fuente", "kaynak", "quelle"),
-    "topic": ("topic", "subject", "الموضوع", "موضوع", "тема", "tema", "konu", "thema", "sujet"),
+        "text content body claim statement finding النص نص المحتوى الادعاء текст съдържание твърдение texto contenido "
+        "afirmación metin içerik iddia inhalt behauptung aussage texte contenu affirmation"
+    ).split(),
+    "title": "title headline العنوان عنوان заглавие título titular başlık titel überschrift titre".split(),
+    "url": "url link address الرابط رابط връзка адрес enlace bağlantı adres lien adresse".split(),
+    "date": "date published التاريخ تاريخ дата fecha tarih datum".split(),
+    "language": "language lang اللغة لغة език idioma dil sprache langue".split(),
+    "source": "source publisher المصدر مصدر източник fuente kaynak quelle".split(),
+    "topic": "topic subject الموضوع موضوع тема tema konu thema sujet".split(),
     "rating": (
-        *("rating", "verdict", "ruling", "conclusion", "الحكم", "التقييم", "النتيجة", "вердикт", "оценка", "veredicto"),
-        *("calificación", "valoración", "karar", "sonuç", "bewertung", "urteil", "ergebnis", "évaluation"),
-    ),
+        "rating verdict ruling conclusion الحكم التقييم النتيجة вердикт оценка veredicto calificación valoración karar "
+        "sonuç bewertung urteil ergebnis évaluation"
+    ).split(),
 }
 """Names of columns in tables without a fixed format, in seven languages."""
 RATING_NAMES = _COMMON["rating"]
-"""Names of the column with a desk's own verdict."""
 
 
 def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str, str] | None = None) -> Names:
-    """Return the names of each field: the reader's own, then common ones.
-
-    If ``options`` gives a column for a field, that column is the field's only name.
+    """Return the names of each field: the reader's own, then common ones; or only the column that ``options`` gives.
 
     ``meanings`` maps a reader's field to the common field that it corresponds to. Raises SourceError if ``options``
     names an unknown field.
     """
     meant = meanings or {name: name for name in _COMMON}
-    fields = {
-        "id": "docid",
-        **{meaning: field for field, meaning in meant.items() if field in names},
-        **{field: field for field in names},
-    }
+    meaning = {meaning: field for field, meaning in meant.items() if field in names}
+    fields = {"id": "docid", **meaning, **{field: field for field in names}}
     if unknown := next((field for field in options.columns if field not in fields), ""):
-        raise SourceError(
-            f"--column: there is no field {unknown!r}", remedy=f"the fields are {', '.join(sorted(fields))}"
-        )
+        remedy = f"the fields are {', '.join(sorted(fields))}"
+        raise SourceError(f"--column: there is no field {unknown!r}", remedy=remedy)
     named = {fields[field]: (column,) for field, column in options.columns.items()}
     return {field: named.get(field) or (*own, *_COMMON.get(meant.get(field, ""), ())) for field, own in names.items()}
 
@@ -114,11 +83,7 @@ def plain_name(name: str) -> str:
 
 
 def check_docid(docid: str) -> str | None:
-    """Return why ``docid`` cannot name a document, or ``None`` if it can.
-
-    A docid is not empty, and has at most 512 bytes in UTF-8. It has no control character, and no white space, because
-    white space separates the columns of a run.
-    """
+    """Return why ``docid`` cannot name a document, or ``None`` if it can."""
     if not docid:
         return "the docid is empty"
     if unfit := _UNFIT.search(docid):
@@ -130,6 +95,40 @@ def check_docid(docid: str) -> str | None:
     return None
 
 
+def digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+
+
+class Docids:
+    """The docids of a source so far, and the texts with each address, as digests of eight bytes."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+        self._numbers: dict[bytes, int] = {}
+
+    def has(self, docid: str) -> bool:
+        return digest(docid) in self._seen
+
+    def repeat(self, address: str, text: str) -> bool:
+        """Return whether a text was seen at an address before, and remember it."""
+        both = digest(f"{address} {text}")
+        is_known = both in self._seen
+        self._seen.add(both)
+        return is_known
+
+    def unused(self, first: str) -> str:
+        """Return ``first`` or, if it is a docid already, ``first`` with a number; remember it."""
+        number = self._numbers.get(digest(first), 1)
+        docid = first if number == 1 else f"{first}#{number}"
+        while self.has(docid):
+            number += 1
+            docid = f"{first}#{number}"
+        self._seen.add(digest(docid))
+        if number > 1:
+            self._numbers[digest(first)] = number
+        return docid
+
+
 def checkthat_ids(docid: str) -> tuple[str, str]:
     """Return the topic and the page in an id of CheckThat!, each ``""`` if missing; only a snippet's id has a page."""
     match = _CHECKTHAT.fullmatch(docid)
@@ -137,7 +136,6 @@ def checkthat_ids(docid: str) -> tuple[str, str]:
 
 
 def host(url: str) -> str:
-    """Return the host of a URL, or ``""``."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -200,9 +198,8 @@ def make_record(
 ) -> Record | None:
     """Return the document of fields named as in :class:`Document`; if they make none, report why and return ``None``.
 
-    An invalid docid is reported as bad. A document without text and title is left out as ``empty``. The language is
-    ``options.language`` if the fields give none, and ``und`` if they give an unknown one. The source is the URL's host
-    if the fields give none. A date or a language that cannot be read is kept in the metadata as written.
+    A document without text and title is left out as ``empty``. The language is ``options.language`` if the fields give
+    none, and ``und`` if they give an unknown one. A date or a language that cannot be read is kept in the metadata.
     """
     docid = fields.get("docid", "").strip()
     if reason := check_docid(docid):
@@ -227,13 +224,13 @@ def make_record(
 
 
 def named_fields(
-    row: Mapping[str, Any], names: Names, place: str, options: ReadOptions
+    row: Mapping[str, Any], names: Names, place: str, options: ReadOptions, required: Mapping[str, str] = NO_METADATA
 ) -> tuple[dict[str, str], dict[str, Any]] | None:
     """Return the fields of a document and the metadata in a JSON object; report a bad line and return ``None``.
 
-    If two keys name one field, the first in ``names`` is used and the other becomes metadata, as do all unknown keys.
-    The entries of an object under ``metadata`` become metadata. A field is a string or null; a docid, a topic, a page
-    or a date may also be an integer.
+    ``required`` are the fields that must be there, with their keys for messages. If two keys name one field, the first
+    in ``names`` is used and the other becomes metadata, as do all unknown keys and the entries of an object under
+    ``metadata``. A field is a string or null; a docid, a topic, a page or a date may also be an integer.
     """
     fields: dict[str, str] = {}
     taken = set()
@@ -247,6 +244,10 @@ def named_fields(
             return None
         fields[field] = value or ""
         taken.add(key)
+    for name, keys in required.items():
+        if name not in fields:
+            options.bad_lines.report(place, f"has no {keys}{wrapper_advice(row)}")
+            return None
     metadata = {key: value for key, value in row.items() if key not in taken}
     if isinstance(metadata.get("metadata"), dict):
         metadata |= metadata.pop("metadata")

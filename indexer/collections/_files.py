@@ -6,16 +6,20 @@ import gzip
 import io
 import os
 import stat
+import subprocess
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
+
+import msgspec
 
 from ...retrieval.errors import SourceError
 from ...retrieval.records.gzip_files import MAGIC, Unpacked
 from ...retrieval.records.table_shape import SAVE_TEXT, shape_of_start
+from ...retrieval.subprocesses import command, environment
 from ...retrieval.terminal import listed
 from . import ReadOptions
 
@@ -42,16 +46,34 @@ class BadFileError(SourceError):
         super().__init__(reason, place=place)
 
 
-def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
-    """Return the files of ``sources``: each file itself, and for a folder the files in it, by name.
+class ChildAnswer(msgspec.Struct, kw_only=True):
+    """What a child process writes; ``refusal`` is the reason why a file cannot be read."""
 
-    Files come in the order of ``sources``; those of a folder are sorted by path. A file that is reached twice comes
-    once. In folders, only names that end with one of ``suffixes`` are used (in any case, also with ``.gz`` after it;
-    ``""`` matches every name). Hidden files and folders are ignored, and links to folders are not followed. Some
-    entries with such a name are not regular files: a pipe, a device, a broken or circular link. They are left out by
-    name, because opening one could block forever. Office files, PDFs and archives are left out by name too, because a
-    user may expect that they were read. Raises SourceError if a source does not exist or cannot be read, if a file is
-    empty, or if a folder has no such file.
+    refusal: str = ""
+
+
+Answer = TypeVar("Answer", bound=ChildAnswer)
+
+
+def ask_child(
+    path: Path, module: str, *arguments: str, content: bytes = b"", kind: type[Answer], damaged: str
+) -> Answer:
+    """Return the answer about a file of a module of this package, run as a process because bad files may crash it."""
+    line = command(f"indexer.collections.{module}", *arguments)
+    child = subprocess.run(line, input=content, capture_output=True, env=environment(), check=False)  # noqa: S603
+    answer = msgspec.msgpack.decode(child.stdout, type=kind) if child.returncode == 0 else None
+    if answer is None or answer.refusal:
+        raise BadFileError(path, answer.refusal if answer else damaged)
+    return answer
+
+
+def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
+    """Return the files of ``sources``, in their order, each once: files themselves, and the files of folders by path.
+
+    In folders, only names that end with one of ``suffixes`` are used (in any case, also with ``.gz`` after it; ``""``
+    matches every name). Hidden entries are ignored, and links to folders are not followed. What is not a regular file
+    (opening a pipe could block forever), office files, PDFs and archives are left out by name. Raises SourceError if a
+    source does not exist or cannot be read, if a file is empty, or if a folder has no such file.
     """
     files: dict[Path, Path] = {}
     for source in sources:
@@ -61,10 +83,7 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
 
 
 def one_file(path: Path, inside: str = "") -> Path:
-    """Return ``path``, a file that is not empty, or the file ``inside`` the folder ``path``, compressed or not.
-
-    Raises SourceError if the file does not exist, cannot be read, is not a regular file, or is empty.
-    """
+    """Return ``path``, a file that is not empty, or the file ``inside`` the folder ``path``, compressed or not."""
     if inside and path.is_dir():
         names = [name for name in (inside, f"{inside}.gz") if os.path.lexists(path / name)]
         if not names:
@@ -86,8 +105,6 @@ def one_file(path: Path, inside: str = "") -> Path:
 
 
 def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
-    """Return the regular files under ``folder`` whose names end with one of ``suffixes``, sorted by path."""
-
     def fail(error: OSError) -> None:
         raise error
 
@@ -108,27 +125,23 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
     if not regular:
         kind = f"{listed(suffixes, 'or')} " if any(suffixes) else ""
         others = sorted({path.suffix.lower() for path in documents})
-        what = f"contains no {kind}file" + (
-            f", but {listed(others)} files, which factseek does not read" if others else ""
+        what = f", but {listed(others)} files, which factseek does not read" if others else ""
+        raise SourceError(
+            f"contains no {kind}file{what}", place=folder, remedy=f"of each, {SAVE_TEXT}" if others else ""
         )
-        raise SourceError(what, place=folder, remedy=f"of each, {SAVE_TEXT}" if others else "")
     return sorted(regular, key=lambda path: path.parts)
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open ``path`` for reading. Decompress gzip, which the first bytes show; for a workbook, open its first table.
-
-    Raises BadFileError if the file cannot be opened, is compressed in another way, or is named .gz and is not gzip.
-    Errors during reading become BadFileError too. Raises SourceError if a workbook cannot be read.
-    """
+    """Open ``path`` for reading; decompress gzip, which the first bytes show; for a workbook, open its first table."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # refuses a pipe instead of waiting for it
         with os.fdopen(handle, "rb") as raw:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise BadFileError(path, "is not a regular file; save its content to a file first")
             head = raw.peek(1)
-            if _is_workbook(head):
+            if head.startswith(b"PK") and shape_of_start(head).content.endswith(("(.xlsx)", "(.ods)")):
                 from ._office import first_table
 
                 yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path)))))
@@ -151,10 +164,6 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         raise BadFileError(path, f"cannot be read: {error.strerror or error}") from None
 
 
-def _is_workbook(head: bytes) -> bool:
-    return head.startswith(b"PK") and shape_of_start(head).content.endswith(("(.xlsx)", "(.ods)"))
-
-
 def _refuse_packed(path: Path, head: bytes) -> None:
     for magic, what in _PACKED.items():
         if head.startswith(magic):
@@ -168,10 +177,7 @@ def _refuse_packed(path: Path, head: bytes) -> None:
 
 
 def read_bytes(path: Path, options: ReadOptions) -> bytes:
-    """Read a whole file, decompressed.
-
-    Raises BadFileError if it cannot be read, or has more than ``options.max_file_bytes`` after decompression.
-    """
+    """Read a whole file, decompressed; raise BadFileError if it has more than ``options.max_file_bytes``."""
     with open_bytes(path) as stream:
         content = stream.read(options.max_file_bytes + 1)
     if len(content) > options.max_file_bytes:

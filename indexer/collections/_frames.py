@@ -12,7 +12,6 @@ import io
 import pickle
 import re
 import struct
-import subprocess
 import sys
 import warnings
 from collections.abc import Collection, Iterator
@@ -23,9 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import msgspec
 
 from ...retrieval.records.gzip_files import MOST_TIMES, UNPACKED_AT_ONCE
-from ...retrieval.subprocesses import command, environment
 from ._documents import plain_name
-from ._files import BadFileError
+from ._files import BadFileError, ChildAnswer, ask_child
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -96,17 +94,12 @@ def _parquet(path: Path, **how: Any) -> Iterator[ParquetFile]:
 
 
 def parquet_names(path: Path) -> list[str]:
-    """Return the column names of a Parquet file. Raise BadFileError if it cannot be read."""
     with _parquet(path) as file:
         return list(file.schema_arrow.names)
 
 
 def parquet_records(path: Path, names: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the records of a Parquet file with the columns ``names``; a text that several records share is stored once.
-
-    Raises BadFileError if the file cannot be read, or if its declared or actual expanded size is far above its own
-    size.
-    """
+    """Yield the records of a Parquet file with the columns ``names``; a text in several records is stored once."""
     from pyarrow import compute
 
     with _parquet(path) as file:
@@ -138,37 +131,18 @@ class RefusedError(Exception):
     """A pickle is damaged, uses a name that is not admitted, or contains something other than a DataFrame."""
 
 
-class _Answer(msgspec.Struct):
-    columns: dict[str, list[Any]] = {}
-    refusal: str = ""
+class _Answer(ChildAnswer):
+    columns: dict[str, list[Any]] = msgspec.field(default_factory=dict)
 
 
 def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
-    """Return the columns of a pickled DataFrame whose names are in ``wanted``, in any case.
-
-    Missing values are ``None``; dates are ISO 8601 days. Raises BadFileError if ``content`` is not a pickled DataFrame,
-    or uses a name that is not in :data:`ADMITTED`.
-    """
-    child = subprocess.run(  # noqa: S603
-        command("indexer.collections._frames"),
-        input=msgspec.msgpack.encode((sorted(wanted), content)),
-        capture_output=True,
-        env=environment(),
-        check=False,
-    )
-    answer = _Answer(refusal=_DAMAGED)
-    if child.returncode == 0:
-        answer = msgspec.msgpack.decode(child.stdout, type=_Answer)
-    if answer.refusal:
-        raise BadFileError(path, answer.refusal)
-    return answer.columns
+    """Return the ``wanted`` columns of a pickled DataFrame; missing values are ``None``, dates are ISO 8601 days."""
+    question = msgspec.msgpack.encode((sorted(wanted), content))
+    return ask_child(path, "_frames", content=question, kind=_Answer, damaged=_DAMAGED).columns
 
 
 def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
-    """Do the same as :func:`read_columns` in this process, which a damaged pickle may crash.
-
-    Raises RefusedError if the pickle is damaged, uses a name that is not admitted, or is not a DataFrame.
-    """
+    """Do the same as :func:`read_columns` in this process, which a damaged pickle may crash; raise RefusedError."""
     import pandas
     from pandas.compat.pickle_compat import Unpickler
 
@@ -218,10 +192,9 @@ def _plain(value: Any) -> Any:
 
 
 def main() -> None:
-    """Read the request from standard input, and write the answer to standard output."""
     wanted, content = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=tuple[list[str], bytes])
     try:
-        answer = _Answer(load_columns(content, wanted))
+        answer = _Answer(columns=load_columns(content, wanted))
     except RefusedError as error:
         answer = _Answer(refusal=str(error))
     named = msgspec.msgpack.Encoder(enc_hook=lambda value: {type(value).__name__: None})

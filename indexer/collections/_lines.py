@@ -1,12 +1,12 @@
 """Read the lines of source files, and JSON in them, within the limits of ``ReadOptions``.
 
-The place of a line is ``path:number``, counted from 1. A bad line is reported and left out. An error of a whole file
-raises :class:`BadFileError`.
+The place of a line is ``path:number``, from 1. A bad line is reported and left out; a bad file raises BadFileError.
 """
 
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -37,9 +37,7 @@ def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator
 
     A line ends with a line feed or, in a file without line feeds, with a carriage return. A byte-order mark is dropped;
     UTF-16 with a mark and gzip are decoded. A line that has a NUL byte, is not UTF-8 or is longer than
-    ``options.max_line_bytes`` is reported as bad and left out; it is not kept in memory. ``fallback`` names the
-    encoding of lines that are not UTF-8, for collections that are older than UTF-8. Raises BadFileError if the file
-    cannot be read.
+    ``options.max_line_bytes`` is bad. ``fallback`` names the encoding of lines that are not UTF-8, for old collections.
     """
     with open_bytes(path) as raw:
         start = raw.peek(LOOKED_AT)  # type: ignore[attr-defined]
@@ -81,40 +79,25 @@ def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str
 
 
 class _Recoded:
-    """Recodes a stream to UTF-8 lines, if it has another encoding or ends lines with carriage returns."""
+    """The lines of a stream in UTF-8, if it has another encoding or ends lines with carriage returns."""
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
-        self._decode = codecs.getincrementaldecoder(encoding)("strict" if encoding == "utf-16" else "surrogateescape")
-        self._stream, self._rest, self._ended = stream, "", False
-        self._ends = ""
+        errors = "strict" if encoding == "utf-16" else "surrogateescape"
+        self._text = io.TextIOWrapper(stream, encoding, errors)  # it ends lines with line feeds
 
     def readline(self, most: int) -> bytes:
-        """Return the next line, cut to at most ``most`` characters."""
-        while (end := self._rest.find("\n") + 1) == 0 and len(self._rest) < most:
-            block = self._stream.read(_BLOCK)
-            text = self._decode.decode(block, not block)
-            self._ends = self._ends or ("\n" if "\n" in text else "\r" if "\r" in text else "")
-            self._rest += text.replace("\r", "\n") if self._ends == "\r" else text
-            if not block:
-                end = self._rest.find("\n") + 1 or len(self._rest)
-                break
-        end = min(end or most, most)
-        line, self._rest = self._rest[:end], self._rest[end:]
-        return line.encode("utf-8", "surrogateescape")
+        return self._text.readline(most).encode("utf-8", "surrogateescape")
 
 
 def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place and the JSON object of each line that is not blank; report lines without an object as bad."""
+    """Yield the place and the JSON object of each line that is not blank."""
     for place, line in read_lines(path, options):
         if line.strip() and (value := parse_json_object(line, place, options)) is not None:
             yield place, value
 
 
 def read_json(path: Path, options: ReadOptions) -> Any:
-    """Read a whole file that is one JSON value.
-
-    Raises BadFileError, with line and column, if it cannot be read, is too long or is not JSON.
-    """
+    """Read a whole file that is one JSON value; raise BadFileError, with line and column, if it is not."""
     content = read_bytes(path, options).removeprefix(codecs.BOM_UTF8)
     try:
         return _checked(content.decode("utf-16" if content.startswith(_UTF16) else "utf-8"))
@@ -138,25 +121,22 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
     """
     try:
         value = _checked(line)
+        # How deep Python reads depends on the call stack. What is indexed here must be readable everywhere.
+        if not isinstance(value, dict):
+            reason = f"is {json_name(value)}, not a JSON object{list_advice(value)}"
+        elif line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + ("checksum" in value):
+            reason = "is nested too deeply"
+        else:
+            return value
     except json.JSONDecodeError as error:
         reason = continued(line) or f"is not JSON (column {error.colno}: {_lowered(error.msg)})"
-        options.bad_lines.report(place, reason)
-        return None
     except _NotPlainJsonError as error:
-        options.bad_lines.report(place, str(error))
-        return None
-    if not isinstance(value, dict):
-        options.bad_lines.report(place, f"is {json_name(value)}, not a JSON object{list_advice(value)}")
-        return None
-    # How deep Python reads depends on the call stack. What is indexed here must be readable everywhere.
-    if line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + ("checksum" in value):
-        options.bad_lines.report(place, "is nested too deeply")
-        return None
-    return value
+        reason = str(error)
+    options.bad_lines.report(place, reason)
+    return None
 
 
 def json_name(value: object) -> str:
-    """Return the JSON type of a value as a message names it."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     names = ((str, "a JSON string"), (dict, "a JSON object"), (list, "a JSON list"))
@@ -164,7 +144,6 @@ def json_name(value: object) -> str:
 
 
 def _depth(value: object) -> int:
-    """Return how deeply lists and objects are nested in ``value``; ``value`` itself is one level."""
     depth, level = 0, [value]
     while level := [container for container in level if isinstance(container, list | dict)]:
         depth += 1
@@ -191,10 +170,6 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite
 
 
 def _checked(text: str) -> Any:
-    """Parse JSON strictly.
-
-    Raises JSONDecodeError or _NotPlainJsonError if the text is not strict JSON.
-    """
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError:

@@ -47,7 +47,6 @@ class BrokenScriptError(ValueError):
 
 
 def scripts(page: str) -> Iterator[str]:
-    """Yield the contents of a page's JSON-LD scripts."""
     for element in elements(page, _SCRIPT):
         yield page[element.inner_start : element.inner_end].strip("\ufeff \t\r\n")
 
@@ -72,7 +71,7 @@ def _parsed(script: str) -> Any:
         reason = f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
     except (RecursionError, ValueError) as error:
         raise BrokenScriptError(f"is not JSON ({type(error).__name__})") from None
-    plain = _COMMENT.sub(lambda match: _BAD_ESCAPE.sub(_mended, match[1]) if match[1] else " ", script)
+    plain = _COMMENT.sub(lambda match: _BAD_ESCAPE.sub(_repaired, match[1]) if match[1] else " ", script)
     plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
     decoder, values = json.JSONDecoder(strict=False), list[Any]()
     at = _BETWEEN.match(plain).end()  # type: ignore[union-attr]  # it may be empty
@@ -88,7 +87,7 @@ def _parsed(script: str) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _mended(escape: re.Match[str]) -> str:
+def _repaired(escape: re.Match[str]) -> str:
     if escape[1] == "'":
         return "'"
     return escape[0] if escape[1] in '"\\/bfnrt' else f"\\{escape[0]}"
@@ -98,7 +97,7 @@ def nodes_of_type(value: Any, wanted: str) -> Iterator[Node]:
     """Yield the objects of a type, in order, at any depth, but no object inside another one of this type."""
     named = {node["@id"]: node for node in _objects(value) if isinstance(node.get("@id"), str) and len(node) > 1}
     references = _References(named)
-    for node in _outermost(value, wanted):
+    for node in _objects(value, wanted):
         yield references.plain(node)
 
 
@@ -116,25 +115,17 @@ def microdata(page: str, wanted: str) -> Iterator[Node]:
             yield items.item(element)
 
 
-def _objects(value: Any, depth: int = 0) -> Iterator[Node]:
+def _objects(value: Any, wanted: str = "", depth: int = 0) -> Iterator[Node]:
+    """Yield all objects in a value, or the outermost ones of the type ``wanted``."""
     if depth > _DEEPEST:
         return
-    if isinstance(value, dict):
+    if isinstance(value, dict) and (not wanted or wanted in _types(value.get("@type"))):
         yield value
+        if wanted:
+            return
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for part in inner:
-        yield from _objects(part, depth + 1)
-
-
-def _outermost(value: Any, wanted: str, depth: int = 0) -> Iterator[Node]:
-    if depth > _DEEPEST:
-        return
-    if isinstance(value, dict) and wanted in _types(value.get("@type")):
-        yield value
-        return
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for part in inner:
-        yield from _outermost(part, wanted, depth + 1)
+        yield from _objects(part, wanted, depth + 1)
 
 
 def _types(value: Any) -> set[str]:
@@ -188,7 +179,9 @@ class _Items:
     def item(self, element: Any, depth: int = 0) -> Node:
         """Return the properties of an item, from the elements below it and in its references, without nested items."""
         node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
-        waiting, met = [*reversed(self._referred(element, depth)), *reversed(element)], {element}
+        names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
+        referred = [self._named[name] for name in names if name in self._named]
+        waiting, met = [*reversed(referred), *reversed(element)], {element}
         while waiting and self._left > 0:
             self._left -= 1
             part = waiting.pop()
@@ -196,21 +189,15 @@ class _Items:
                 continue
             met.add(part)
             for name in part.get("itemprop", "").split():
-                value = self.item(part, depth + 1) if _is_item(part) and depth < _DEEPEST else self._text(part)
+                if _is_item(part) and depth < _DEEPEST:
+                    value: Any = self.item(part, depth + 1)
+                else:
+                    value = _text(part)
+                    self._left -= len(value) // _LETTERS_A_STEP
                 node.setdefault(_VOCABULARY.sub("", name), []).append(value)
             if not _is_item(part):
                 waiting.extend(reversed(part))
         return node
-
-    def _text(self, part: Any) -> str:
-        text = _text(part)
-        self._left -= len(text) // _LETTERS_A_STEP
-        return text
-
-    def _referred(self, element: Any, depth: int) -> list[Any]:
-        """Return the elements elsewhere in the page that an item names by id, unless the item is nested too deeply."""
-        names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
-        return [self._named[name] for name in names if name in self._named]
 
     @cached_property
     def _named(self) -> dict[str, Any]:
@@ -223,11 +210,8 @@ class _Items:
 
 
 def _text(element: Any) -> str:
-    """Return the value of a property from its element."""
-    content = element.get("content")
-    if content is None:
-        content = element.get(_ATTRIBUTES.get(element.tag, "content"))
-    if content is not None:
-        return str(content)
+    for name in ("content", _ATTRIBUTES.get(element.tag, "content")):
+        if (content := element.get(name)) is not None:
+            return str(content)
     parts = (f" {part}" if part.getparent().tag in _PARTED else part for part in element.xpath(".//text()"))
     return " ".join("".join(parts).split())

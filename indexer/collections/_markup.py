@@ -51,11 +51,6 @@ def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
         position = end.end() if end else start.end()
 
 
-def any_element() -> re.Pattern[str]:
-    """Return the pattern of the start tag of an element with any name."""
-    return re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>")
-
-
 def first_inside(source: str, opening: re.Pattern[str]) -> str | None:
     """Return the content of the first element that ``opening`` matches, or ``None`` if there is none."""
     element = next(elements(source, opening), None)

@@ -11,19 +11,18 @@ import csv
 import io
 import re
 import resource
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from statistics import quantiles
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ...retrieval.subprocesses import command, environment
-from ._files import BadFileError
+from ._files import BadFileError, ChildAnswer, ask_child
 
 SHEETS = (".xlsx", ".ods")
 PDF = ".pdf"
@@ -45,10 +44,9 @@ class PDFText(NamedTuple):
     page_starts: list[int]
 
 
-class _Answer(msgspec.Struct):
+class _Answer(ChildAnswer):
     title: str = ""
-    texts: list[str] = []
-    refusal: str = ""
+    texts: list[str] = msgspec.field(default_factory=list)
 
 
 def installed(*suffixes: str) -> tuple[str, ...]:
@@ -57,41 +55,24 @@ def installed(*suffixes: str) -> tuple[str, ...]:
 
 
 def first_table(path: Path) -> bytes:
-    """Return the first sheet of a workbook that is not empty, as tab-separated UTF-8 text, one line per row.
-
-    Raises BadFileError if the workbook cannot be read, is protected or empty, or if factseek[office] is not installed.
-    """
-    return _sheet(path).texts[0].encode()
+    """Return the first sheet of a workbook that is not empty, as tab-separated UTF-8 text, one line per row."""
+    return _sheet(path, path.stat().st_mtime_ns).texts[0].encode()
 
 
 def sheet_note(path: Path) -> str:
-    """Return a note about which sheet of a workbook is read, ``""`` if it has only one.
-
-    Raises BadFileError as :func:`first_table` does.
-    """
-    return _sheet(path).title
-
-
-def _sheet(path: Path) -> _Answer:
-    status = path.stat()
-    return _read_once(path, status.st_mtime_ns, status.st_size)
+    """Return a note about which sheet of a workbook is read, ``""`` if it has only one."""
+    return _sheet(path, path.stat().st_mtime_ns).title
 
 
 @lru_cache(maxsize=1)  # a file is checked before it is read
-def _read_once(path: Path, _changed: int, _size: int) -> _Answer:
+def _sheet(path: Path, _changed: int) -> _Answer:
     return _answered("sheet", path, "a workbook")
 
 
 def pdf_text(path: Path) -> PDFText:
-    """Return the text of a PDF, with its lines joined into paragraphs.
-
-    Raises BadFileError if the PDF cannot be read, is protected, has no text, or if factseek[office] is not installed.
-    """
+    """Return the text of a PDF, with its lines joined into paragraphs."""
     answer = _answered("pdf", path, "a PDF")
-    starts, start = list[int](), 0
-    for text in answer.texts:
-        starts.append(start)
-        start += len(text) + 1
+    starts = list(accumulate((len(text) + 1 for text in answer.texts), initial=0))[:-1]
     return PDFText(answer.title, "\n".join(answer.texts), starts)
 
 
@@ -100,18 +81,8 @@ def _answered(what: str, path: Path, name: str) -> _Answer:
         raise BadFileError(path, f"is {name}, which {_NEEDS}")
     if path.stat().st_size > _MOST_BYTES:
         raise BadFileError(path, f"is longer than {_MOST_BYTES:,} bytes")
-    child = subprocess.run(  # noqa: S603
-        command("indexer.collections._office", what, str(path.resolve())),
-        capture_output=True,
-        env=environment(),
-        check=False,
-    )
-    answer = _Answer(refusal=f"is damaged, or {name} that needs more than {_SECONDS} s or {_MEMORY >> 30} GB to read")
-    if child.returncode == 0:
-        answer = msgspec.msgpack.decode(child.stdout, type=_Answer)
-    if answer.refusal:
-        raise BadFileError(path, answer.refusal)
-    return answer
+    damaged = f"is damaged, or {name} that needs more than {_SECONDS} s or {_MEMORY >> 30} GB to read"
+    return ask_child(path, "_office", what, str(path.resolve()), kind=_Answer, damaged=damaged)
 
 
 def _read_sheet(path: str) -> _Answer:
@@ -123,10 +94,8 @@ def _read_sheet(path: str) -> _Answer:
         for name in names:
             table = "".join(_lines(workbook.get_sheet_by_name(name)))
             if table.strip():
-                return _Answer(
-                    f"only the sheet {name!r} is read, but there are {len(names)} sheets" if len(names) > 1 else "",
-                    [table],
-                )
+                note = f"only the sheet {name!r} is read, but there are {len(names)} sheets"
+                return _Answer(title=note if len(names) > 1 else "", texts=[table])
     except calamine.PasswordError:
         return _Answer(refusal=_PROTECTED)
     except calamine.CalamineError as error:
@@ -182,15 +151,13 @@ def _read_pdf(path: str) -> _Answer:
         return _Answer(refusal=f"is not a valid PDF ({' '.join(str(error).split())[:200] or type(error).__name__})")
     if not any(texts):
         return _Answer(refusal="is a PDF without text: its pages are pictures; run OCR on it first")
-    return _Answer(" ".join(title.replace("\0", " ").split()), texts)
+    return _Answer(title=" ".join(title.replace("\0", " ").split()), texts=texts)
 
 
 def _paragraphs(text: str) -> str:
     """Return the text of a page with its lines joined, except after a short line. Join hyphenated words."""
-    lines = [
-        " ".join(line.split()) for line in text.replace("\0", " ").encode("utf-8", "replace").decode().splitlines()
-    ]
-    lines = list(filter(None, lines))
+    text = text.replace("\0", " ").encode("utf-8", "replace").decode()
+    lines = [line for row in text.splitlines() if (line := " ".join(row.split()))]
     usual = quantiles(map(len, lines), n=4)[2] if len(lines) > 1 else 0
     joined = "\n".join(f"{line}\n" if len(line) < usual * _SHORT_LINE else line for line in lines)
     joined = re.sub(r"(?<=[^\W\d_])[-\u00ad]\n+(?=[a-zß-öø-ÿ])", "", joined)

@@ -186,10 +186,12 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
 
     ``url`` is the address of the page, if known. ``latest`` is the day (ISO) of the fetch; the page's date cannot be
     later. Nothing is fetched, and the result does not depend on the current day. Raises ValueError if the page cannot
-    be parsed. Raises PageTooLargeError if parsing would take too long: more than ``MOST_ELEMENTS`` elements,
-    ``MOST_ATTRIBUTES`` attributes, or ``MOST_ATTRIBUTES_OF_ONE`` attributes of one element.
+    be parsed, PageTooLargeError if parsing would take too long.
     """
-    trafilatura = _trafilatura()
+    import trafilatura
+
+    for name in ("trafilatura", "htmldate", "courlan", "charset_normalizer"):  # the reader reports errors itself
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     tree = _tree(source)
     if tree is None:
         return None
@@ -198,7 +200,7 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
     _mark_breaks(tree)
     _mark_raised(tree)
     try:
-        extracted = trafilatura.bare_extraction(
+        extracted: Any = trafilatura.bare_extraction(
             tree,
             url=url or None,
             favor_recall=True,
@@ -212,16 +214,13 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
     if not text:
         return None
     title = _title(extracted.title or "", tree)
-    return Page(_below(title, text), title, _address(extracted.url), date, _declared_language(tree))
-
-
-def _trafilatura() -> Any:
-    """Import trafilatura and silence its log, because the reader reports errors itself."""
-    import trafilatura
-
-    for name in ("trafilatura", "htmldate", "courlan", "charset_normalizer"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    return trafilatura
+    heading, _, rest = text.partition("\n")
+    if rest and heading.casefold() == title.casefold():  # the title is indexed separately
+        text = rest
+    address = extracted.url if re.match(r"https?://", extracted.url or "") else ""
+    names = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")
+    language = next((str(tree.get(name)) for name in names if tree.get(name)), "")
+    return Page(text, title, address, date, language)
 
 
 def _tree(source: str) -> Any:
@@ -441,9 +440,8 @@ def _linked_dates(value: Any) -> Iterator[str]:
         inner: list[Any] = []
         for part in level:
             if isinstance(part, dict):
-                yield from (
-                    str(part[name]) for name in ("datePublished", "dateCreated") if isinstance(part.get(name), str)
-                )
+                dates = (part.get(name) for name in ("datePublished", "dateCreated"))
+                yield from (date for date in dates if isinstance(date, str))
                 inner += [each for name, each in part.items() if name not in _INNER]
             elif isinstance(part, list):
                 inner += part
@@ -458,24 +456,15 @@ def _tidy(text: str) -> str:
     text = _RAISED_DIGITS.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
     kept = list[str]()
     for line in (" ".join(line.split()) for line in text.replace(_BREAK, "\n").splitlines()):
-        tidy = _row(line.strip("| ")) if line.startswith("|") or line.endswith("|") else line
+        tidy = line
+        if line.startswith("|") or line.endswith("|"):
+            cells = (cell.strip() for cell in line.strip("| ").replace("\\|", "|").split("|"))
+            tidy = " | ".join(cell for cell in cells if cell.strip("-"))
         bare, last = tidy.removeprefix("- "), kept[-1].removeprefix("- ") if kept else ""
         if not bare.strip("-| ") or (len(bare) >= _LONG_LINE and bare == last):
             continue
         kept.append(tidy)
     return "\n".join(kept)
-
-
-def _below(title: str, text: str) -> str:
-    """Return the text without its first line if that repeats the title, which is indexed separately."""
-    heading, _, rest = text.partition("\n")
-    return rest if rest and heading.casefold() == title.casefold() else text
-
-
-def _row(line: str) -> str:
-    """Return the cells of a table row that are not empty, with bars between them."""
-    cells = (cell.strip() for cell in line.replace("\\|", "|").split("|"))
-    return " | ".join(cell for cell in cells if cell.strip("-"))
 
 
 def _title(extracted: str, tree: Any) -> str:
@@ -484,18 +473,6 @@ def _title(extracted: str, tree: Any) -> str:
     words, own_words = set(re.findall(r"\w+", extracted.lower())), set(re.findall(r"\w+", own.lower()))
     title = extracted if extracted and (not own_words or 2 * len(words & own_words) >= len(words)) else own
     return " ".join(title.split())
-
-
-def _address(url: str | None) -> str:
-    """Return ``url`` if it is an address of the web, else ``""``."""
-    return url if url and re.match(r"https?://", url) else ""
-
-
-def _declared_language(tree: Any) -> str:
-    for name in ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang"):
-        if tree.get(name):
-            return str(tree.get(name))
-    return ""
 
 
 def _declared(content: bytes, charset: str) -> list[str]:
@@ -527,7 +504,6 @@ def _guessed(content: bytes) -> list[str]:
 
 
 def _strict(content: bytes, encoding: str) -> str | None:
-    """Decode ``content``, or return ``None`` if it is not in that encoding or there is no such encoding."""
     try:
         return content.decode(encoding)
     except (LookupError, ValueError):

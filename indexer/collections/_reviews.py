@@ -90,11 +90,8 @@ def with_rating(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the metadata of a table's row; a known rating becomes ``rating``, in its own words, and ``verdict``."""
     for name, words in metadata.items():
         if plain_name(name) in RATING_NAMES and isinstance(words, str) and (verdict := verdict_of(words)):
-            return {
-                **{key: value for key, value in metadata.items() if key != name},
-                "rating": words,
-                "verdict": verdict,
-            }
+            others = {key: value for key, value in metadata.items() if key != name}
+            return {**others, "rating": words, "verdict": verdict}
     return metadata
 
 
@@ -149,7 +146,7 @@ def fields_of(node: Node, base: str = "") -> dict[str, str]:
 
 
 def metadata_of(node: Node) -> dict[str, Any]:
-    """Return what a review says about the claim, the rating and the publisher, as far as known."""
+    """Return the metadata of a review's document, as far as known."""
     claim, rating = _first_object(node.get("itemReviewed")), _first_object(node.get("reviewRating"))
     claimant, publisher = _claimant(claim), _publisher(node)
     author = text_in(_first_object(node.get("author")), "name")

@@ -8,10 +8,10 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
-from hashlib import blake2b
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,13 +25,12 @@ from ...retrieval.records.table_shape import (
     shape_of_start,
 )
 from . import ReadOptions, kinds, reader
-from ._documents import Names, columns_of
+from ._documents import Names, columns_of, digest
 from ._files import open_bytes, read_bytes
 from ._lines import read_lines, read_objects
 from ._office import SHEETS, sheet_note
 
 SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
-NOT_JSON_LINES = (*TABLES, "HTML", "XML")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
 """Unquoted words for a missing value in the output of R, pandas and databases."""
@@ -52,29 +51,21 @@ Row = dict[str, str]
 
 
 def start_of(path: Path) -> bytes:
-    """Return the beginning of a file, decompressed.
-
-    Raises BadFileError if it cannot be read.
-    """
+    """Return the beginning of a file, decompressed."""
     with open_bytes(path) as stream:
         return stream.read(LOOKED_AT)
 
 
 def kind_for(shape: TableShape) -> str:
-    """Return the kind of source that reads a file of this shape, ``""`` if none does.
-
-    If several do, return the kind that knows most of the file's columns.
-    """
+    """Return the kind of source that reads a file of this shape and knows most of its columns, ``""`` if none does."""
     names = {name.strip("\"'").lower() for name in (*shape.names, *shape.cells)}
-    known = {
-        kind: max(
-            (len(columns) for form, columns in reader(kind).FILES if form == shape.form and columns <= names),
-            default=-1,
-        )
+    known = [
+        (len(columns), kind)
         for kind in kinds()
-    }
-    best = max(known, key=lambda kind: known[kind])
-    return best if known[best] >= 0 else ""
+        for form, columns in reader(kind).FILES
+        if form == shape.form and columns <= names
+    ]
+    return max(known, key=itemgetter(0))[1] if known else ""
 
 
 def is_table(start: bytes, shape: TableShape) -> bool:
@@ -89,18 +80,6 @@ def is_table(start: bytes, shape: TableShape) -> bool:
     return len(rows) > 1 and len({len(row) for row in rows}) == 1
 
 
-def refuse_foreign(path: Path, forms: Collection[str], instead: str) -> None:
-    """Raise SourceError if a file has one of ``forms``; ``instead`` names the expected form.
-
-    The message names the kind of source that reads the file.
-    """
-    start = start_of(path)
-    shape = shape_of_start(start)
-    refuse_binary(path, shape)
-    if shape.form in forms and (shape.form not in TABLES or is_table(start, shape)):
-        raise SourceError(f"{shape.sentence}, not {instead}", place=path, remedy=remedy_for(shape))
-
-
 def refuse_binary(path: Path, shape: TableShape) -> None:
     """Raise SourceError if a file is known not to be text, such as a workbook or a PDF."""
     if shape.form == "binary" and shape.content:
@@ -110,23 +89,26 @@ def refuse_binary(path: Path, shape: TableShape) -> None:
 
 
 def remedy_for(shape: TableShape) -> str:
-    """Return the remedy for a file: the kind that reads it, or how to make it readable."""
     kind = kind_for(shape)
     return f"read it with factseek index {kind}" if kind else (shape.remedy or "give another file")
 
 
 def read_json_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place and the object of each line of a file of JSON lines; refuse a file that is something else."""
-    refuse_foreign(path, NOT_JSON_LINES, "JSON lines")
+    start = start_of(path)
+    shape = shape_of_start(start)
+    refuse_binary(path, shape)
+    if shape.form in ("HTML", "XML") or is_table(start, shape):
+        raise SourceError(f"{shape.sentence}, not JSON lines", place=path, remedy=remedy_for(shape))
     return read_objects(path, options)
 
 
 def is_quoted(start: bytes, delimiter: str) -> bool:
-    """Return whether the quotes at the beginning of a table are those of a spreadsheet.
+    """Return whether the quotes at the beginning of a table are those of a spreadsheet: valid and necessary.
 
-    They are if two conditions hold. The quotes are valid: every cell that contains a quote is quoted, inner quotes are
-    doubled, and every row has as many cells as the first. The quotes are necessary: a cell contains a doubled quote, a
-    delimiter or a line end, or all cells except numbers are quoted. A single heading in quotation marks proves nothing.
+    They are valid if every cell that contains a quote is quoted, inner quotes are doubled, and every row has as many
+    cells as the first. They are necessary if a cell contains a doubled quote, a delimiter or a line end, or if all
+    cells except numbers are quoted. A single heading in quotation marks proves nothing.
     """
     text = start.decode(shape_of_start(start).encoding or "latin-1", "replace").removeprefix("\ufeff")
     if "\n" not in text:
@@ -150,7 +132,7 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
 
 
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
-    """Guess the encoding of a table that is not UTF-8, and note the guess; return ``""`` if there is no guess.
+    """Guess the encoding of a table that is not UTF-8, and note the guess; return ``""`` if there is none.
 
     If only a few letters are not ASCII, guess an encoding of Western Europe, unless some of these letters are UTF-8.
     For a workbook, note which sheet is read.
@@ -177,20 +159,17 @@ def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
 
 
 def first_cells(shape: TableShape, encoding: str) -> tuple[str, ...]:
-    """Return the cells of the first row of a table, decoded with a guessed encoding if there is one."""
     return tuple(cell.encode("latin-1").decode(encoding) for cell in shape.cells) if encoding else shape.cells
 
 
 def read_cells(
     path: Path, options: ReadOptions, delimiter: str, *, quoting: bool, fallback: str = ""
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place and the cells of each row of a TSV or CSV file, without blank lines.
+    """Yield the place (of the first line) and the cells of each row of a TSV or CSV file, without blank lines.
 
-    With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and doubled quotes. The
-    place is the row's first line. ``options.max_line_bytes`` limits a row as it limits a line. Without ``quoting``, a
-    quote is an ordinary character. An unquoted cell that marks a missing value, such as ``NA``, is empty. Bad rows are
-    reported and left out; lines that are not UTF-8 are read as ``fallback``. Raises BadFileError if the file cannot be
-    read.
+    With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and doubled quotes; without,
+    a quote is an ordinary character. ``options.max_line_bytes`` limits a row as it limits a line. An unquoted cell that
+    marks a missing value, such as ``NA``, is empty. Lines that are not UTF-8 are read as ``fallback``.
     """
     read = read_lines(path, options, fallback)
     lines = ((place, line) for place, line in read if not (place == f"{path}:1" and is_separator_line(line)))
@@ -234,7 +213,6 @@ class _RowLines:
         self.place, self.reported = "", False
 
     def begin_row(self) -> None:
-        """Mark the next line as the first of a row."""
         self._chars, self._quotes, self.reported = -1, 0, False
 
     def __iter__(self) -> Iterator[str]:
@@ -286,14 +264,10 @@ class Columns(NamedTuple):
         return {**found, self.docid: [name for name in ids if name.strip()] or ids} if ids else found
 
     def check(self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()) -> bool:
-        """Return whether ids must be made, and note guesses. ``cells`` are the columns to name in a message.
-
-        Raises SourceError if a required column is missing or occurs twice.
-        """
+        """Return whether ids must be made, and note guesses; ``cells`` are the columns to name in a message."""
         there, own = self.of(header), self.own or self.names
-        named = [
-            field for field, names in self.names.items() if len(names) == 1 and names[0] in options.columns.values()
-        ]
+        given = [(name,) for name in options.columns.values()]
+        named = [field for field, names in self.names.items() if tuple(names) in given]
         for fields in (*self.required, *([field] for field in named)):
             columns = [column for field in fields for column in there.get(field, ())]
             if not columns:
@@ -305,7 +279,7 @@ class Columns(NamedTuple):
             if twice := [column for column in columns if list(header).count(column) > 1]:
                 raise SourceError(f"the column {twice[0]!r} occurs twice", place=place)
         sure = columns_of(header, own)
-        for field in there.keys() - sure.keys() - set(named):
+        for field in sorted(there.keys() - sure.keys() - set(named)):
             options.note(f"{place}: the column {there[field][0]!r} is used as {field!r}; choose another with --column")
         makes_ids = bool(self.docid) and self.docid not in there
         if makes_ids:
@@ -317,58 +291,59 @@ class Columns(NamedTuple):
             options.note(f"{place}: {self.unused} {shown}; give one a meaning with --column, as in --column date=NAME")
         return makes_ids
 
-    def completed(self, rows: Iterable[tuple[str, Row]], *, makes_ids: bool) -> Iterator[tuple[str, Row]]:
-        """Yield the rows; if ``makes_ids``, add an id to each that depends only on its content."""
-        for place, row in rows:
-            yield place, {self.docid: content_id(row), **row} if makes_ids else row
-
 
 def content_id(row: Mapping[str, str]) -> str:
-    """Return an id made from the content of a table row."""
     content = "\n".join(f"{field}\t{text}" for field, text in sorted(row.items()))
-    return f"row-{blake2b(content.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+    return f"row-{digest(content).hex()}"
 
 
 def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:
-    """Yield the place and the fields of each row of a table, without empty fields.
+    """Yield the place (file and line, or number of the row) and the fields, without empty ones, of each row of a table.
 
-    The place is the file with the line or, if the file has no lines, with the number of the row, from 1. If several
-    columns fit a field, the first that is not empty is used. Bad rows are reported and left out. A pickle is read
-    whole, all other files row by row. JSON lines have no header, so required columns are not checked. Raises
-    SourceError if the file cannot be read, has an unknown kind, or lacks a required column.
+    If several columns fit a field, the first that is not empty is used. Bad rows are reported and left out. A pickle is
+    read whole, all other files row by row. JSON lines have no header, so required columns are not checked.
     """
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     makes_ids = False
+    rows: Iterator[tuple[str, Row]]
     match suffix.lower():
         case ".csv" | ".tsv" | ".txt" | ".xlsx" | ".ods":
-            yield from _delimited(path, options, columns)
-            return
+            makes_ids, rows = _delimited(path, options, columns)
         case ".jsonl" | ".ndjson":
-            records = read_objects(path, options)
+            rows = _texts(read_objects(path, options), columns, options)
         case ".parquet":
             from ._frames import parquet_names, parquet_records
 
             header = parquet_names(path)
             makes_ids = columns.check(str(path), header, options)
             wanted = {name for names in columns.of(header).values() for name in names}
-            records = _numbered(path, parquet_records(path, [name for name in header if name in wanted]))
+            records = parquet_records(path, [name for name in header if name in wanted])
+            rows = _texts(_numbered(path, records), columns, options)
         case ".pkl" | ".pickle":
             from ._frames import read_columns
 
             wanted = {name for names in columns.names.values() for name in names}
             cells = read_columns(path, read_bytes(path, options), wanted)
             makes_ids = columns.check(str(path), tuple(cells), options)
-            rows = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
-            records = _numbered(path, rows)
+            records = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
+            rows = _texts(_numbered(path, records), columns, options)
         case _:
             refuse_binary(path, shape_of_start(start_of(path)))
             raise SourceError(f"is not a table that factseek reads; give one of {', '.join(SUFFIXES)}", place=path)
-    texts = ((place, texts_of(record, columns.of(tuple(record)), place, options)) for place, record in records)
-    yield from columns.completed(((place, row) for place, row in texts if row is not None), makes_ids=makes_ids)
+    for place, row in rows:
+        yield place, {columns.docid: content_id(row), **row} if makes_ids else row
 
 
 def _numbered(path: Path, records: Iterator[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((f"{path}:{number}", record) for number, record in enumerate(records, 1))
+
+
+def _texts(
+    records: Iterator[tuple[str, dict[str, Any]]], columns: Columns, options: ReadOptions
+) -> Iterator[tuple[str, Row]]:
+    for place, record in records:
+        if (row := texts_of(record, columns.of(tuple(record)), place, options)) is not None:
+            yield place, row
 
 
 def texts_of(
@@ -392,10 +367,7 @@ def texts_of(
 
 
 def as_text(value: Any) -> str:
-    """Return the text of a single value: a whole float as an integer, a day in ISO 8601, a list of texts joined.
-
-    ``None`` and NaN become ``""``. Raises ValueError if it is another list, a mapping, bytes or an infinite number.
-    """
+    """Return the text of a single value: a whole float as an integer, a day in ISO 8601, a list of texts joined."""
     match value:
         case None:
             return ""
@@ -412,8 +384,8 @@ def as_text(value: Any) -> str:
     )
 
 
-def _delimited(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:
-    """Read a CSV or TSV file with a header and quotes; the first line shows the delimiter if it names the columns."""
+def _delimited(path: Path, options: ReadOptions, columns: Columns) -> tuple[bool, Iterator[tuple[str, Row]]]:
+    """Return whether ids must be made, and the rows of a CSV or TSV file with a header and quotes."""
     start = start_of(path)
     shape = shape_of_start(start)
     refuse_binary(path, shape)
@@ -424,9 +396,8 @@ def _delimited(path: Path, options: ReadOptions, columns: Columns) -> Iterator[t
     if shape.delimiter and (named or is_quoted(start, shape.delimiter)):
         delimiter = shape.delimiter
     elif shape.form in ("JSON", "JSON lines", "HTML", "XML"):
-        raise SourceError(
-            f"{shape.sentence}, not a table", place=path, remedy="rename it with the ending of its format"
-        )
+        remedy = "rename it with the ending of its format"
+        raise SourceError(f"{shape.sentence}, not a table", place=path, remedy=remedy)
     else:
         delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
     rows = read_cells(path, options, delimiter, quoting=True, fallback=encoding)
@@ -443,9 +414,7 @@ def _delimited(path: Path, options: ReadOptions, columns: Columns) -> Iterator[t
             if len(cells) != len(header):
                 options.bad_lines.report(place, f"has {len(cells)} fields, but the header has {len(header)}")
                 continue
-            texts = (
-                (field, next(filter(None, (cells[at].strip() for at in ats)), "")) for field, ats in places.items()
-            )
-            yield place, {field: text for field, text in texts if text}
+            texts = {field: next(filter(None, (cells[at].strip() for at in ats)), "") for field, ats in places.items()}
+            yield place, {field: text for field, text in texts.items() if text}
 
-    yield from columns.completed(texts(), makes_ids=makes_ids)
+    return makes_ids, texts()

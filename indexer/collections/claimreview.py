@@ -8,7 +8,6 @@ Commons' feed), and from tables. Columns of tables are named after the propertie
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from urllib.parse import quote
 
 from ...retrieval.text import unescaped
 from . import Files, ReadOptions, Record, dated
-from ._documents import MAX_DOCID_BYTES, make_record, names_of_any_table, text_language
+from ._documents import MAX_DOCID_BYTES, Docids, digest, make_record, names_of_any_table, text_language
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_json
 from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parsed, scripts
@@ -44,7 +43,7 @@ _PAGES = (".html", ".htm", ".xhtml")
 _LANGUAGE = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([A-Za-z-]{2,20})""", re.I)
 _SELF = re.compile(r"<(?:link|meta)\b[^<>]*>", re.I)
 _ATTRIBUTE = re.compile(r"""([a-z]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
-_COLUMNS: Mapping[str, tuple[str, ...]] = {
+_COLUMNS: Mapping[str, Sequence[str]] = {
     DOCID: ("docid", "id", "@id"),
     "claimReviewed": ("claimReviewed", "claim_reviewed", "claim", "text"),
     "headline": ("headline", "name", "title", "review_title"),
@@ -76,15 +75,10 @@ _MEANINGS = {
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield one document per review, in the order of the files and of the reviews in each.
-
-    It keeps eight bytes per address in memory, to distinguish the reviews of one page. Raises SourceError if a source
-    cannot be read.
-    """
-    docids = _Docids()
-    for path in expand(
-        sources, (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv", *installed(*SHEETS)), options
-    ):
+    """Yield one document per review, in the order of the files and of the reviews in each."""
+    docids = Docids()
+    endings = (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv", *installed(*SHEETS))
+    for path in expand(sources, endings, options):
         for review in _reviews(path, options):
             if record := _record(review, docids, options):
                 yield record
@@ -103,7 +97,11 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
     name = path.name.lower().removesuffix(".gz")
     if name.endswith((*_PAGES, ".json", ".jsonld")):
         try:
-            found = _of_page(path, options) if name.endswith(_PAGES) else _of_json(path, options)
+            if name.endswith(_PAGES):
+                found = _of_page(path, options)
+            else:
+                nodes = enumerate(nodes_of_type(read_json(path, options), _TYPE), 1)
+                found = [_Review(f"{path}:{number}", node) for number, node in nodes]
         except BadFileError as error:
             options.bad_lines.report(error.place, error.what)
             return
@@ -120,7 +118,6 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
 
 
 def _nested(row: Mapping[str, str]) -> Node:
-    """Return the object whose properties are the fields of a row, named with dots."""
     node: Node = {}
     for name, value in row.items():
         *above, last = name.split(".")
@@ -129,11 +126,6 @@ def _nested(row: Mapping[str, str]) -> Node:
             inner = inner.setdefault(part, {})
         inner[last] = value
     return node
-
-
-def _of_json(path: Path, options: ReadOptions) -> list[_Review]:
-    nodes = nodes_of_type(read_json(path, options), _TYPE)
-    return [_Review(f"{path}:{number}", node) for number, node in enumerate(nodes, 1)]
 
 
 def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
@@ -159,7 +151,6 @@ def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
 
 
 def _address(page: str) -> str:
-    """Return the address that a page declares for itself, ``""`` if none."""
     for tag in _SELF.finditer(page):
         named = {name.lower(): unescaped(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(tag[0])}
         said = "canonical" in named.get("rel", "").lower().split() or named.get("property", "").lower() == "og:url"
@@ -169,59 +160,21 @@ def _address(page: str) -> str:
     return ""
 
 
-def _record(review: _Review, docids: _Docids, options: ReadOptions) -> Record | None:
-    """Return the document of a review; if there is none, report or count the reason and return ``None``."""
+def _record(review: _Review, docids: Docids, options: ReadOptions) -> Record | None:
     fields = fields_of(review.node, review.base)
     if not fields["text"]:
         options.leave_out(review.place, "reviews without a claim")
         return None
-    docid = docids.of(review.node, fields)
-    if not docid:
+    metadata = metadata_of(review.node)
+    docid = re.sub(r"\s", lambda blank: quote(blank[0]), docid_in(review.node) or fields["url"])
+    docid = docid or f"claim-{digest(fields['text'] + str(metadata.get('publisher', ''))).hex()}"
+    if DOCID not in review.node and len(docid.encode("utf-8", "replace")) > _LONGEST_ADDRESS:
+        docid = f"claim-{digest(docid).hex()}"
+    if docids.repeat(docid, fields["text"]):
         options.leave_out(review.place, "reviews that occurred before")
         return None
     if not fields["url"]:
         options.note("some reviews have no web address; export --as claimreview will leave them out")
     language = fields["language"] or text_language(fields["text"], review.language)
-    metadata = metadata_of(review.node)
-    return make_record({**fields, "docid": docid, "language": language}, review.place, options, metadata)
-
-
-class _Docids:
-    """The docids of all reviews so far."""
-
-    def __init__(self) -> None:
-        self._seen: set[bytes] = set()
-        self._numbers: dict[bytes, int] = {}
-
-    def of(self, node: Node, fields: Mapping[str, str]) -> str:
-        """Return the docid of a review, ``""`` if the review was seen before."""
-        first = re.sub(r"\s", lambda blank: quote(blank[0]), docid_in(node) or fields["url"])
-        first = first or f"claim-{_digest(fields['text'] + str(metadata_of(node).get('publisher', ''))).hex()}"
-        if DOCID not in node and len(first.encode("utf-8", "replace")) > _LONGEST_ADDRESS:
-            first = f"claim-{_digest(first).hex()}"
-        if self._known(f"{first} {fields['text']}"):
-            return ""
-        return self._numbered(first)
-
-    def _numbered(self, first: str) -> str:
-        """Return an unused docid: ``first`` itself, or ``first`` with a number."""
-        digest = _digest(first)
-        number = self._numbers.get(digest, 1)
-        docid = first if number == 1 else f"{first}#{number}"
-        while self._known(docid):
-            number += 1
-            docid = f"{first}#{number}"
-        if number > 1:
-            self._numbers[digest] = number
-        return docid
-
-    def _known(self, text: str) -> bool:
-        """Return whether a text was seen before, and remember it."""
-        digest = _digest(text)
-        known = digest in self._seen
-        self._seen.add(digest)
-        return known
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+    fields |= {"docid": docids.unused(docid), "language": language}
+    return make_record(fields, review.place, options, metadata)

@@ -48,10 +48,7 @@ _NAMES = {
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the verified claims of each file in order; files of a folder come by name.
-
-    Raises SourceError if a file cannot be read, or if a table has no column for the claim.
-    """
+    """Yield the verified claims of each file in order; files of a folder come by name."""
     for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json", *installed(*SHEETS)), options):
         if path.name.lower().removesuffix(".gz").endswith(".json"):
             rows = _json_rows(path, options)
@@ -67,7 +64,6 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 def _json_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, Row]]:
-    """Read a JSON file that is one claim or a list of claims."""
     try:
         content = read_json(path, options)
     except BadFileError as error:

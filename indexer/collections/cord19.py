@@ -13,9 +13,8 @@ indexer. A paper without one is a single passage.
 from __future__ import annotations
 
 import os
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -48,11 +47,11 @@ class _Paper(NamedTuple):
 
     place: str
     row: Row
-    parses: ParseFolder
+    parses: _ParseFolder
 
 
 class _Parse(NamedTuple):
-    """A parse of a paper: title, abstract and body; a missing part is ``""``."""
+    """A parse of a paper; a missing part is ``""``."""
 
     title: str = ""
     abstract: str = ""
@@ -63,67 +62,36 @@ class _Parse(NamedTuple):
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the papers of ``sources``, each at the position of its last row.
 
-    The tables are read twice: first for the ids that occur more than once. Only rows with such an id are kept in
-    memory. Raises SourceError if a table cannot be read or lacks a required column.
+    The tables are read twice: first to count the rows of each id. Only rows of an id that occurs again are kept in
+    memory.
     """
-    tables = [(one_file(source, "metadata.csv"), ParseFolder(source)) for source in sources]
-    repeats = _count_repeats(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
-    for group in _grouped(_papers(tables, options), repeats):
-        if len(group) > 1:
-            options.skipped["rows merged into another of the same cord_uid"] += len(group) - 1
-        if record := _record(group[0]._replace(row=_merged([paper.row for paper in group])), options):
+    tables = [(one_file(source, "metadata.csv"), _ParseFolder(source)) for source in sources]
+    counts = Counter(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
+    waiting: dict[str, list[_Paper]] = {}
+    for paper in _papers(tables, options):
+        docid = paper.row["cord_uid"]
+        rows = waiting.setdefault(docid, [])
+        rows.append(paper)
+        if len(rows) < counts[docid]:
+            continue
+        del waiting[docid]
+        if len(rows) > 1:
+            options.skipped["rows merged into another of the same cord_uid"] += len(rows) - 1
+        if record := _record(rows[0]._replace(row=_merged([paper.row for paper in rows])), options):
             yield record
 
 
-def _papers(tables: list[tuple[Path, ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:
+def _papers(tables: Sequence[tuple[Path, _ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:
     """Yield the rows that have a valid docid; report the others."""
     for path, parses in tables:
         for place, row in read_rows(path, options, _COLUMNS):
-            reason = check_docid(row["cord_uid"]) if "cord_uid" in row else "has no cord_uid"
-            if reason:
+            if reason := check_docid(row["cord_uid"]) if "cord_uid" in row else "has no cord_uid":
                 options.bad_lines.report(place, reason)
             else:
                 yield _Paper(place, row, parses)
 
 
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
-def _count_repeats(ids: Iterable[str]) -> dict[int, int]:
-    """Return the count of each id that occurs more than once, by the id's hash. It takes eight bytes per id."""
-    import numpy as np
-
-    hashes = array("Q", map(_hash, ids))
-    distinct, counts = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_counts=True)
-    again = counts > 1
-    return dict(zip(distinct[again].tolist(), counts[again].tolist(), strict=True))
-
-
-def _grouped(papers: Iterable[_Paper], repeats: dict[int, int]) -> Iterator[list[_Paper]]:
-    """Yield the rows of each paper together, at the position of the last row. Two ids may share a hash."""
-    held: dict[int, list[_Paper]] = {}
-    for paper in papers:
-        key = _hash(paper.row["cord_uid"])
-        if key not in repeats:
-            yield [paper]
-            continue
-        held.setdefault(key, []).append(paper)
-        if len(held[key]) == repeats[key]:
-            yield from _by_id(held.pop(key))
-    for waiting in held.values():
-        yield from _by_id(waiting)
-
-
-def _by_id(papers: list[_Paper]) -> list[list[_Paper]]:
-    groups: dict[str, list[_Paper]] = {}
-    for paper in papers:
-        groups.setdefault(paper.row["cord_uid"], []).append(paper)
-    return list(groups.values())
-
-
 def _merged(rows: Sequence[Row]) -> Row:
-    """Merge the rows of one ``cord_uid`` into one."""
     row: Row = {}
     for each in rows:
         row = {**each, **row}
@@ -153,7 +121,7 @@ def _record(paper: _Paper, options: ReadOptions) -> Record | None:
     return make_record(fields, paper.place, options, metadata, spans=spans, empty=empty)
 
 
-class ParseFolder:
+class _ParseFolder:
     """The parses next to one metadata file.
 
     Since May 2020, the metadata name them by path. In older releases, a parse is named after its ``sha`` or ``pmcid``,
@@ -161,7 +129,6 @@ class ParseFolder:
     """
 
     def __init__(self, source: Path) -> None:
-        """``source`` is the folder, or the metadata file in it."""
         self._root = source if source.is_dir() else source.parent
         self._folders: list[Path] | None = None
 
@@ -182,16 +149,15 @@ class ParseFolder:
         return _Parse()
 
     def _listed(self, names: list[str], options: ReadOptions) -> list[Path]:
-        """Return the listed files that exist."""
         files = []
         for name in names:
             relative = PurePosixPath(name)
             if not relative.parts or relative.is_absolute() or ".." in relative.parts:
                 continue
             path = self._root / relative
-            if _is_there(path):
+            if os.path.isfile(path):
                 files.append(path)
-            elif _is_there(self._root / relative.parts[0], folder=True):
+            elif os.path.isdir(self._root / relative.parts[0]):  # noqa: PTH112  a name may be too long for a folder
                 options.skipped["full texts that the metadata list and the folder lacks"] += 1
         return files
 
@@ -202,15 +168,7 @@ class ParseFolder:
         if self._folders is None:
             walked = os.walk(self._root)
             self._folders = sorted(Path(at) for at, _, files in walked if any(file.endswith(".json") for file in files))
-        return next((path for folder in self._folders if _is_there(path := folder / name)), None)
-
-
-def _is_there(path: Path, *, folder: bool = False) -> bool:
-    """Return whether a file, or a ``folder``, exists; False for a name that no file can have."""
-    try:
-        return path.is_dir() if folder else path.is_file()
-    except OSError:
-        return False
+        return next((path for folder in self._folders if os.path.isfile(path := folder / name)), None)
 
 
 def _parts(listed: str) -> list[str]:

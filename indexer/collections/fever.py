@@ -32,11 +32,7 @@ _ESCAPED = re.compile("|".join(_BRACKETS))
 
 
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the pages of each shard in the order of its lines; the ``wiki-*`` shards of a folder come by name.
-
-    Pages without an id or a sentence, which every dump has, are counted as skipped. Raises SourceError if a shard
-    cannot be read.
-    """
+    """Yield the pages of each shard in the order of its lines; the ``wiki-*`` shards of a folder come by name."""
     files = expand(sources, (".jsonl",), options)
     named = {path for path in sources if not path.is_dir()}
     # If a folder also contains claims, only its wiki-* files are read.
@@ -79,7 +75,6 @@ def sentences(lines: str) -> Iterator[tuple[int, str]]:
 
 
 def _fault(page: dict[str, Any]) -> str:
-    """Return the error of a line of a shard, or ``""``."""
     for name in ("id", "lines"):
         if name not in page:
             return f"has no {name!r}{wrapper_advice(page)}"

@@ -1,4 +1,4 @@
-"""Read documents as JSON lines: one object per line; unknown keys become metadata.
+"""Read and write documents as JSON lines: one object per line; unknown keys become metadata.
 
 A line that ``factseek export`` wrote has every field and its checksum, and is read unchanged.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from ...retrieval.domain import Document
-from ...retrieval.records.table_shape import wrapper_advice
+from ...retrieval.errors import SourceError
 from ...retrieval.store.documents import checksum
 from . import Files, ReadOptions, Record, dated
 from ._documents import check_docid, make_record, named_fields
@@ -38,44 +38,33 @@ _NAMES = {
 
 EXPORTED = (*Document._fields, "checksum")
 """All keys of an exported line."""
+_Exported = msgspec.defstruct(
+    "_Exported", [*((name, str) for name in Document._fields[:-1]), ("metadata", dict[str, Any])]
+)
+_REQUIRED = {"docid": '"docid", "id" or "_id"', "text": '"text" or "contents"'}
 
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield one document per line, in the order of the files and of their lines.
-
-    Raises SourceError if a source cannot be read.
-    """
+    """Yield one document per line, in the order of the files and of their lines."""
     for path in expand(sources, (".jsonl", ".ndjson", ".json"), options):
         for place, row in read_json_lines(path, options):
             if record := _record(row, place, options):
                 yield record
 
 
-def record_of(line: str, place: str, options: ReadOptions) -> Record | None:
-    """Return the document of one line, or report it as bad and return ``None``."""
-    row = parse_json_object(line, place, options)
-    return None if row is None else _record(row, place, options)
-
-
 def _record(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
     if row.keys() == set(EXPORTED):
         return _exported(row, place, options)
-    found = named_fields(row, _NAMES, place, options)
-    if found is None:
-        return None
-    for name, keys in (("docid", '"docid", "id" or "_id"'), ("text", '"text" or "contents"')):
-        if name not in found[0]:
-            options.bad_lines.report(place, f"has no {keys}{wrapper_advice(row)}")
-            return None
-    return make_record(found[0], place, options, found[1])
+    found = named_fields(row, _NAMES, place, options, _REQUIRED)
+    return None if found is None else make_record(found[0], place, options, found[1])
 
 
 def _exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
     """Return an exported document unchanged, or report it as bad and return ``None``."""
     digest = row.pop("checksum")
     try:
-        document = msgspec.convert(row, _Exported).document
+        document = Document(*msgspec.structs.astuple(msgspec.convert(row, _Exported)))
     except msgspec.ValidationError as error:
         options.bad_lines.report(place, f"is not an exported document ({error})")
         return None
@@ -88,17 +77,35 @@ def _exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record |
     return Record(document, place)
 
 
-class _Exported(msgspec.Struct):
-    docid: str
-    text: str
-    title: str
-    url: str
-    date: str
-    language: str
-    source: str
-    topic: str
-    metadata: dict[str, Any]
+class Refused(NamedTuple):
+    """The reason why a line is not a valid document, and the part to fix: docid, text, or the whole line."""
 
-    @property
-    def document(self) -> Document:
-        return Document(*msgspec.structs.astuple(self))
+    reason: str
+    part: Literal["docid", "text", "body"]
+
+
+def read_line(line: str, language: str) -> Document | Refused:
+    """Return the document of a line of JSON, as ``factseek index jsonl`` reads it, or the reason to refuse it."""
+    options = ReadOptions(language=language)
+    try:
+        row = parse_json_object(line, "", options)
+        record = None if row is None else _record(row, "", options)
+    except SourceError as error:
+        try:
+            content = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            content = None
+        docid = content.get("docid") if isinstance(content, dict) else "unknown"
+        return Refused(error.what, "body" if isinstance(docid, str) and not check_docid(docid) else "docid")
+    return Refused("has neither text nor title", "text") if record is None else record.document
+
+
+def unread_date(document: Document) -> str:
+    """Return the original date of a document if it was not understood, else ``""``."""
+    return "" if document.date else str(document.metadata.get("date", ""))
+
+
+def exported(document: Document, digest: str = "") -> str:
+    """Return a document as a line of JSON; reading the line returns an equal document. ``digest`` is its checksum."""
+    row = {**document._asdict(), "metadata": dict(document.metadata), "checksum": digest or checksum(document)}
+    return msgspec.json.encode(row, order="deterministic").decode()

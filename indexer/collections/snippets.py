@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import SourceError
-from ...retrieval.records.table_shape import SAVE_AS_UTF8, TABLES, TableShape, shape_of_start, wrapper_advice
+from ...retrieval.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
 from . import Files, ReadOptions, Record, dated
 from ._documents import checkthat_ids, columns_of, make_record, named_fields, names_of_any_table, plain_name
 from ._files import expand
@@ -52,12 +52,9 @@ FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"pageid", "paragraphs"})),
 )
 
-_NAMES: Mapping[str, tuple[str, ...]] = {
-    "docid": (
-        *("snippet_id", "docid", "par_id", "passage_id", "paragraph_id", "sentence_id"),
-        *("identifier", "id"),
-    ),
-    "text": ("snippet_text", "snippet", "text", "passage", "paragraph", "sentence", "content", "contents", "body"),
+_NAMES: Mapping[str, Sequence[str]] = {
+    "docid": "snippet_id docid par_id passage_id paragraph_id sentence_id identifier id".split(),
+    "text": "snippet_text snippet text passage paragraph sentence content contents body".split(),
     "topic": ("topic_id", "topic"),
     "page": ("page_id", "page"),
     "url": ("url", "link"),
@@ -79,16 +76,12 @@ _OF_NO_NAME = re.compile(r"[\d\s]")
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield one document per snippet, in the order of the files and of their lines.
-
-    Raises SourceError if a source cannot be read or its columns are unclear.
-    """
+    """Yield one document per snippet, in the order of the files and of their lines."""
     for path in expand(sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json", *installed(*SHEETS)), options):
         yield from _read_file(path, options)
 
 
 def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
-    """Yield the snippets of one file; its beginning shows its form."""
     start = start_of(path)
     shape = shape_of_start(start)
     refuse_binary(path, shape)
@@ -102,7 +95,11 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
             yield from _read_rows(rows, options)
             return
         if is_table(start, shape):
-            raise _without_names(path, shape, cells, is_readable=bool(shape.encoding or fallback))
+            if not (shape.encoding or fallback):
+                raise SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
+            what, kind = f'{shape.sentence}, but its first line does not name columns "id" and "text"', kind_for(shape)
+            remedy = f"read it with factseek index {kind}" if kind else _rename(cells)
+            raise SourceError(what, place=f"{path}:1", remedy=remedy)
     lines = ((place, line) for place, line in read_lines(path, options, fallback) if line.strip())
     first = next(lines, None)
     if first is None:
@@ -118,20 +115,12 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
 
 
 def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
-    """Yield one snippet per line, or all paragraphs of a page if a line contains a page."""
     for place, line in lines:
         row = parse_json_object(line, place, options)
         for snippet in () if row is None else _paragraphs(row, place, options):
-            if record := _json_record(snippet, place, options):
+            found = named_fields(snippet, _NAMES, place, options, _SPELLINGS)
+            if found is not None and (record := _record(*found, place, options)):
                 yield record
-
-
-def _without_names(path: Path, shape: TableShape, cells: Sequence[str], *, is_readable: bool) -> SourceError:
-    if not is_readable:
-        return SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
-    what, kind = f'{shape.sentence}, but its first line does not name columns "id" and "text"', kind_for(shape)
-    remedy = f"read it with factseek index {kind}" if kind else _rename(cells)
-    return SourceError(what, place=f"{path}:1", remedy=remedy)
 
 
 def _paragraphs(row: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Mapping[str, Any]]:
@@ -148,17 +137,6 @@ def _paragraphs(row: dict[str, Any], place: str, options: ReadOptions) -> Iterat
                 yield {**common, **paragraph}
             else:
                 options.bad_lines.report(place, f"a paragraph is {json_name(paragraph)}, not a JSON object")
-
-
-def _json_record(row: Mapping[str, Any], place: str, options: ReadOptions) -> Record | None:
-    found = named_fields(row, _NAMES, place, options)
-    if found is None:
-        return None
-    for name, spellings in _SPELLINGS.items():
-        if name not in found[0]:
-            options.bad_lines.report(place, f"has no {spellings}{wrapper_advice(row)}")
-            return None
-    return _record(*found, place, options)
 
 
 def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> Iterator[Record]:
@@ -181,7 +159,7 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
         options.note(
             f"{place}: the first line has no known column names, so the columns are read as {read_as}; see --column"
         )
-    makes_ids = bool(header) and _columns_of_any(options).check(place, [cell.strip() for cell in cells], options)
+    makes_ids = bool(header) and _known(options).check(place, [cell.strip() for cell in cells], options)
     for place, cells in rows if header else chain([first], rows):
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
@@ -198,7 +176,7 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
                 yield record
 
 
-def _columns_of_any(options: ReadOptions) -> Columns:
+def _known(options: ReadOptions) -> Columns:
     return Columns(names_of_any_table(_NAMES, options), (), _NAMES, "docid", "these columns become metadata:")
 
 
@@ -209,7 +187,7 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
     longer than a name. Raises SourceError if a header lacks a text or names a column twice.
     """
     named = [cell.strip() for cell in cells]
-    own, known = columns_of(named, _NAMES), _columns_of_any(options).of(named)
+    own, known = columns_of(named, _NAMES), _known(options).of(named)
     if any(len(cell) > _LONGEST_NAME for cell in cells):
         return None
     if not (options.columns or own.keys() & {"docid", "text"} or ("text" in known and len(cells) > 1)):
@@ -225,10 +203,7 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
 
 
 def _headerless(cells: Sequence[str], place: str) -> list[str]:
-    """Return the names of the columns of a file without a header.
-
-    Raises SourceError if there are not two or three columns, or if the first row is the header of something else.
-    """
+    """Return the names of the columns of a file without a header."""
     if plain_name(cells[0]) in _OTHER_IDS:
         what = f"the column {cells[0].strip()!r} is not a known name for the ids of snippets"
         raise SourceError(what, place=place, remedy='name the columns "id" and "text"')
@@ -236,23 +211,21 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
         return _HEADERLESS[len(cells)]
     if len(cells) > 1:
         what = f'has {_columns(len(cells))}, and its first line does not name a column "id" or "text"'
-        remedy = _rename(cells)
-        raise SourceError(f"{what} (without a header they are id, text or id, topic, text)", place=place, remedy=remedy)
+        what += " (without a header they are id, text or id, topic, text)"
+        raise SourceError(what, place=place, remedy=_rename(cells))
     if mark := next((mark for mark in ",;|" if mark in cells[0]), ""):
         between = {",": "commas", ";": "semicolons", "|": "vertical bars"}[mark]
         what = f"has no tab, and no header with the names of columns between {between}"
+        remedy = f'write the names of the columns in the first line, as in "id{mark}text"'
         named = next(csv.reader([cells[0]], delimiter=mark))
-        are_names = all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named)
-        listed = f"; {_rename(named)}" if are_names else ""
-        raise SourceError(
-            what, place=place, remedy=f'write the names of the columns in the first line, as in "id{mark}text"{listed}'
-        )
+        if all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named):
+            remedy += f"; {_rename(named)}"
+        raise SourceError(what, place=place, remedy=remedy)
     remedy = "write an id and a tab before each snippet, or read it as one page with factseek index webpages"
     raise SourceError("has 1 column: text without an id", place=place, remedy=remedy)
 
 
 def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, options: ReadOptions) -> Record | None:
-    """Return a document; take topic and page from its id if the fields lack them."""
     topic, page = checkthat_ids(fields.get("docid", "").strip())
     page = fields.get("page", "").strip() or page
     metadata = with_rating({"page": page, **metadata} if page else metadata)
@@ -260,7 +233,6 @@ def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, opt
 
 
 def _rename(cells: Sequence[str]) -> str:
-    """Return the remedy for a header with unknown names."""
     names = ", ".join(cell.strip()[:40] for cell in cells)
     return f"its columns are {names}; give the column of the texts, as in --column text=NAME"
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
 from ...retrieval.errors import SourceError
 from ...retrieval.records.dates import clean_date, order_of
@@ -21,7 +20,7 @@ from . import Files, ReadOptions, Record, dated
 from ._documents import make_record
 from ._files import expand
 from ._lines import read_lines
-from ._markup import Element, any_element, elements, first_inside, starts, without, without_tags
+from ._markup import Element, elements, first_inside, starts, without, without_tags
 
 SUMMARY = "TREC documents: SGML newswire and web collections"
 SPLIT = False
@@ -38,7 +37,8 @@ _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.S)
 
 _ID = starts("DOCNO")
 _WEB_HEADER = starts("DOCHDR")
-_ANY = any_element()
+_ANY = re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>")
+"""The start tag of any element."""
 _WHOLE = frozenset("body article content story main".split())
 """Elements whose inner elements are read: they contain text, headlines and more."""
 _HEADERS = frozenset("header h3".split())
@@ -60,26 +60,18 @@ _ENTITIES = {"&hyph;": "-", "&blank;": " ", "&cir;": "°", "&bull;": "•"}
 _WRITTEN_DATE = re.compile(r"[A-Z][a-z]+\.? \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]+\.? \d{4}|\d{4}-\d\d-\d\d")
 
 
-class _Doc(NamedTuple):
-    """The source of one document, from its start tag to its end tag."""
-
-    place: str
-    source: str
-
-
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the documents in the order of the files and of their lines; a line not in UTF-8 is read as Latin-1.
 
-    ``options.max_file_bytes`` limits a document. A file of a folder without a document is counted as left out. Raises
-    SourceError if a source cannot be read, or if a file given by name has no document.
+    ``options.max_file_bytes`` limits a document. A file of a folder without a document is counted as left out.
     """
     named = {source for source in sources if not source.is_dir()}
     for path in expand(sources, ("",), options):
         documents = 0
-        for doc in _docs(path, options):
+        for place, source in _docs(path, options):
             documents += 1
-            if record := _record(doc, options):
+            if record := _record(place, source, options):
                 yield record
         if not documents and path in named:
             raise SourceError("contains no <DOC>; it is not a TREC collection", place=path)
@@ -87,8 +79,8 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             options.leave_out(path, "file without <DOC>")
 
 
-def _docs(path: Path, options: ReadOptions) -> Iterator[_Doc]:
-    """Yield the source of each document; report one that does not end before the next, or is too long."""
+def _docs(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
+    """Yield the place and the source of each document; report one that does not end before the next, or is too long."""
     place, parts, size = "", list[str](), 0
     for here, piece in _pieces(path, options):
         start = _START.match(piece.lstrip()) if place else _START.search(piece)
@@ -105,7 +97,7 @@ def _docs(path: Path, options: ReadOptions) -> Iterator[_Doc]:
             options.bad_lines.report(place, f"<DOC> is longer than {limit}")
             place = ""
         elif _END.search(piece):
-            yield _Doc(place, "\n".join(parts))
+            yield place, "\n".join(parts)
             place = ""
     if place:
         options.bad_lines.report(place, "<DOC> is not closed before the file ends")
@@ -121,21 +113,20 @@ def _pieces(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
         yield place, line[begin:]
 
 
-def _record(doc: _Doc, options: ReadOptions) -> Record | None:
-    """Return the document; if there is none, report why and return ``None``."""
-    docid = first_inside(doc.source, _ID)
-    if docid is None and (attribute := _ID_ATTRIBUTE.search(doc.source)):
+def _record(place: str, source: str, options: ReadOptions) -> Record | None:
+    docid = first_inside(source, _ID)
+    if docid is None and (attribute := _ID_ATTRIBUTE.search(source)):
         docid = attribute[1]
     if docid is None:
-        options.bad_lines.report(doc.place, "<DOC> has no <DOCNO>")
+        options.bad_lines.report(place, "<DOC> has no <DOCNO>")
         return None
-    body = _CDATA.sub(lambda match: escape(match[1], quote=False), doc.source)
+    body = _CDATA.sub(lambda match: escape(match[1], quote=False), source)
     start, ends = _START.search(body), list(_END.finditer(body))
     body = without(body[start.end() if start else 0 : ends[-1].start() if ends else None], _ID)
     header = next(elements(body, _WEB_HEADER), None)
     fields = _web_fields(body, header) if header else _news_fields(body, options)
     fields["docid"] = unescaped(docid).strip()
-    return make_record(fields, doc.place, options)
+    return make_record(fields, place, options)
 
 
 def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
@@ -182,8 +173,7 @@ def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
 
 
 def _web_fields(body: str, header: Element) -> dict[str, str]:
-    lines = body[header.inner_start : header.inner_end].strip().splitlines()
-    page = body[header.end :]
+    lines, page = body[header.inner_start : header.inner_end].strip().splitlines(), body[header.end :]
     visible = _INLINE.sub("", without(page, _UNSEEN, " "))
     return {
         "text": _plain(without_tags(visible, "\n")),

@@ -8,9 +8,7 @@ of CheckThat! 2019 gives pages their URL, title and topic. The claims file is on
 
 from __future__ import annotations
 
-import hashlib
 import re
-from calendar import monthrange
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,12 +16,13 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ...retrieval.domain import NO_METADATA
+from ...retrieval.filters import last_day
 from ...retrieval.records.table_shape import LOOKED_AT, binary_remedy, shape_of_start
 from ...retrieval.search.evidence import PAGE_STARTS
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
-from ._documents import checkthat_ids, make_record, text_language
+from ._documents import Docids, checkthat_ids, make_record, text_language
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_objects
 from ._office import PDF, SHEETS, installed, pdf_text
@@ -43,7 +42,7 @@ _SAVED_FROM = re.compile(r"<!--\s*saved from url=\(\d+\)\s*(https?://[^\s<>]+?)\
 
 
 class _Result(NamedTuple):
-    """The entry of a page in the results of a search; ``topic`` is the id of the claim."""
+    """A page in the results of a search; ``topic`` is the id of the claim."""
 
     url: str = ""
     title: str = ""
@@ -53,23 +52,24 @@ class _Result(NamedTuple):
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield one document per page, in the order of the files and of the records of archives.
 
-    For each URL of an archive it keeps a few bytes in memory, to recognise a page that was captured again. Raises
-    SourceError if a source cannot be read.
+    For each URL of an archive it keeps a few bytes in memory, to recognise a page that was captured again.
     """
     claims = [source for source in sources if _is_json(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
     files = expand(pages, (*_PAGES, *ARCHIVES, *installed(PDF)), options)
     archives = {path for path in files if is_archive(path)}
     results: dict[str, _Result] = {}
-    for path in expand(claims, (), options) or [
-        path for source in pages if source.is_dir() for path in _beside(source)
-    ]:
-        results |= _read_results(path, options)
+    beside = (path for source in pages if source.is_dir() for path in _beside(source))
+    for path in expand(claims, (), options) or beside:
+        for place, claim in read_objects(path, options):
+            if not _is_claim(claim):
+                raise BadFileError(place, 'is not a claim with "claimID" and "results"; pages are HTML, WARC or text')
+            results |= dict(_results(claim))
     docids = _docids([path for path in files if path not in archives], pages)
-    seen: set[bytes] = set()
+    archived = Docids()
     for path in files:
         if path in archives:
-            yield from _archived(path, seen, options)
+            yield from _archived(path, archived, options)
         elif record := _page_of_file(path, docids[path], results.get(_stem(path.name), _Result()), options):
             yield record
 
@@ -94,32 +94,27 @@ def _is_claim(row: Mapping[str, Any]) -> bool:
     return isinstance(row.get("claimID"), str) and isinstance(row.get("results"), list)
 
 
-def _read_results(path: Path, options: ReadOptions) -> dict[str, _Result]:
-    """Return the results of all claims of a file of CheckThat! 2019 (one claim per line), by page id.
-
-    Raises BadFileError if the file cannot be read, or if a line is not a claim with results.
-    """
-    results: dict[str, _Result] = {}
-    for place, claim in read_objects(path, options):
-        if not _is_claim(claim):
-            raise BadFileError(place, 'is not a claim with "claimID" and "results"; pages are HTML, WARC or text')
-        for result in claim["results"]:
-            if isinstance(result, dict) and isinstance(result.get("pageID"), str):
-                url, title = (str(result.get(key) or "") for key in ("url", "title"))
-                results[result["pageID"]] = _Result(url, " ".join(title.split()), claim["claimID"])
-    return results
+def _results(claim: Mapping[str, Any]) -> Iterator[tuple[str, _Result]]:
+    """Yield the page ids and the results of a claim of CheckThat! 2019."""
+    for result in claim["results"]:
+        if isinstance(result, dict) and isinstance(result.get("pageID"), str):
+            url, title = (str(result.get(key) or "") for key in ("url", "title"))
+            yield result["pageID"], _Result(url, " ".join(title.split()), claim["claimID"])
 
 
 def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions) -> Record | None:
     """Return the document of a file; if there is none, report or count the reason and return ``None``."""
     place = str(path)
+    fields = {"docid": docid, "url": result.url, "topic": result.topic or checkthat_ids(docid)[0]}
     try:
         content = read_bytes(path, options)
+        if content.startswith(b"%PDF"):
+            title, text, starts = pdf_text(path)
+            fields["title"] = result.title or title
+            return _record(Page(text, title, "", "", ""), fields, place, options, {PAGE_STARTS: starts})
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
         return None
-    if content.startswith(b"%PDF"):
-        return _pdf_record(path, docid, result, options)
     if reason := "an empty file" if not content.strip() else binary_kind(content):
         remedy = binary_remedy(reason)
         options.bad_lines.report(place, f"is {reason}, not a web page{f'; {remedy}' if remedy else ''}")
@@ -134,26 +129,12 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
     page = _plain_page(content, "") if plain else _html_page(content, place, options)
     if page is None:
         return None
-    url, title, topic = result
-    if not title or title.endswith(("...", "…")):  # search engines shorten long titles
-        title = page.title or title
-    fields = {"url": url or page.url, "title": title, "topic": topic or checkthat_ids(docid)[0]}
-    return _record(page, {**fields, "docid": docid}, place, options)
+    shortened = not result.title or result.title.endswith(("...", "…"))  # search engines shorten long titles
+    title = (page.title if shortened else "") or result.title
+    return _record(page, {**fields, "url": result.url or page.url, "title": title}, place, options)
 
 
-def _pdf_record(path: Path, docid: str, result: _Result, options: ReadOptions) -> Record | None:
-    try:
-        title, text, starts = pdf_text(path)
-    except BadFileError as error:
-        options.bad_lines.report(error.place, error.what)
-        return None
-    fields = {"url": result.url, "title": result.title or title, "topic": result.topic or checkthat_ids(docid)[0]}
-    page = Page(text, title, "", "", "")
-    return _record(page, {**fields, "docid": docid}, str(path), options, {PAGE_STARTS: starts})
-
-
-def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Record]:
-    """Yield one document per page of an archive, without captures that repeat an earlier one."""
+def _archived(path: Path, docids: Docids, options: ReadOptions) -> Iterator[Record]:
     for capture in captures(path, options):
         if kind := binary_kind(capture.content):
             options.leave_out(capture.place, f"{kind} served as text")
@@ -164,20 +145,21 @@ def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Re
             page = _html_page(capture.content, capture.place, options, capture)
         if page is None:
             continue
-        docid = _new_docid(capture, page, seen)
-        if not docid:
+        url = _readable(capture.url)
+        if docids.repeat(url, page.text):
             options.skipped["captured again, unchanged"] += 1
             continue
-        fields = {"docid": docid, "url": capture.url, "title": page.title}
+        docid = f"{url}@{re.sub(r'[^0-9]', '', capture.moment)}" if docids.has(url) else url
+        fields = {"docid": docids.unused(docid), "url": capture.url, "title": page.title}
         if record := _record(page, fields, capture.place, options, {"captured": capture.moment}):
             yield record
 
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
-    """Find the main content of an HTML page; if there is none, report or count the reason and return ``None``."""
+    """Return the main content of an HTML page; if there is none, report or count the reason and return ``None``."""
     text = decode(content, capture.charset if capture else "")
     if capture:
-        url, latest = capture.url, _last_day(capture.moment)
+        url, latest = capture.url, last_day(capture.moment[:10])
     else:
         saved = _SAVED_FROM.search(text, 0, LOOKED_AT)
         url, latest = (saved[1] if saved else ""), ""
@@ -194,13 +176,6 @@ def _html_page(content: bytes, place: str, options: ReadOptions, capture: Captur
     return page
 
 
-def _last_day(moment: str) -> str:
-    day = moment[:10]
-    if len(day) == len("2020-01"):
-        return f"{day}-{monthrange(int(day[:4]), int(day[5:]))[1]}"
-    return f"{day}-12-31" if len(day) == len("2020") else day
-
-
 def _plain_page(content: bytes, charset: str) -> Page:
     """Keep a text unchanged, except that all its line ends become line feeds."""
     text = decode(content, charset).replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ").strip()
@@ -210,29 +185,8 @@ def _plain_page(content: bytes, charset: str) -> Page:
 def _record(
     page: Page, fields: Mapping[str, str], place: str, options: ReadOptions, metadata: Mapping[str, Any] = NO_METADATA
 ) -> Record | None:
-    """Return the document of a page; its language is the declared one or the one that its text looks like."""
     language = text_language(page.text, page.language)
     return make_record({"text": page.text, "date": page.date, "language": language, **fields}, place, options, metadata)
-
-
-def _new_docid(capture: Capture, page: Page, seen: set[bytes]) -> str:
-    """Return the docid of a capture, or ``""`` if its text was seen under the same URL."""
-    url = _readable(capture.url)
-    both = _digest(f"{url} {page.text}")
-    if both in seen:
-        return ""
-    seen.add(both)
-    docid = first = f"{url}@{re.sub(r'[^0-9]', '', capture.moment)}" if _digest(url) in seen else url
-    number = 1
-    while _digest(docid) in seen:
-        number += 1
-        docid = f"{first}#{number}"
-    seen.add(_digest(docid))
-    return docid
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
 
 
 def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
@@ -242,13 +196,8 @@ def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
     for path in files:
         folder = next((folder for folder in folders if path.is_relative_to(folder)), path.parent)
         below, stem = path.relative_to(folder), _stem(path.name)
-        known = (
-            stem,
-            below.with_name(stem).as_posix(),
-            below.as_posix(),
-            f"{folder.resolve().name}/{below.as_posix()}",
-        )
-        names[path] = [_readable(name) for name in known]
+        longer = (below.with_name(stem).as_posix(), below.as_posix(), f"{folder.resolve().name}/{below.as_posix()}")
+        names[path] = [_readable(name) for name in (stem, *longer)]
     docids: dict[Path, str] = {}
     for level in range(4):
         rest = [path for path in files if path not in docids]
@@ -258,7 +207,6 @@ def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
 
 
 def _stem(name: str) -> str:
-    """Return the name of a file without ``.html``, ``.pdf`` and similar endings, and without ``.gz``."""
     return re.sub(r"(?i)\.(?:x?html?|txt|pdf)(?:\.gz)?$", "", name) or name
 
 

@@ -18,7 +18,7 @@ from ...indexer.collections import ReadOptions, reader, webpages
 from ...indexer.collections._documents import other_language
 from ...indexer.collections._office import PDF, SHEETS
 from ...indexer.collections._tables import is_table, kind_for, start_of
-from ...indexer.document_line import exported, unread_date
+from ...indexer.collections.jsonl import exported, unread_date
 from ...indexer.passages import split
 from ...indexer.queue import Job, Queue
 from ...retrieval.domain import Document

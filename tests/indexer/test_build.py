@@ -68,6 +68,12 @@ def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl)
     assert build_jsonl(write_jsonl("two.jsonl", DOCUMENTS), verb="overwrite").duplicates == 0
 
 
+def test_a_source_whose_name_is_no_text_is_read_again(write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("caf\udce9.jsonl", DOCUMENTS)
+    build_jsonl(source)
+    assert build_jsonl(source, verb="update").duplicates == 6
+
+
 def test_a_broken_line_leaves_a_build_that_goes_on(tmp_path: Path, write_jsonl, build_jsonl) -> None:
     source = write_jsonl("docs.jsonl", DOCUMENTS)
     with source.open("a", encoding="utf-8") as file:

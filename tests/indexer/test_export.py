@@ -31,7 +31,7 @@ def imported(source: Path, folder: Path, **more: str) -> None:
 def test_what_is_exported_is_imported_as_it_was(tmp_path: Path) -> None:
     grown(tmp_path, Config(), dense=False)
     index, again = tmp_path / "index", tmp_path / "again"
-    assert export_to(index, tmp_path / "out.jsonl") == len(DOCUMENTS) - 3
+    assert export_to(tmp_path / "out.jsonl", export(index)) == len(DOCUMENTS) - 3
     imported(tmp_path / "out.jsonl", again)
     assert documents(again) == documents(index)
     assert list(export(again)) == list(export(index)) == (tmp_path / "out.jsonl").read_bytes().splitlines(keepends=True)
@@ -49,7 +49,7 @@ def test_every_kind_of_the_example_survives(tmp_path: Path, root: Path) -> None:
     for kind, source in (("snippets", "snippets-ar.tsv"), ("webpages", "pages-ar"), ("cord19", "cord19")):
         verb = "append" if index.exists() else ""
         build(BuildRequest(kind=kind, sources=(examples / source,), folder=index, verb=verb, dense=False), Config())
-    export_to(index, tmp_path / "out.jsonl")
+    export_to(tmp_path / "out.jsonl", export(index))
     imported(tmp_path / "out.jsonl", tmp_path / "again", language="ar")
     assert documents(tmp_path / "again") == documents(index)
 
@@ -87,10 +87,10 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
         list(export(tmp_path / "index"))
     grown(tmp_path, Config(), dense=False)
     with pytest.raises(QueryError, match=r"there is no folder .*; create it first$"):
-        export_to(tmp_path / "index", tmp_path / "no" / "file")
+        export_to(tmp_path / "no" / "file", export(tmp_path / "index"))
     (tmp_path / "old").write_text("old", "utf-8")
     with pytest.raises(IndexStateError):
-        export_to(tmp_path / "nothing", tmp_path / "old")
+        export_to(tmp_path / "old", export(tmp_path / "nothing"))
     assert (tmp_path / "old").read_text("utf-8") == "old"
     assert not list(tmp_path.glob(".old*"))
 

@@ -26,7 +26,7 @@ def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:
 def text_of(folder: Path, docid: str) -> str | None:
     """Return a document's text by its checksum among those that a test writes, None if it is not there."""
     with published_documents(folder) as live:
-        there = live.state_of_document(docid)
+        there = live(docid)
     texts = [f"Note {docid[1:]}.", "A wombat.", "A koala.", "Old."]
     return None if there is None else next(text for text in texts if checksum(_document(docid, text)) == there.checksum)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from factseek.indexer.document_line import exported
+from factseek.indexer.collections.jsonl import exported
 from factseek.indexer.lock import POLL_SECONDS
 from factseek.indexer.publishing import SLICE, put
 from factseek.indexer.queue import Change, Job, Mode, Queue

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from factseek import Filter, Search, Searcher
-from factseek.integrations._records import SearchChoices
-from factseek.integrations._source import EvidenceSource, open_source
+from factseek.integrations._source import EvidenceSource, SearchChoices, open_source
 from factseek.retrieval.errors import FactseekError, IndexStateError, MachineError, NotFoundError, QueryError
 from tests.integrations.conftest import QUERY
 

@@ -19,8 +19,7 @@ from mcp import Client
 
 import factseek
 from factseek import commands
-from factseek.integrations._records import SearchChoices
-from factseek.integrations._source import open_source
+from factseek.integrations._source import SearchChoices, open_source
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.search.answer import Question
 from factseek.retrieval.search.index import Index
