@@ -16,7 +16,7 @@ from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_
 from ...retrieval.text import PROFILES
 from ..run.judged import Judged, JudgedFiles, read_judged
 from ..tasks import RANKING
-from .request import ModelTraining, TrainingRequest
+from .request import ADDED, ALONE, ModelTraining, TrainingRequest
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -100,9 +100,11 @@ def register(commands: Subparsers) -> None:
         "Train an encoder, add its vectors to a copy of the index, and train a combination of all rankings.",
         _ALL_EPILOG,
     )
-    _add_model_options(everything, "the folder of all results")
+    _add_model_options(everything, "the folder of all results", ADDED)
     everything.add_argument("--folds", type=int, default=5, metavar="N", help="folds of the combination (default: 5)")
-    everything.set_defaults(command=train_everything, from_documents=False, interrupted=INTERRUPTED)
+    everything.set_defaults(
+        command=train_everything, from_documents=False, patience=ADDED.patience, interrupted=INTERRUPTED
+    )
 
 
 def register_tune(commands: Subparsers) -> None:
@@ -164,13 +166,18 @@ def _add_sample(parser: argparse.ArgumentParser, sample: str, default: int, seed
     add_json(parser)
 
 
-def _add_model_options(parser: argparse.ArgumentParser, output: str = "the new folder of the model") -> None:
+def _add_model_options(
+    parser: argparse.ArgumentParser,
+    output: str = "the new folder of the model",
+    defaults: ModelTraining = ALONE,
+) -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help=output)
     parser.add_argument(
         "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
     )
-    defaults = ModelTraining(base="")
     for name, kind, unit, text in _MODEL_OPTIONS:
+        if name == "looks" and not defaults.patience:
+            continue
         default = getattr(defaults, name.replace("-", "_"))
         parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
     parser.add_argument(
@@ -335,7 +342,7 @@ def train_everything(args: argparse.Namespace) -> int:
 def _check_model(args: argparse.Namespace) -> None:
     """Raise QueryError if an option has an invalid value."""
     for name, least in _LEAST.items():
-        if getattr(args, name) < least:
+        if getattr(args, name, least) < least:
             raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give {least} or more")
     if not 0 < args.rate < 1:
         raise QueryError(f"--rate {args.rate}: give a number between 0 and 1")
