@@ -17,7 +17,7 @@ from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_
 from ...retrieval.text import PROFILES
 from ..run.judged import Judged, JudgedFiles, read_judged
 from ..tasks import RANKING
-from .request import ModelTraining, TrainingRequest
+from .request import ADDED, ALONE, ModelTraining, TrainingRequest
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -105,9 +105,11 @@ def register(commands: Subparsers) -> None:
         "Train an encoder, add its vectors to a copy of the index, and train a combination of all rankings.",
         _ALL_EPILOG,
     )
-    _add_model_options(everything, ("DIR", "the folder of all results"))
+    _add_model_options(everything, ("DIR", "the folder of all results"), ADDED)
     add_option(everything, "folds", int, 5, "folds of the combination")
-    everything.set_defaults(command=train_everything, from_documents=False, interrupted=INTERRUPTED)
+    everything.set_defaults(
+        command=train_everything, from_documents=False, patience=ADDED.patience, interrupted=INTERRUPTED
+    )
 
 
 def register_tune(commands: Subparsers) -> None:
@@ -176,14 +178,16 @@ def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> Non
     )
 
 
-def _add_model_options(parser: argparse.ArgumentParser, output: tuple[str, str]) -> None:
+def _add_model_options(
+    parser: argparse.ArgumentParser, output: tuple[str, str], defaults: ModelTraining = ALONE
+) -> None:
     parser.add_argument("--output", type=Path, required=True, metavar=output[0], help=output[1])
     parser.add_argument(
         "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
     )
-    defaults = ModelTraining(base="")
     for name, kind, text in _MODEL_OPTIONS:
-        add_option(parser, name, kind, getattr(defaults, name.replace("-", "_")), text)
+        if name != "looks" or defaults.patience:
+            add_option(parser, name, kind, getattr(defaults, name.replace("-", "_")), text)
     add_option(parser, "measure", str, defaults.measure, "the measure to evaluate with")
     parser.add_argument(
         "--sample", type=int, default=20_000, metavar="N", help="learn from at most N queries (default: 20,000)"
@@ -331,7 +335,7 @@ def train_everything(args: argparse.Namespace) -> int:
 
 def _check_model(args: argparse.Namespace) -> None:
     for name, least in _LEAST.items():
-        if getattr(args, name) < least:
+        if getattr(args, name, least) < least:
             raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give {least} or more")
     if not 0 < args.rate < 1:
         raise QueryError(f"--rate {args.rate}: give a number between 0 and 1")

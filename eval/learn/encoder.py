@@ -65,13 +65,14 @@ class EncoderTraining:
     before = values
 
     def learn(self, learned: Sequence[Candidates], stopping: Sequence[Candidates], progress: Progress) -> None:
-        """Train on some queries, evaluate on the stopping queries from time to time, and keep the best model."""
+        """Train on some queries; with stopping queries, evaluate on them from time to time, and keep the best model."""
         from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
         from sentence_transformers.base.sampler import BatchSamplers
 
         settings = self._request.settings
-        rows = triples(learned, settings.negatives, settings.seed)
-        arguments = trainer.arguments(SentenceTransformerTrainingArguments, self._request, len(rows))
+        rows = triples(learned, settings.negatives, settings.seed, settings.epochs)
+        arguments = trainer.arguments(SentenceTransformerTrainingArguments, self._request, len(learned))
+        arguments.num_train_epochs = 1  # The rows are those of all epochs.
         arguments.batch_sampler = BatchSamplers.NO_DUPLICATES
         datasets, losses = self._tasks(rows)
         running = SentenceTransformerTrainer(

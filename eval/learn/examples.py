@@ -162,9 +162,11 @@ Triple = tuple[str, str, tuple[str, ...]]
 """A query, a relevant passage, and non-relevant passages."""
 
 
-def triples(learned: Sequence[Candidates], negatives: int, seed: int) -> list[Triple]:
+def triples(learned: Sequence[Candidates], negatives: int, seed: int, epochs: int | None = None) -> list[Triple]:
     """Return a row for each relevant passage, with negatives drawn with ``seed`` from the first hits.
 
+    With ``epochs``, return a row for each query and epoch instead: a query's relevant passages take turns, so that a
+    query with hundreds of them does not outweigh the others, and each row has negatives of its own.
     A query with too few negatives borrows from the other queries, so that a row lacks negatives only if there are too
     few in all.
     """
@@ -178,7 +180,11 @@ def triples(learned: Sequence[Candidates], negatives: int, seed: int) -> list[Tr
 
     for query, texts in zip(learned, own, strict=True):
         relevant = set(query.relevant.values())
-        for positive in query.relevant.values():
+        positives = list(query.relevant.values())
+        if epochs is not None:
+            turns = np.resize(chance.permutation(len(positives)), epochs)
+            positives = [positives[at] for at in turns.tolist()]
+        for positive in positives:
             drawn = sample(texts, negatives)
             if len(drawn) < negatives:
                 drawn += sample([text for text in every if text not in relevant], negatives - len(drawn))

@@ -79,6 +79,8 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
     parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed)
     if not any(candidate.negatives() for candidate in parts.learned):
         raise QueryError(f"all of the first {settings.depth} hits are relevant: there are no negatives to learn from")
+    if not settings.patience:
+        parts = parts._replace(stopping=(), judging=[*parts.stopping, *parts.judging])
     training: Any = (EncoderTraining if request.what == "encoder" else RerankerTraining)(request, judged.qrels)
     before = training.before(parts.judging)
     with _checkpoints_kept(request):
@@ -195,12 +197,12 @@ def arguments(kind: Callable[..., Any], request: TrainingRequest, rows: int) -> 
         warmup_steps=_WARM_UP,
         seed=settings.seed,
         data_seed=settings.seed,
-        eval_strategy="steps",
+        eval_strategy="steps" if settings.patience else "no",
         eval_steps=between,
         save_strategy="steps",
         save_steps=between,
         save_total_limit=2,
-        load_best_model_at_end=True,
+        load_best_model_at_end=settings.patience > 0,
         metric_for_best_model=f"eval_{LOOKED_AT}",
         greater_is_better=True,
         logging_strategy="no",
@@ -211,12 +213,16 @@ def arguments(kind: Callable[..., Any], request: TrainingRequest, rows: int) -> 
 
 
 def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> None:
-    """Train with early stopping, from the last checkpoint of the same training if there is one; keep the best model."""
+    """Train from the last checkpoint of the same training, if there is one.
+
+    With early stopping, keep the best model, else the last.
+    """
     from transformers import EarlyStoppingCallback, PrinterCallback
     from transformers.trainer_utils import get_last_checkpoint
 
     trainer.remove_callback(PrinterCallback)
-    trainer.add_callback(EarlyStoppingCallback(early_stopping_patience=request.settings.patience))
+    if request.settings.patience:
+        trainer.add_callback(EarlyStoppingCallback(early_stopping_patience=request.settings.patience))
     trainer.add_callback(_steps_shown(progress))
     folder = request.checkpoints
     noted = folder / "request.sha256"

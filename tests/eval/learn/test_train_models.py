@@ -12,7 +12,7 @@ import pytest
 
 from factseek.eval.learn import trainer
 from factseek.eval.learn.cli import INTERRUPTED
-from factseek.eval.learn.examples import Candidates
+from factseek.eval.learn.examples import Candidates, triples
 from factseek.eval.learn.reranker import WEIGHTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
@@ -177,6 +177,12 @@ def test_neither_relevant_passages_nor_their_near_copies_are_negatives() -> None
     text = "Vaccination against measles prevented about twenty million deaths in ten years all over the world"
     candidates = _candidates({"a": text, "b": f"{text}.", "c": "The Nile is the longest river of Africa."}, {"a": text})
     assert candidates.negatives() == ["The Nile is the longest river of Africa."]
+
+
+def test_the_relevant_passages_of_a_query_take_turns() -> None:
+    relevant = {"a": "Rivers flow.", "b": "Lakes do not."}
+    rows = triples([_candidates({**relevant, "c": "Deserts are dry."}, relevant)], negatives=1, seed=0, epochs=4)
+    assert sorted(positive for _, positive, _ in rows) == sorted([*relevant.values()] * 2)
 
 
 @pytest.mark.parametrize(
