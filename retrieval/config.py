@@ -310,7 +310,6 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) -> type[AnyConfig]:
-    """Return ``kind`` with the groups of plug-ins added to its own groups."""
     fields = [(name, group, group()) for name, group in groups.items()]
     made = msgspec.defstruct(
         kind.__name__, fields, bases=(kind,), module=__name__, frozen=True, kw_only=True, forbid_unknown_fields=True
@@ -362,7 +361,6 @@ def formerly_weighed(setting: str) -> str:
 
 
 def _settings(kind: type[Settings]) -> dict[str, Any]:
-    """Return the type of every setting by its dotted key."""
     types: dict[str, Any] = {}
 
     def collect(group: type[Settings], prefix: str) -> None:
@@ -390,7 +388,6 @@ def _unknown_names(group: Settings, prefix: str = "") -> Iterator[str]:
 
 
 def _without_empty(raw: Any) -> Any:
-    """Return the content of a file without its empty groups."""
     if isinstance(raw, dict):
         return {key: value for key, value in raw.items() if value is not None}
     return raw

@@ -53,10 +53,6 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     """Reads what SafeLoader reads, but refuses a mapping that repeats a key; SafeLoader keeps the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Return the mapping.
-
-        Raises _RepeatedKeyError if a key appears twice in it.
-        """
         lines: dict[tuple[str, str], int] = {}
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):

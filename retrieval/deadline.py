@@ -107,10 +107,7 @@ class Pending(Generic[T]):
         self._begun = begun
 
     def result(self) -> T:
-        """Wait for the result and return it.
-
-        Raises CutOffError if it takes longer than the limit.
-        """
+        """Wait for the result and return it. Raises CutOffError if it takes longer than the limit."""
         try:
             return self._begun.result(self._limit.left(self._retriever))
         except FutureTimeoutError:

@@ -56,7 +56,6 @@ class _Interruption:
         self._first = 0.0
 
     def __call__(self, _: int, frame: "FrameType | None") -> None:
-        """Raise KeyboardInterrupt, at once or after the current import."""
         self._first = self._first or time.monotonic()
         if _is_importing(frame) and time.monotonic() < self._first + _PATIENCE:
             _thread.start_new_thread(self._interrupt_later, ())

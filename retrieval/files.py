@@ -256,7 +256,6 @@ def saving_reported(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _libraries_errors_reported(folder: Path) -> Iterator[None]:
-    """Raise MachineError for failed writes: each library has its own error for them."""
     try:
         yield
     except (FactseekError, OSError):

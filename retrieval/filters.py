@@ -32,10 +32,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 
 
 def field_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of declared fields, sorted, each once.
-
-    Raises QueryError if a name is invalid or reserved.
-    """
+    """Return the names of declared fields, sorted, each once. Raises QueryError if a name is invalid or reserved."""
     for name in names:
         if not _NAME.fullmatch(name):
             raise QueryError(
@@ -116,10 +113,7 @@ class DateError(QueryError):
 
 
 def bound(value: str, name: str) -> str:
-    """Return the last day of ``value`` (a day, a month or a year).
-
-    Raises QueryError if it is not a date.
-    """
+    """Return the last day of ``value`` (a day, a month or a year). Raises QueryError if it is not a date."""
     day = last_day(value)
     if not day:
         raise DateError(name, value)
@@ -140,10 +134,7 @@ def last_day(value: str) -> str:
 
 
 def first_day(value: str, name: str) -> str:
-    """Return the first day of ``value``; an error calls the value ``name``.
-
-    Raises QueryError if it is not a date.
-    """
+    """Return the first day of ``value``; an error calls the value ``name``. Raises QueryError if it is not a date."""
     bound(value, name)
     return (value + "-01-01")[:10] if len(value) < 10 else value
 
@@ -225,13 +216,11 @@ def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
 
 @lru_cache(maxsize=20_000)
 def _title_token(word: str) -> str:
-    """Return the token of a word; many titles share it, so it is cached."""
     return token("title", word)
 
 
 @lru_cache(maxsize=1_000)
 def _shared(kind: str, topic: str, source: str, language: str, dated: str) -> str:
-    """Return the tokens that many documents share."""
     fields = {"kind": kind, "topic": topic, "source": source, "language": language, "date": last_day(dated)}
     return " ".join(token(name, value) for name, value in fields.items())
 

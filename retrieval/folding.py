@@ -58,7 +58,6 @@ def folded(text: str) -> str:
 
 
 def _normalized(text: str) -> str:
-    """Return a text in NFKC, with ASCII apostrophes for those that NFKC produces."""
     return _KINDS["apostrophe"].sub("'", unicodedata.normalize("NFKC", text))
 
 
@@ -98,7 +97,6 @@ def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _plain(special: re.Match[str]) -> str:
-    """Return the replacement of a special character."""
     character, text, at = special[0], special.string, special.start()
     before = text[max(0, at - 4) : at]
     form = unicodedata.normalize("NFKC", character).replace("\u2044", "/")

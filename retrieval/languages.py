@@ -187,7 +187,6 @@ def _codes() -> dict[str, str]:
 
 
 def _letters(written: str) -> str:
-    """Return a word in lower case without accents."""
     parted = unicodedata.normalize("NFKD", written.strip().casefold())
     return unicodedata.normalize(
         "NFC", "".join(c for c in parted if not 0x300 <= ord(c) < 0x370 and not 0x653 <= ord(c) < 0x656)

@@ -48,7 +48,6 @@ def names(package: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _names(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the modules in a package's folders; cached, because every search needs them."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")))
 
 
@@ -78,10 +77,7 @@ class Plugins(Generic[Offered]):
         return sorted(name.replace("_", self._joint) for name in names(self.package))
 
     def load(self, name: str) -> Offered:
-        """Return the plug-in of a name.
-
-        Raises the error ``unknown``, with the list of names, if it does not exist.
-        """
+        """Return the plug-in of a name. Raises the error ``unknown``, with the list of names, if it does not exist."""
         package = sys.modules.get(self.package) or importlib.import_module(self.package)
         path = tuple(package.__path__)
         if (path, name) not in self._loaded:

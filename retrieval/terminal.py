@@ -36,10 +36,6 @@ class _Once(argparse._StoreAction):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        """Store the value.
-
-        Raises ArgumentError if the option was given before.
-        """
         if option and isinstance(parser, Parser):
             if self.dest in parser.options_read:
                 raise argparse.ArgumentError(self, "is given twice; give it once")
@@ -70,10 +66,6 @@ class Parser(argparse.ArgumentParser):
         return parsed, left
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Check that a value is one of the choices.
-
-        Raises ArgumentError; for an unknown command, raises UsageError with the nearest command.
-        """
         choices: Iterable[Any] = action.choices or ()
         if not isinstance(action, argparse._SubParsersAction) or value in choices:
             super()._check_value(action, value)
@@ -166,7 +158,6 @@ def program(
 
 
 def _line_and_code(error: BaseException, interrupted: str) -> tuple[str, int]:
-    """Return the line that reports an error, and its exit code."""
     match error:
         case CheckFailed():
             return error.line, BAD_FILE

@@ -85,7 +85,6 @@ _WORD = re.compile(r"\w")
 
 @cache
 def _hashtag() -> re.Pattern[str]:
-    """Return the pattern of a hashtag in any script; its vowels may be marks, and it may contain a joiner."""
     return re.compile(rf"[#＃](\w(?:\w|[{marks()}\u200c\u200d])*)")
 
 

@@ -69,7 +69,6 @@ def mismatch_in(raw: Any, error: msgspec.ValidationError, check: Callable[[Any],
 
 
 def _message(check: Callable[[Any], object], raw: Any) -> str:
-    """Return the message of the validation error that a check raises, ``""`` if it raises none."""
     try:
         check(raw)
     except msgspec.ValidationError as error:

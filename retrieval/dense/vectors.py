@@ -272,8 +272,6 @@ class VectorIndex:
 
 
 class _Segment:
-    """The vectors of one segment and, if it has one, their approximate index."""
-
     def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings, files: VectorFiles) -> None:
         ann = folder / files.ann
         self._path = folder / files.vectors
@@ -284,7 +282,6 @@ class _Segment:
         self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
-        """Return, for each query, the kept rows that score at least as high as the ``k``-th best."""
         kept = len(self._vectors) if keep is None else int(np.count_nonzero(keep))
         if kept == 0:
             return [_NONE] * len(queries)
@@ -300,10 +297,6 @@ class _Segment:
         return [result for result in results if result is not None]
 
     def vectors(self, start: int, end: int) -> Vectors:
-        """Return the vectors of rows ``start`` to ``end``.
-
-        Raises IndexStateError if one is not of unit length.
-        """
         self._check_unit(np.arange(start, end))
         return np.array(self._vectors[start:end])
 
@@ -329,7 +322,6 @@ class _Segment:
         return [results[number] for number in range(len(queries))]
 
     def _scan(self, queries: Vectors, n: int, keep: Mask | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Fetch scores and rows of the ``n`` best for each query, best first, directly from the mapped vectors."""
         faiss = _faiss()
         scores = np.empty((len(queries), n), dtype=np.float32)
         rows = np.empty((len(queries), n), dtype=np.int64)
@@ -371,7 +363,6 @@ class _Segment:
         return Nearest(scores, rows)
 
     def _check_unit(self, rows: NDArray[np.int64]) -> None:
-        """Raise IndexStateError if a vector is not of unit length: the file is damaged."""
         for wrong in not_unit(self._of_rows(rows)):
             what = f"vector {rows[wrong]} is not of unit length: the file is damaged"
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
@@ -391,10 +382,6 @@ class _ScatteredRows:
     """
 
     def __init__(self, path: Path, dimension: int) -> None:
-        """Open the file; it stays open as long as this object exists.
-
-        Raises IndexStateError if it cannot be opened.
-        """
         self._path = path
         self._dimension = dimension
         try:
@@ -404,10 +391,6 @@ class _ScatteredRows:
         finalize(self, os.close, self._file)
 
     def __call__(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of ``rows``, shape (rows, dimension), in that order.
-
-        Raises IndexStateError if the file is too short.
-        """
         vectors = np.empty((len(rows), self._dimension), dtype="<f4")
         size = 4 * self._dimension
         for vector, row in zip(vectors, rows.tolist(), strict=True):
@@ -420,7 +403,6 @@ _NONE = Nearest(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
 
 
 def _faiss() -> Any:
-    """Return the module FAISS, imported on first use; its type is Any because its stubs are incomplete."""
     import faiss
 
     return faiss

@@ -215,7 +215,6 @@ def _states(graph: _Graph, model: Bert, words: Sequence[NDArray[Any]], *, reads_
 
 
 def _vector(graph: _Graph, model: Bert, state: str) -> str:
-    """Add the pooling and the layers after it."""
     vector: str
     axis = graph.tensor(np.ones(1, dtype=np.int64))
     if model.pooling == "cls":
@@ -243,8 +242,6 @@ def _scores(graph: _Graph, model: Bert, state: str) -> str:
 
 
 class _Tensors:
-    """The tensors of a folder's weight file, read one at a time, as float32."""
-
     def __init__(self, folder: Path, prefix: str = "") -> None:
         from safetensors import safe_open
 
@@ -256,11 +253,9 @@ class _Tensors:
         return tensor
 
     def layer(self, name: str) -> tuple[Floats, Floats]:
-        """Return the weights and the biases of a layer."""
         return self(f"{name}.weight"), self(f"{name}.bias")
 
     def rows(self, name: str) -> Any:
-        """Return a tensor whose rows are read on demand."""
         return self._file.get_slice(self._prefix + name)
 
 
@@ -279,7 +274,6 @@ class _Graph:
         self._weights = (folder / WEIGHTS).open("wb")
 
     def node(self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
-        """Add a node; return the name of its output, or of all outputs if there are several."""
         from onnx import helper
 
         names = [f"{kind}_{len(self._nodes)}_{number}" for number in range(outputs)]
@@ -287,7 +281,6 @@ class _Graph:
         return names[0] if outputs == 1 else names
 
     def tensor(self, values: NDArray[Any]) -> str:
-        """Add weights, or another constant; return its name."""
         from onnx import TensorProto, helper, numpy_helper
 
         name = f"weights_{len(self._tensors)}"
@@ -338,7 +331,6 @@ class _Graph:
         return made, self.node("Mul", made, self.tensor(factors)), weights * factors
 
     def save(self, inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
-        """Write the graph; ``outputs`` maps output names to values. Batch size and length are dynamic."""
         import onnx
         from onnx import TensorProto, helper
 

@@ -141,7 +141,6 @@ def temporary_cache() -> Path:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Return whether files can be created in a folder; create the folder if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -155,7 +155,6 @@ def _tokenizer(model: Bert) -> tuple[Any, int]:
 
 
 def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -> None:
-    """Raise MachineError unless vectors or scores are close to the original model's."""
     remedy = f"; set {kind.group}.precision to fp32" if precision == "int8" else ""
     if kind == ENCODER:
         norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(results, axis=1)
@@ -169,7 +168,6 @@ def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -
 
 
 def _versions(*more: str) -> dict[str, str]:
-    """Return the versions of Python and of the packages that made an export."""
     packages = (*more, "onnx", "onnxruntime", "tokenizers")
     return {"exporter": str(EXPORTER), "python": platform.python_version()} | {
         package: metadata.version(package) for package in packages

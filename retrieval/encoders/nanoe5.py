@@ -94,26 +94,21 @@ def read_packed(path: Path) -> PackedModel:
 
 
 class _Cursor:
-    """A position in the content of a file."""
-
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.at = 0
 
     def take(self, layout: str) -> tuple[Any, ...]:
-        """Return the next numbers; ``layout`` uses the letters of :mod:`struct`."""
         values = struct.unpack_from(f"<{layout}", self.content, self.at)
         self.at += struct.calcsize(f"<{layout}")
         return values
 
     def array(self, kind: str, count: int) -> NDArray[Any]:
-        """Return the next ``count`` numbers of one kind."""
         values = np.frombuffer(self.content, kind, count, self.at)
         self.at += values.nbytes
         return values
 
     def bytes(self, count: int) -> bytes:
-        """Return the next ``count`` bytes."""
         taken = self.content[self.at : self.at + count]
         if len(taken) < count:
             raise _FormatError("is truncated or damaged")
@@ -191,7 +186,6 @@ def rebuild(packed: Path, folder: Path) -> None:
 
 
 def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Map the name of each tensor in the file to its name and shape in the model."""
     hidden, inner = shape.hidden, shape.feed_forward
     names: dict[str, tuple[str, tuple[int, ...]]] = {
         "emb.word": ("embeddings.word_embeddings.weight", (shape.vocabulary, hidden)),
@@ -217,7 +211,6 @@ def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
-    """Return the JSON files of the model by name."""
     begin, end, padding, unknown = (
         pieces.pieces[number] for number in (pieces.begin, pieces.end, pieces.padding, pieces.unknown)
     )

@@ -26,10 +26,7 @@ class MissingModelError(MachineError):
 
 
 class Bundle(NamedTuple):
-    """A model in a Python package.
-
-    ``sha256`` is the checksum of a packed model's file, else ``""``.
-    """
+    """A model in a Python package. ``sha256`` is the checksum of a packed model's file, else ``""``."""
 
     package: str
     path: str

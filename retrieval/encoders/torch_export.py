@@ -23,10 +23,7 @@ class TorchModel:
     """
 
     def __init__(self, folder: Path, kind: ExportKind) -> None:
-        """Load the model.
-
-        Raises MachineError if the tokenizer cannot run without the model.
-        """
+        """Load the model. Raises MachineError if the tokenizer cannot run without the model."""
         try:
             from sentence_transformers import CrossEncoder, SentenceTransformer
         except ImportError as error:
@@ -107,7 +104,6 @@ class TorchModel:
 
 
 def _quantize(folder: Path) -> None:
-    """Replace the graph by one with int8 weights and one scale per channel."""
     import onnx
 
     onnx_runtime()

@@ -305,7 +305,6 @@ def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[S
 
 
 def _places(chunk: str, text: str) -> Iterator[int]:
-    """Yield the positions of a chunk in a text, between spaces."""
     start = text.find(chunk)
     while start >= 0:
         end = start + len(chunk)

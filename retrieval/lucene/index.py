@@ -120,7 +120,6 @@ class PassageWriter:
             self._guarded(partial(java("PassageWriter").abandon, self._writer))
 
     def _hand_over(self) -> None:
-        """Add the collected passages in the background, after the previous batch."""
         if self._gathered:
             passages, self._gathered, self._size = pack(self._gathered), [], 0
             self._guarded(lambda: java("PassageWriter").add(self._writer, passages))
@@ -251,7 +250,6 @@ class PassageSearcher:
         return self._mask(lambda: self._java.holding(self._searcher, *self._java_texts(query), _packed_terms(query)))
 
     def _java_texts(self, query: str) -> tuple[str, str]:
-        """Return a query in the form that Java analyses, and the parts of its words."""
         text = java_text(analysable(self._analyzer, query))
         return text, parts_of(text)
 

@@ -309,7 +309,6 @@ class ClassArchive:
             self._classes.unlink(missing_ok=True)
 
     def _dump(self, path: Path) -> bool:
-        """Write the archive to ``path`` with a separate virtual machine; return whether it succeeded."""
         files = [f"-XX:SharedClassListFile={self._classes}", f"-XX:SharedArchiveFile={path}"]
         command = [str(self._home / "bin" / "java"), "-Xshare:dump", "-XX:+UseSerialGC", "-Xlog:disable", *files]
         command += ["-cp", os.pathsep.join(map(str, self._jars))]

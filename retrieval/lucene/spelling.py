@@ -184,7 +184,6 @@ def _vocabulary() -> frozenset[str]:
 
 
 def _is_known(word: str) -> bool:
-    """Return whether a word, or its base form, is in the general vocabulary."""
     stems = {word[len(beginning) :] for beginning in ("", *_BEGINNINGS) if word.startswith(beginning)}
     for rest in [*stems]:
         for ending, instead in _FORMS.items():
@@ -254,7 +253,6 @@ def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = 
 
 
 def _least(word: str, meant: str, edits: int) -> float:
-    """Return the least frequency of a word that may correct another."""
     if edits > 1:
         return VERY_COMMON
     british = any(word.replace(ours, theirs) == meant for ours, theirs in _BRITISH)

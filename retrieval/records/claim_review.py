@@ -65,7 +65,6 @@ def script_safe(linked: Mapping[str, Any]) -> str:
 
 
 def _names(document: Document) -> dict[str, Any]:
-    """Return the author of a review and, if it differs, the publisher."""
     known = document.metadata
     name = _text(known, "publisher") or document.source
     address, image = _text(known, "publisher_url"), _text(known, "publisher_image")
@@ -160,18 +159,14 @@ def _near(words: Sequence[frozenset[str]]) -> Iterable[tuple[int, int]]:
 
 
 class _Sets:
-    """Disjoint sets of rows, each named after its first row."""
-
     def __init__(self, number: int) -> None:
         self._parents = list(range(number))
 
     def of(self, row: int) -> int:
-        """Return the first row of a row's set."""
         while self._parents[row] != row:
             self._parents[row] = row = self._parents[self._parents[row]]
         return row
 
     def join(self, row: int, other: int) -> None:
-        """Merge two sets."""
         low, high = sorted((self.of(row), self.of(other)))
         self._parents[high] = low

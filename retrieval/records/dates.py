@@ -78,7 +78,6 @@ def _plain(name: str) -> str:
 
 
 def _date_in_words(text: str) -> str:
-    """Return the date in a text that names the month in a language other than English, else ``""``."""
     for match in filter(None, (pattern.fullmatch(text) for pattern in _IN_WORDS)):
         if number := _month_number(_plain(match["month"])):
             return _from_parts({"day": None, **match.groupdict(), "month": None, "number": str(number)})
@@ -161,7 +160,6 @@ def _utc_day(written: str) -> str:
 
 
 def _from_parts(parts: dict[str, str | None]) -> str:
-    """Return the date of the known parts, year first; ``""`` if the calendar lacks the day."""
     name, number, day, year = parts.get("month"), parts.get("number"), parts.get("day"), parts["year"] or ""
     month = str(_MONTHS.index(name.lower()) + 1) if name else number
     if len(year) == 2:

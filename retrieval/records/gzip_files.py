@@ -49,17 +49,11 @@ class Unpacked(gzip.GzipFile):
 
 
 class _PackedRun(Unpacked):
-    """The content of a packed run; its faults are user errors."""
-
     def __init__(self, path: Path, raw: BinaryIO) -> None:
         super().__init__(raw, "list of queries, judgements or hits", partial(SourceError, place=path))
         self._path = path
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes.
-
-        Raises SourceError if the file is damaged, ends too early, or unpacks to too much.
-        """
         try:
             return super().read(size)
         except EOFError:
@@ -68,7 +62,6 @@ class _PackedRun(Unpacked):
             raise SourceError(f"is a damaged gzip file ({error})", place=self._path) from None
 
     def close(self) -> None:
-        """Close the packed file as well."""
         super().close()
         self._raw.close()
 

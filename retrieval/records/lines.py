@@ -33,7 +33,6 @@ class _CarriageReturns:
         self._file = file
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes."""
         return self._file.read(size).replace(b"\r", b"\n")
 
 
@@ -120,7 +119,6 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
 
 
 def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
-    """Return UTF-16 text as UTF-8; undecodable text is an error."""
     try:
         text = file.read().decode("utf-16")
     except UnicodeDecodeError:
@@ -145,7 +143,6 @@ def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
 
 
 def _valid_lines(whole: list[bytes], number: int, faults: Faults) -> Iterator[tuple[int, bytes]]:
-    """Yield number and text, without line end, of the lines that are not too long and contain no NUL byte."""
     for at, line in enumerate(whole, number + 1):
         text = line.rstrip(b"\r")
         if len(text) > MAX_LINE:

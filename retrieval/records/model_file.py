@@ -48,10 +48,7 @@ class _Layout(msgspec.Struct, frozen=True):
 
 
 def save(path: Path, manifest: msgspec.Struct, state: State) -> None:
-    """Write a model with its manifest.
-
-    Raises MachineError if there is no space or no permission to write.
-    """
+    """Write a model with its manifest. Raises MachineError if there is no space or no permission to write."""
     from safetensors.numpy import save as packed
 
     tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}

@@ -90,16 +90,12 @@ class QrelsReader:
         return len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
 
     def finish(self) -> Qrels:
-        """Return the judgements.
-
-        Raises SourceError if there are none.
-        """
+        """Return the judgements. Raises SourceError if there are none."""
         if not self.qrels:
             self._faults.error(0, "contains no judgements")
         return self.qrels
 
     def _again(self, number: int, ids: tuple[bytes, bytes], qid: str, docid: str, grade: int) -> None:
-        """Count a line that repeats a judgement; report an error if the line contradicts the earlier one."""
         if self._judged[docid] != grade:
             where = self._first_judged(number, ids)
             self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was already judged {where}")
@@ -141,7 +137,6 @@ class QrelsReader:
         return grade
 
     def _take_header(self, number: int, names: list[str]) -> None:
-        """Record the columns of ids and relevance."""
         self._any = True
         at = {kind: column_at(names, known) for kind, known in _COLUMNS.items()}
         for kind, place in at.items():
@@ -182,7 +177,6 @@ def _delimiter(line: bytes) -> str:
 
 
 def _is_name(cell: bytes) -> bool:
-    """Return whether a cell may be a column name."""
     return not set(cell.strip().translate(None, b"_- \"'")).intersection(b"0123456789") and bool(cell.strip())
 
 
@@ -251,7 +245,6 @@ class JudgedQueries:
         )
 
     def _alike(self, terms: frozenset[str], without: int | None) -> dict[int, float]:
-        """Return the cosine of each query that shares a term."""
         shared: dict[int, float] = defaultdict(float)
         for term in sorted(terms):
             for number in self._holding.get(term, ()):
@@ -269,10 +262,7 @@ class JudgedQueries:
 
 
 def restored(state: State) -> JudgedQueries:
-    """Return the judged queries of a state.
-
-    Raises ValueError if its parts do not fit together.
-    """
+    """Return the judged queries of a state. Raises ValueError if its parts do not fit together."""
     vocabulary, docids = (state.settings[name] for name in ("judged terms", "judged docids"))
     if not all(isinstance(text, str) for text in (*vocabulary, *docids)):
         raise ValueError("a term or docid is not text")
@@ -289,7 +279,6 @@ def _lists(name: str, lists: Sequence[Sequence[int]]) -> dict[str, NDArray[np.in
 
 
 def _parted(state: State, name: str, limit: int) -> Iterator[list[int]]:
-    """Yield the lists that :func:`_lists` joined; their numbers are below ``limit``."""
     joined, sizes = array(state, name, np.int32, None), array(state, f"{name} sizes", np.int32, None)
     if (sizes < 0).any() or sizes.sum() != len(joined) or ((joined < 0) | (joined >= limit)).any():
         raise ValueError(f"{name} do not fit")

@@ -148,7 +148,6 @@ class RunReader:
         self._tag = tag
 
     def _refuse_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
-        """Report a rising score, a wrong rank or another tag in a submission; later ranks continue from this line."""
         last = self._last
         if value > last.score:
             self.faults.error(number, f"score {value:g} rises above {last.score:g} on the line before")
@@ -252,7 +251,6 @@ def _finite(hits: Sequence[Hit]) -> list[float]:
 
 
 def _ordered(documents: ScoredDocids) -> bool:
-    """Return whether documents are already in the total order, each once."""
     docids, scores = documents
     keys = list(zip(scores, docids, strict=True))
     return all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids)

@@ -319,7 +319,6 @@ def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _encoding(start: bytes) -> str:
-    """Return the encoding of a text, ``""`` if it is unknown."""
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "")
     if marked:
         return marked
@@ -337,12 +336,10 @@ def _encoding(start: bytes) -> str:
 
 
 def _decoded(start: bytes, encoding: str) -> str:
-    """Decode the beginning of a file, whose last character may be cut off."""
     return codecs.getincrementaldecoder(encoding)("replace").decode(start)
 
 
 def _form(text: str) -> tuple[Form, tuple[str, ...]]:
-    """Return the form of a non-empty text, and its first row."""
     lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
     if len(lines) > 1 and is_separator_line(lines[0]):
         del lines[0]

@@ -115,27 +115,18 @@ def names() -> list[str]:
 
 
 def kind(name: str) -> RetrieverKind:
-    """Return the kind of a retriever; its name may carry a variant.
-
-    Raises QueryError if it does not exist.
-    """
+    """Return the kind of a retriever; its name may carry a variant. Raises QueryError if it does not exist."""
     return KINDS.load(name.partition(":")[0])
 
 
 def fusing(name: str) -> FusingKind | None:
-    """Return the kind of a retriever if it fuses others, else None.
-
-    Raises QueryError if it does not exist.
-    """
+    """Return the kind of a retriever if it fuses others, else None. Raises QueryError if it does not exist."""
     named = kind(name)
     return cast(FusingKind, named) if named.FUSES else None
 
 
 def expanding(name: str) -> ExpandingKind | None:
-    """Return the kind of a retriever if it expands queries, else None.
-
-    Raises QueryError if it does not exist.
-    """
+    """Return the kind of a retriever if it expands queries, else None. Raises QueryError if it does not exist."""
     named = kind(name)
     return cast(ExpandingKind, named) if getattr(named, "EXPANDS", False) else None
 

@@ -121,7 +121,6 @@ class RM3Retriever(Retriever):
         return WeightedQuery(query, tuple(sorted((term, value) for term, value in terms.items() if value > 0)))
 
     def _rarity(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return, for each term that may expand a query, the number of passages that contain it."""
         fields = self._state.field_statistics()
         counts = self._state.term_counts([(field.field, term) for term in terms for field in fields])
         of_fields = iter(counts)

@@ -118,7 +118,6 @@ class DenseRetriever(Retriever):
         return [self._ranked(*pair, k, keep) for pair in zip(vectors, first, strict=True)]
 
     def _vectors_of(self, queries: Sequence[str]) -> Vectors:
-        """Return the vectors of queries: encode texts, look up documents."""
         texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery | VectorQuery)]
         if len(texts) == len(queries):
             return self._encoder().encode_query(texts)
@@ -126,7 +125,6 @@ class DenseRetriever(Retriever):
         return np.stack([self._known_vector(query, encoded) for query in queries])
 
     def _known_vector(self, query: str, encoded: Iterator[Vectors]) -> Vectors:
-        """Return the vector of a query: its own, its document's, or the next encoded one."""
         if isinstance(query, CollectionQuery):
             return query.vectors[self._view]
         if isinstance(query, DocumentQuery):

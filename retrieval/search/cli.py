@@ -171,7 +171,6 @@ def search(args: argparse.Namespace) -> int:
 
 
 def _question(args: argparse.Namespace, index: Index, config: Config) -> Question:
-    """Return the question that the options describe for an index."""
     return Question(
         query=" ".join(args.text),
         search=asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset),
@@ -185,7 +184,6 @@ def _question(args: argparse.Namespace, index: Index, config: Config) -> Questio
 
 
 def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: str) -> int:
-    """Print an answer in the format ``wanted``; ``""`` is the format for people."""
     if answer.note:
         say(f"note: {answer.note}")
     if answer.suggestion:
@@ -202,7 +200,6 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
 
 
 def _as_json(args: argparse.Namespace, manifest_id: str, answer: Answer) -> dict[str, object]:
-    """Return what ``--json`` prints."""
     told: dict[str, object] = {
         "manifest_id": manifest_id,
         "retriever": answer.retriever,
@@ -231,7 +228,6 @@ def _as_json(args: argparse.Namespace, manifest_id: str, answer: Answer) -> dict
 
 
 def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: str) -> int:
-    """Print the answer of several indexes as :func:`_print` prints the answer of one."""
     for name, part in answer.indexes.items():
         if part.note:
             say(f"note: {name}: {part.note}")
@@ -263,7 +259,6 @@ def _write_json(told: dict[str, object]) -> None:
 def _write_counts(
     evidence: Sequence[Evidence], facets: Mapping[str, FacetCounts], total: Total | None, took: Took
 ) -> None:
-    """Write the facets and the number of hits."""
     for line in counting.facet_lines(facets):
         write(_STEERING.sub("\ufffd", line) + "\n")
     sys.stdout.flush()  # if writing the hits fails, the user sees the error and no count
@@ -310,10 +305,6 @@ def asked_of(args: argparse.Namespace, fusion: FusionSettings, declared: Sequenc
 
 
 def _fields(asked: Sequence[str]) -> dict[str, int]:
-    """Return the fields of ``--facet``, each with the number of values to print.
-
-    Raises QueryError if a field appears twice or its number is invalid.
-    """
     try:
         return counting.fields_of(asked)
     except QueryError as error:
@@ -353,7 +344,6 @@ def _marked(hit: Evidence) -> str:
 
 
 def _end(text: str) -> int:
-    """Return where to cut a text: at the end of a word if it has any."""
     if len(text) <= _SHOWN:
         return len(text)
     blank = text.rfind(" ", _SHOWN * 4 // 5, _SHOWN)
@@ -366,10 +356,6 @@ def _emphasised(text: str) -> str:
 
 
 def _names(args: argparse.Namespace) -> list[str]:
-    """Return the names of several indexes.
-
-    Raises UsageError if an index appears twice, or if an option works with one index only.
-    """
     if args.explain or args.like:
         raise UsageError("--explain and --like work with one index only; give one --index")
     names = [str(folder) for folder in args.index]

@@ -158,10 +158,7 @@ def columns(rankings: Sequence[str], *, remembers: bool) -> tuple[str, ...]:
 
 
 def save(path: Path, combiner: Combiner) -> None:
-    """Write a combination into one file.
-
-    Raises MachineError if there is no space or no permission to write.
-    """
+    """Write a combination into one file. Raises MachineError if there is no space or no permission to write."""
     settings, tensors = combiner.model.state()
     if combiner.remembered is not None:
         queries = combiner.remembered.state()

@@ -59,7 +59,6 @@ class EvidenceReader:
             yield evidence
 
     def _highlighter(self, text: str, limit: Deadline | None) -> Highlighter:
-        """Return a highlighter that stops at the end of the search's time."""
         marked = highlighter(text, self._state.terms)
         if limit is None:
             return marked
@@ -121,7 +120,6 @@ class _Charge:
             self.settle()
 
     def settle(self) -> None:
-        """Charge the remaining bytes."""
         owed, self._owed = self._owed, 0
         self._spend(owed)
 
@@ -167,7 +165,6 @@ def _evidence(
 
 
 def _parted(parts: Sequence[Part], staged: Container[str]) -> tuple[dict[str, RetrieverPart], dict[str, RetrieverPart]]:
-    """Return a hit's parts by retriever, and those by stage."""
     by_retrievers: dict[str, RetrieverPart] = {}
     by_stages: dict[str, RetrieverPart] = {}
     for part in parts:

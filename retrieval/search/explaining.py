@@ -128,7 +128,6 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
 
 
 def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
-    """Yield a clause for each ranking that lacks a fused hit, or one clause if no ranking has it in its first hits."""
     depth, having = resolved.settings.search.fusion.depth, {part.retriever for part in ranked}
     if all(part.rank > depth for part in ranked):
         yield f"no ranking has it among its first {depth}, so its score is below 0"

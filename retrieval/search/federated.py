@@ -306,7 +306,6 @@ def evidence_of(
 
 
 def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], window: int) -> list[IndexedHit]:
-    """Return the first hits sorted by date, as the stage ``sort`` does, and the others after them."""
     first, rest = ranked[:window], ranked[window:]
     days = [last_day(indexes[of.name].document(of.hit.docid).date) for of in first]
     places = sorted(range(len(first)), key=days.__getitem__, reverse=True)
@@ -316,7 +315,6 @@ def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], wi
 
 
 def _admitted(search: Search, field: str) -> Sequence[str]:
-    """Return the values that the filter of a search admits in a field."""
     return dict(search.where.values()).get(field, ()) if search.where else ()
 
 

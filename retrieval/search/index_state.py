@@ -101,10 +101,7 @@ class IndexState(Protocol):
         ...
 
     def document(self, docid: str) -> Document:
-        """Return the document of this docid.
-
-        Raises NotFoundError if it does not exist.
-        """
+        """Return the document of this docid. Raises NotFoundError if it does not exist."""
         ...
 
     def passages(self, docid: str) -> list[Passage]:
@@ -150,10 +147,7 @@ class IndexState(Protocol):
         ...
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
-        """Return the signatures of passages, in their order.
-
-        Raises NotFoundError if a passage does not exist.
-        """
+        """Return the signatures of passages, in their order. Raises NotFoundError if a passage does not exist."""
         ...
 
     def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:

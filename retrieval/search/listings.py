@@ -117,7 +117,6 @@ def _line(text: str) -> str:
 
 
 def _cells(hit: Evidence) -> list[str]:
-    """Return the cells of a hit in the order of ``HEADER``; no text is a formula, and numbers stay unchanged."""
     texts = (hit.title, hit.passage.text, hit.url, hit.date, hit.source, hit.topic, hit.language, hit.kind)
     copies = str(hit.copies.count) if hit.copies else ""
     return [
@@ -138,14 +137,12 @@ def _defused(text: str) -> str:
 
 
 def _csv(hits: Sequence[Evidence], _: str) -> str:
-    """Return a header and one line per hit (RFC 4180)."""
     text = io.StringIO()
     csv.writer(text).writerows([HEADER, *map(_cells, hits)])
     return text.getvalue()
 
 
 def _tsv(hits: Sequence[Evidence], _: str) -> str:
-    """Return a header and one line per hit; tabs and line breaks within a text become spaces."""
     rows = (HEADER, *map(_cells, hits))
     return "".join("\t".join(_BREAKS.sub(" ", cell) for cell in row) + "\n" for row in rows)
 
@@ -155,12 +152,10 @@ def _ndjson(hits: Sequence[Evidence], _: str) -> str:
 
 
 def _trec(hits: Sequence[Evidence], qid: str) -> str:
-    """Return one line per document: ``qid Q0 docid rank score tag``. Raises QueryError if an id cannot be a column."""
     return run_lines(qid, [Hit(hit.docid, hit.score) for hit in hits], RUN_TAG)
 
 
 def _ris(hits: Sequence[Evidence], _: str) -> str:
-    """Return one record per hit: papers as journal articles, the rest as web pages."""
     records = []
     for cited in map(citation, hits):
         fields = [
@@ -180,7 +175,6 @@ def _ris(hits: Sequence[Evidence], _: str) -> str:
 
 
 def _bibtex(hits: Sequence[Evidence], _: str) -> str:
-    """Return one entry per hit: papers as ``@article``, the rest as ``@misc``; equal keys get numbers."""
     numbers: dict[str, int] = {}
     entries = []
     for hit in hits:

@@ -108,7 +108,6 @@ def _unknowing(encoder: EncoderInfo, known: Sequence[str], language: str) -> str
 
 
 def _advice(view: str, info: IndexInfo, views: Callable[[str], Sequence[str]]) -> str:
-    """Return advice for a query in a language that the encoder of a view does not know."""
     doubtful = sorted(name for name in info.retrievers if view in views(name))
     others = sorted(set(info.retrievers).difference(doubtful))
     are = "is" if len(others) == 1 else "are"

@@ -60,10 +60,7 @@ class Resolver:
         return self._resolved(*shared, asked.collapse, asked.sort, asked.bm25)
 
     def depth(self, asked: Search, resolved: ResolvedSearch) -> int:
-        """Return the number of hits to find: ``k`` plus the offset.
-
-        Raises QueryError if it is out of range.
-        """
+        """Return the number of hits to find: ``k`` plus the offset. Raises QueryError if it is out of range."""
         settings = resolved.settings.search
         if not 1 <= settings.k <= settings.max_k:
             raise QueryError(f"k {settings.k} is out of range: ask for 1 to {settings.max_k} hits")
@@ -133,7 +130,6 @@ class Resolver:
 
 
 def _resolved(manifest: Manifest, folder: Path, configured: Config, *chosen: Any) -> ResolvedSearch:
-    """Return a search with every option resolved; ``chosen`` are the values of :data:`_CHOICES`."""
     asked = Search(**dict(zip(_CHOICES, chosen, strict=True)))
     config = retrievers.with_default_weights(_effective(configured, asked), manifest)
     profile = config.search.profile
@@ -157,7 +153,6 @@ def _check_words(where: Filter, manifest: Manifest) -> None:
 
 
 def _effective(config: Config, asked: Search) -> Config:
-    """Return the configuration changed by the options of the search."""
     varied = {name: getattr(asked, name) for name in _SHARED if getattr(asked, name) is not None}
     last = [f"{name}={value}" for name, value in (("collapse", asked.collapse), ("sort", asked.sort)) if value]
     if last:
@@ -168,7 +163,6 @@ def _effective(config: Config, asked: Search) -> Config:
 
 
 def _worded(query: str, resolved: ResolvedSearch) -> str:
-    """Return the text to search for; raise QueryError if it is too long or has no words."""
     if isinstance(query, DocumentQuery):
         return query  # its words are already chosen, and vectors alone may find it
     longest = resolved.settings.search.max_query_chars

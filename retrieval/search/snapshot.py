@@ -119,10 +119,7 @@ class Snapshot:
         return self._opened.get("rows", self._read_rows)
 
     def row_of(self, docid: str, number: int) -> int:
-        """Return the row of a passage of a document that a search found.
-
-        Raises NotFoundError if it does not exist.
-        """
+        """Return the row of a passage of a document that a search found. Raises NotFoundError if it does not exist."""
         for row in reversed(self.rows_of(docid)):
             if self.rows.numbers[row] == number:
                 return row
@@ -152,10 +149,7 @@ class Snapshot:
         return self._filtered(where)
 
     def document(self, docid: str) -> Document:
-        """Return the document of this docid.
-
-        Raises NotFoundError if it does not exist.
-        """
+        """Return the document of this docid. Raises NotFoundError if it does not exist."""
         return self._found(docid)[1]
 
     def _found(self, docid: str) -> tuple[Segment, Document]:
@@ -307,7 +301,6 @@ class Snapshot:
         return [self.row_of(*place) for place in places]
 
     def _is_unwritten(self, word: str) -> bool:
-        """Return whether the index contains no form of a word, although the analyzer makes a term of it."""
         words: WordIndex = self.view(WORDS)
         return not words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
 
@@ -384,14 +377,12 @@ class Snapshot:
         return noise_similarities(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
 
     def _without(self, mask: Mask | None, docids: Sequence[str]) -> Mask:
-        """Return a mask without the rows of these documents."""
         keep = np.ones(len(self.rows.docids), dtype=np.bool_) if mask is None else mask.copy()
         for docid in docids:
             keep[self.rows_of(docid)] = False
         return keep
 
     def _passing(self, where: Filter) -> Mask:
-        """Return a mask of the rows that pass a filter and are not deleted."""
         keep = _filtered(self.segments, where.of_documents)
         if where.of_words != Filter():
             searcher: PassageSearcher = self.view(LUCENE)
@@ -417,7 +408,6 @@ class Snapshot:
         return DocumentColumns(parts, self.manifest.filter_fields)
 
     def _live(self) -> Mask | None:
-        """Return a mask of the rows that are not deleted, for all unfiltered searches; None if none is deleted."""
         if not any(segment.info.deleted for segment in self.segments):
             return None
         keep = np.ones(len(self.rows.docids), dtype=np.bool_)
@@ -452,7 +442,6 @@ def without_exclusions(where: Filter) -> Filter | None:
 
 
 def _filtered(segments: Sequence[Segment], where: Filter) -> Mask:
-    """Return a mask of the rows that pass a filter and are not deleted."""
     keep = np.zeros(sum(segment.info.passages for segment in segments), dtype=np.bool_)
     for segment in segments:
         if not where.kind or segment.info.kind in where.kind:

@@ -45,7 +45,6 @@ class StagedSearch:
         return [applied.hits[:k] for applied in left]
 
     def _deeper(self, query: str, hits: list[Hit], left: Applied, k: int, asked: Search) -> Applied:
-        """Return the hits of a query after the stages; search deeper until there are ``k`` hits or no more."""
         depth = min(stages.depth_of(self._stages, k), self._most)
         while (len(left.hits) < k or left.short) and len(hits) == depth < self._most:
             depth = min(2 * depth, self._most)
@@ -66,24 +65,19 @@ class StagedSearch:
 
 
 class _Spent:
-    """The memory that stages use for texts, returned when the stages finish."""
-
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._size = 0
 
     def spend(self, size: int) -> None:
-        """Reserve ``size`` bytes."""
         self._memory.spend(size)
         self._size += size
 
     def give_back(self) -> None:
-        """Return all reserved bytes."""
         self._memory.give_back(self._size)
 
 
 def _with_own_parts(hits: Sequence[Hit], retriever: str) -> list[Hit]:
-    """Return the hits, each with its rank and score in the retriever, before a stage adds its own part."""
     return [
         hit if hit.parts else msgspec.structs.replace(hit, parts=(Part(retriever, rank, hit.score, hit.score),))
         for rank, hit in enumerate(hits, 1)

@@ -226,7 +226,6 @@ def applied(
 
 
 def _joined(changed: list[Hit], before: Applied, stage: str, window: int | None) -> Applied:
-    """Return the result of a stage on its window, followed by the hits beyond the window."""
     if window is None:
         return Applied(changed, before.short)
     rest = before.hits[window:]

@@ -33,10 +33,7 @@ MOST_NAMED = 100
 
 
 def open(value: str, context: StageContext) -> Collapse:
-    """Return the stage; :meth:`Collapse.over` gives it an index.
-
-    Raises QueryError if the value is not ``near``.
-    """
+    """Return the stage; :meth:`Collapse.over` gives it an index. Raises QueryError if the value is not ``near``."""
     if value not in ("", "near"):
         raise QueryError(f"collapse={value[:20]}: near is the only value", remedy="use collapse=near")
     return Collapse()

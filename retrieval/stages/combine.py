@@ -108,7 +108,6 @@ class CombineOver(Combine):
         return ranked_anew
 
     def _vectors(self, hits: Sequence[Hit], rankings: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of the hits' passages, for the view of each ranking that the index has."""
         places = [(hit.docid, hit.passage) for hit in hits]
         there = self._context.manifest.views
         return {

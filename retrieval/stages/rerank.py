@@ -107,7 +107,6 @@ class Rerank:
         return ranked_anew
 
     def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Deadline | None) -> list[float]:
-        """Return the scores of the passages, in order, until all are scored or the time is over."""
         own = limit.shorter(self._settings.seconds) if limit else None
         scores: list[float] = []
         for passage in passages:

@@ -147,7 +147,6 @@ class DocumentColumns:
 
 
 def _most_frequent(counts: NDArray[np.int64], most: int) -> list[int]:
-    """Return at most ``most`` codes that occur, most frequent first, equal ones in the order of codes."""
     there = np.flatnonzero(counts[1:]) + 1
     order = np.argsort(-counts[there], kind="stable")[:most]
     codes: list[int] = there[order].tolist()
@@ -160,7 +159,6 @@ def _codes(column: ValueColumn, values: Iterable[str]) -> list[int]:
 
 
 def _with_value(having: NDArray[np.int32], mask: Documents | None) -> int:
-    """Return how many documents of ``mask`` have a value."""
     return len(having) if mask is None else int(np.count_nonzero(mask[having]))
 
 
@@ -187,7 +185,6 @@ def _columns_of(segments: Sequence[SegmentColumns], declared: Sequence[str]) -> 
 
 
 def _years(days: ValueColumn) -> ValueColumn:
-    """Return the years of days; the days are sorted."""
     years = sorted({day[:4] for day in days.values})
     of_day = {day: years.index(day[:4]) for day in days.values}
     return ValueColumn(tuple(years), np.array([of_day[day] for day in days.values], dtype=np.int32)[days.codes])
@@ -223,18 +220,15 @@ class _Codes:
         self.documents: list[int] = []
 
     def of(self, value: str) -> int:
-        """Return the provisional number of a value."""
         return self._numbers.setdefault(value, len(self._numbers))
 
     def column(self) -> ValueColumn:
-        """Return the column of the numbered values, in alphabetical order."""
         values = sorted(self._numbers)
         places = {value: code for code, value in enumerate(values)}
         final = np.array([places[value] for value in self._numbers], dtype=np.int32)
         return ValueColumn(tuple(values), final[np.array(self.codes, dtype=np.int32)])
 
     def of_several(self, size: int) -> ValueColumn:
-        """Return the column of a field that may have any number of values in each of ``size`` documents."""
         column, documents = self.column(), np.array(self.documents, dtype=np.int32)
         having = np.unique(documents)
         if len(having) < len(documents):

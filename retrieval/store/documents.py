@@ -330,7 +330,6 @@ class SegmentDocuments:
         self._file.close()
 
     def _lacking(self, where: Filter) -> frozenset[int]:
-        """Return the rows of the documents whose metadata does not pass a filter."""
         if not where.metadata:
             return frozenset()
         rows = self._in_order("row, metadata", "documents", (int, str))
@@ -352,22 +351,16 @@ class SegmentDocuments:
         return documents + 1, passages + 1
 
     def _only_row(self, query: str, types: Types, row: int) -> Any:
-        """Return the columns of the single row that a query must find.
-
-        Raises IndexStateError if it finds none or several.
-        """
         rows = self._file.select(query, types, (row,))
         if len(rows) != 1:
             raise self._file.damaged("its tables and their indexes contradict each other")
         return rows[0]
 
     def _in_order(self, columns: str, table: str, types: Types) -> Iterator[Any]:
-        """Yield the columns, of which ``row`` is the first, of all rows of a table."""
         total = self._counts[0 if table == "documents" else 1]
         return self._consecutive(self._file.stream(f"SELECT {columns} FROM {table} ORDER BY row", types), 0, total)
 
     def _consecutive(self, rows: Iterator[Any], first: int, after: int) -> Iterator[Any]:
-        """Yield rows whose numbers run from ``first`` to ``after`` - 1; raise IndexStateError if one is missing."""
         expected = first
         for row in rows:
             if row[0] != expected:

@@ -40,8 +40,6 @@ Types = tuple[type, ...]
 
 
 class _Connection(NamedTuple):
-    """A connection, and the guard that stops an endless statement."""
-
     db: sqlite3.Connection
     steps: _Steps
 
@@ -50,10 +48,7 @@ class DocumentsFile:
     """A file of documents, open for reading. It is safe for threads: each statement has its own connection."""
 
     def __init__(self, path: Path) -> None:
-        """Open ``path``.
-
-        Raises IndexStateError if it is missing, damaged, or not written by factseek.
-        """
+        """Open ``path``. Raises IndexStateError if it is missing, damaged, or not written by factseek."""
         self.path = path
         self._lock = threading.Lock()
         self._idle: list[_Connection] = []
@@ -71,10 +66,7 @@ class DocumentsFile:
         self.select("SELECT 1", (int,))
 
     def select(self, query: str, types: Types, values: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of a query whose columns have these types.
-
-        Raises IndexStateError if the file is damaged.
-        """
+        """Return the rows of a query whose columns have these types. Raises IndexStateError if the file is damaged."""
         try:
             connection = self._lent()
             cursor = connection.db.cursor()
@@ -117,7 +109,6 @@ class DocumentsFile:
             connection.db.close()
 
     def _lent(self) -> _Connection:
-        """Return a connection for one statement: an idle one, if there is any."""
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         connection = connection or self._opened()
@@ -125,7 +116,6 @@ class DocumentsFile:
         return connection
 
     def _end(self, connection: _Connection, cursor: sqlite3.Cursor) -> None:
-        """Return a connection after its statement, unless :meth:`close` has closed it."""
         try:
             cursor.close()
         except sqlite3.ProgrammingError:
@@ -159,7 +149,6 @@ class DocumentsFile:
         return _Connection(connection, steps)
 
     def _check_same(self) -> None:
-        """Raise IndexStateError if another file has replaced this one since the segment was opened."""
         try:
             there = self.path.stat()
         except OSError:
@@ -182,7 +171,6 @@ class _Steps:
 
 @cache
 def _schema() -> list[Any]:
-    """Return SQLite's description of the schema that factseek writes."""
     connection = sqlite3.connect(":memory:")
     try:
         connection.executescript(SCHEMA)
@@ -192,7 +180,6 @@ def _schema() -> list[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a file cannot be read, without its content."""
     # If Python cannot decode a text, the error has no SQLite code.
     undecoded = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
     if undecoded or isinstance(error, UnicodeDecodeError):

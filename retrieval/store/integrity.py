@@ -79,7 +79,6 @@ def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) 
 
 
 def _other(path: Path, info: FileInfo) -> str:
-    """Return why a file is not the one that the manifest lists, or ``""``."""
     try:
         there = path.stat()
         if not stat.S_ISREG(there.st_mode):

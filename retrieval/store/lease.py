@@ -93,7 +93,6 @@ def remove_unless_held(folder: Path) -> bool:
 
 
 def _same(handle: int, folder: Path) -> bool:
-    """Return whether the path still refers to the opened folder."""
     with suppress(OSError):
         return os.path.samestat(os.fstat(handle), folder.stat())
     return False

@@ -307,10 +307,7 @@ def check_whole(folder: Path) -> None:
 
 
 def decoded_json(path: Path, content: bytes) -> Any:
-    """Return the decoded JSON of a file of an index.
-
-    Raises IndexStateError if it is not JSON.
-    """
+    """Return the decoded JSON of a file of an index. Raises IndexStateError if it is not JSON."""
     try:
         return msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -337,7 +334,6 @@ def converted(path: Path | str, raw: Any) -> Manifest:
 
 
 def _missing_index(folder: Path) -> IndexStateError:
-    """Return the error for a folder without a manifest."""
     if _has_writer(folder):
         remedy = "search it when the build is done"
         return IndexStateError("the index is being built for the first time", place=folder, remedy=remedy)
@@ -353,7 +349,6 @@ def _missing_index(folder: Path) -> IndexStateError:
 
 
 def _has_writer(folder: Path) -> bool:
-    """Return whether another process holds the writer's lock."""
     try:
         with open_regular(folder / LOCK) as lock:
             try:

@@ -83,7 +83,6 @@ def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64
 
 
 def _signed(texts: Sequence[str]) -> Signatures:
-    """Return the signatures of a few texts, hashing each word once."""
     numbers = _Numbers()
     of_texts = [list(map(numbers.__getitem__, features(text))) for text in texts]
     ordered = _in_orders(np.fromiter(map(crc32, numbers), np.uint64, len(numbers)))
@@ -94,8 +93,6 @@ def _signed(texts: Sequence[str]) -> Signatures:
 
 
 class _Numbers(dict[bytes, int]):
-    """Assigns each word a number on first use."""
-
     def __missing__(self, word: bytes) -> int:
         number = self[word] = len(self)
         return number

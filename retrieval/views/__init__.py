@@ -171,10 +171,7 @@ def view(name: str, manifest: Manifest) -> View:
 
 
 def views(manifest: Manifest) -> list[View]:
-    """Return all views of an index.
-
-    Raises IndexStateError if this version does not know the kind of a view.
-    """
+    """Return all views of an index. Raises IndexStateError if this version does not know the kind of one."""
     return [view(name, manifest) for name in sorted(manifest.views)]
 
 

@@ -45,10 +45,7 @@ class LuceneView(View):
         return file.startswith(f"{LUCENE}/")
 
     def prepare(self, tools: Tools) -> None:
-        """Start Java.
-
-        Raises MachineError if it is missing.
-        """
+        """Start Java. Raises MachineError if it is missing."""
         start(tools.config.java.heap)
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _LuceneSink:
@@ -88,8 +85,6 @@ class LuceneView(View):
 
 
 class _LuceneSink(PassageSink):
-    """Adds the passages of documents, with the tokens for filters and deletions."""
-
     def __init__(self, writer: PassageWriter, kind: str, segment: str, declared: Sequence[str]) -> None:
         self._writer = writer
         self._declared = declared

@@ -85,8 +85,6 @@ class SignatureIndex:
 
 
 class _SignatureSink(PassageSink):
-    """Signs passages in batches."""
-
     def __init__(self, path: Path) -> None:
         self._file: BinaryIO = path.open("wb")
         self._texts: list[str] = []
@@ -127,7 +125,6 @@ def _read(path: Path, passages: int) -> Signatures:
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
-    """Yield the rows whose signature does not match their text."""
     stored = _read(segment.folder / FILE, segment.passages)
     with closing(segment.documents()) as documents:
         texts: list[str] = []

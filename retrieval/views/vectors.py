@@ -44,10 +44,7 @@ def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | 
 
 
 def view(name: str, manifest: Manifest) -> VectorsView:
-    """Return the view of this name.
-
-    Raises IndexStateError if the manifest does not describe its encoder.
-    """
+    """Return the view of this name. Raises IndexStateError if the manifest does not describe its encoder."""
     encoder = manifest.encoder_of(name)
     if encoder is None:
         raise IndexStateError(f"there are no {name} in this index")
@@ -143,7 +140,6 @@ class VectorsView(View):
             write_chance(path, queries, noise_similarities(queries, vectors))
 
     def _made_up_queries_of(self, parts: Sequence[Merged]) -> Vectors | None:
-        """Return the stored vectors of the random queries; None if no segment has intact ones."""
         for part in parts:
             try:
                 chance = read_chance(part.segment.folder / self._files.chance, self.encoder.dimension)

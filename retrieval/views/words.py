@@ -98,7 +98,6 @@ class SegmentWords(NamedTuple):
             yield WordNearby(others[place], distance, int(frequencies[fitting[place]]))
 
     def _lines(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.uint64], ...]:
-        """Return the start of each word's line, its frequency, and its length in bytes."""
         places = np.frombuffer(self.places, dtype="<u8")
         numbers, following = places[chosen], places[np.minimum(chosen + 1, len(places) - 1)]
         bits = np.uint64(_COUNT_BITS)
@@ -127,8 +126,6 @@ class WordIndex:
 
 
 class _WordSink(PassageSink):
-    """Counts the words of the documents of a segment."""
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._counter = WordCounter()
@@ -151,7 +148,6 @@ def _count(counter: WordCounter, document: Document) -> None:
 
 
 def _packed(counter: WordCounter) -> tuple[bytes, bytes]:
-    """Return the content of both files."""
     counts = counter.counts()
     lines = [f"{word}\n".encode("utf-8", "replace") for word, _ in counts]
     places = np.cumsum([0, *map(len, lines)], dtype="<u8")[:-1]
@@ -179,7 +175,6 @@ def _read(folder: Path) -> SegmentWords:
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
-    """Yield a fault if the words do not match the documents."""
     _read(segment.folder)
     counter = WordCounter()
     with closing(segment.documents()) as documents:
