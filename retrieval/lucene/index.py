@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, overload
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,29 +160,6 @@ class PassageSearcher:
         self._clauses = lru_cache(maxsize=256)(self._packed_clauses)
         self._ranked = False
         self._ranking = threading.Lock()
-
-    @overload
-    def search(
-        self,
-        query: str,
-        n: int,
-        where: Filter | None = None,
-        weights: Weights = EQUAL_WEIGHTS,
-        *,
-        rows: Rows | None = None,
-    ) -> Ranked: ...
-
-    @overload
-    def search(
-        self,
-        query: str,
-        n: int,
-        where: Filter | None = None,
-        weights: Weights = EQUAL_WEIGHTS,
-        *,
-        seconds: float,
-        rows: Rows | None = None,
-    ) -> Ranked | None: ...
 
     def search(
         self,

@@ -15,8 +15,7 @@ from ..config import AUTO, Config, FusionSettings
 from ..domain import Filter
 from ..errors import IndexStateError, QueryError
 from ..plugins import Plugins
-from ..search.retriever import Rankings, Retriever
-from ..search.side_by_side import SideBySide
+from ..search.retriever import Rankings, Retriever, SideBySide
 from ..store.manifest import Manifest
 from ..terminal import listed
 

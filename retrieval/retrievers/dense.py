@@ -42,13 +42,11 @@ class DocumentRows(NamedTuple):
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
-    """Return the retriever's name and, for each further encoder of the index, its variant: ``dense:NAME``."""
     further = (view.partition(":")[2] for view in manifest.encoders)
     return ("dense", *(f"dense:{variant}" for variant in sorted(filter(None, further))))
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    """Return the vectors as missing if the index has none for this retriever."""
     if VECTORS not in manifest.views:
         return MissingComponent("was built without vectors", "rebuild it without --no-dense")
     if _view(name) not in manifest.views:
@@ -57,17 +55,14 @@ def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | N
 
 
 def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the name of the searched view."""
     return (_view(name),)
 
 
 def rankings(name: str, config: Config) -> tuple[str, ...]:
-    """Return the name of its only ranking."""
     return (name,)
 
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> DenseRetriever:
-    """Open dense retrieval over a snapshot."""
     view = _view(name)
     rows = DocumentRows(snapshot.rows, snapshot.rows_of, snapshot.mask)
     return DenseRetriever(name, partial(snapshot.encoder_of, view), snapshot.view(view), rows, group=group)
@@ -91,8 +86,7 @@ class DenseRetriever(Retriever):
         *,
         group: bool = True,
     ) -> None:
-        self._name = name
-        self._view = _view(name)
+        self._name, self._view = name, _view(name)
         self._encoder = encoder
         self._vectors = vectors
         self._rows = rows.everything
@@ -103,10 +97,6 @@ class DenseRetriever(Retriever):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits per query in the total order.
-
-        Raises CutOffError if it takes longer than the limit, QueryError if a query's vector is invalid.
-        """
         if limit is not None:
             return limit.begin(self._name, partial(self.search, queries, k, where)).result()
         if not queries:

@@ -142,8 +142,11 @@ def answer(index: Index, question: Question) -> Answer:
     if question.count or question.facets:
         facets, total = index.facets(text, question.facets, search), index.count(text, search)
     began = perf_counter()
-    ranked, more, resolved = _ranked(index, text, search)
-    retrieved = perf_counter()
+    resolved = index.resolve(search)
+    k, most = resolved.settings.search.k, resolved.settings.search.max_k
+    # One hit more than the page shows, to know whether more follow.
+    (found,) = index.search([text], search._replace(k=k + int(search.offset + k < most)))
+    ranked, retrieved = found[:k], perf_counter()
     reading = again(search.limit)  # a new limit, so that a slow retriever takes no time from the evidence
     told = search._replace(limit=reading)
     hits = index.evidence(text, ranked, told, highlight=question.highlight)
@@ -156,7 +159,7 @@ def answer(index: Index, question: Question) -> Answer:
         resolved=resolved,
         hits=hits,
         ranked=ranked,
-        more=more,
+        more=len(found) > k,
         note=index.note(text, search),
         suggestion=respelt(question.query, spelt) if (spelt := index.spellings(text, search)) else "",
         missing=(*(name for names in limits for name in names), *index.missing_since(since)),
@@ -166,15 +169,6 @@ def answer(index: Index, question: Question) -> Answer:
         explanation=explanation(index, text, search, ranked) if question.explain else None,
         took=Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter())),
     )
-
-
-def _ranked(index: Index, text: str, search: Search) -> tuple[list[Hit], bool, ResolvedSearch]:
-    """Return the hits of a page and whether more follow; it asks for one hit more than the page shows."""
-    resolved = index.resolve(search)
-    settings = resolved.settings.search
-    further = int(search.offset + settings.k < settings.max_k)
-    (hits,) = index.search([text], search._replace(k=settings.k + further))
-    return hits[: settings.k], len(hits) > settings.k, resolved
 
 
 def again(limit: Deadline | None) -> Deadline | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
-from weakref import ref
+from weakref import proxy
 
 import numpy as np
 
@@ -130,22 +130,14 @@ class HitCounter:
 
     def __init__(self, snapshot: Snapshot) -> None:
         """Count over ``snapshot``, which owns this counter."""
-        self._owner = ref(snapshot)
+        self._snapshot: Snapshot = proxy(snapshot)
         self._remembered: dict[_Key, _Matches] = {}
         self._passing = remembered(REMEMBERED, self._passing_documents)
 
-    @property
-    def _snapshot(self) -> Snapshot:
-        snapshot = self._owner()
-        if snapshot is None:
-            raise LookupError("the snapshot is gone")
-        return snapshot
-
     def count(self, question: CountQuery) -> Total:
         """Return the number of documents that a search can return, or of passages if passages are ranked."""
-        resolved, where = question.resolved, question.where
-        matches, passing = self._matching(question), self._passing(where, "")
-        if resolved.settings.search.group:
+        matches, passing = self._matching(question), self._passing(question.where, "")
+        if question.resolved.settings.search.group:
             mask, size = _both(matches.documents, passing), self._snapshot.columns.size
         else:
             size = len(self._snapshot.rows.docids)
@@ -163,17 +155,18 @@ class HitCounter:
         filtered = dict(where.values()) if where is not None else {}
         facets = {}
         for field, most in fields.items():
-            beside = field if field in filtered or (field == YEAR and _dated(where)) else ""
+            dated = where is not None and bool(where.as_of or where.since)
+            beside = field if field in filtered or (field == YEAR and dated) else ""
             mask = _both(_both(matches.documents, typed if beside else None), self._passing(where, beside))
             facets[field] = columns.facet(field, most, mask, filtered.get(field, ()))
         return facets
 
     def _passing_documents(self, where: Filter | None, beside: str) -> Documents | None:
+        columns = self._snapshot.columns
         if where is None:
-            return self._snapshot.columns.passing(None, beside)
-        snapshot = self._snapshot
-        excluded = [snapshot.columns.owner(row) for docid in where.excluded for row in snapshot.rows_of(docid)]
-        return snapshot.columns.passing(where.of_documents, beside, sorted(set(excluded)))
+            return columns.passing(None, beside)
+        excluded = {columns.owner(row) for docid in where.excluded for row in self._snapshot.rows_of(docid)}
+        return columns.passing(where.of_documents, beside, sorted(excluded))
 
     def _matching(self, question: CountQuery) -> _Matches:
         text, resolved, where, _ = question
@@ -205,10 +198,6 @@ def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
             raise QueryError(f"there is no field {field!r} to count", remedy=remedy, field="facets")
         if not 1 <= most <= MOST_VALUES:
             raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field", field="facets")
-
-
-def _dated(where: Filter | None) -> bool:
-    return where is not None and bool(where.as_of or where.since)
 
 
 def _both(first: Documents | None, second: Documents | None) -> Documents | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from ..deadline import CutOffError
 from ..domain import FacetCounts, Hit, Part, Total
@@ -45,11 +45,6 @@ class IndexedHit(NamedTuple):
     rank: int
     score: float
     hit: Hit
-
-    def placed(self, retriever: str) -> Hit:
-        """Return the hit with its rank in its own index; a fused hit already has it in its parts."""
-        part = Part(retriever, self.rank, self.hit.score)
-        return self.hit if self.hit.parts else msgspec.structs.replace(self.hit, parts=(part,))
 
 
 class CountsOfMany(NamedTuple):
@@ -140,10 +135,12 @@ def answer(
     counts = counts_of_many(indexes, text, searches, first.facets) if first.count or first.facets else None
     began = perf_counter()
     settings = next(iter(indexes.values())).resolve(first.search).settings.search
-    page = MergedPage(settings.k, first.search.offset, first.search.sort, settings.fusion.depth)
+    start, end, window = first.search.offset, first.search.offset + settings.k, settings.fusion.depth
+    # One hit more than the page shows, to know whether more follow.
+    deepest = max(end + 1, window if first.search.sort else 0)
     rankings, cut_off = {}, []
     for name, index in indexes.items():
-        search = page.asked(searches[name], index.settings.search.max_k)
+        search = searches[name]._replace(k=min(deepest, index.settings.search.max_k), offset=0, sort="")
         try:
             (rankings[name],) = _of_index(name, index.search, [text], search)
         except CutOffError:
@@ -155,11 +152,14 @@ def answer(
         if hits_of and not _bears(indexes[name], text, searches[name], hits_of[0]):
             chosen[name] *= _UNLIKELY
     rrf_k = rrf_k or settings.fusion.rrf_k
-    shown, more = page.of(fused(rankings, chosen, rrf_k, page.deepest), indexes)
+    ranked = fused(rankings, chosen, rrf_k, deepest)
+    if first.search.sort:
+        ranked = _newest_first(ranked, indexes, window)
+    shown, more = ranked[start:end], len(ranked) > end and end < settings.max_k
     retrieved, reading = perf_counter(), again(first.search.limit)
     # The offset applies to the merged ranking, not to the ranking of each index.
     told = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
-    hits = evidence_of(indexes, text, told, shown, highlight=first.highlight, after=first.search.offset)
+    hits = evidence_of(indexes, text, told, shown, highlight=first.highlight, after=start)
     if first.passages:
         hits = [indexes[str(hit.index)].with_passages(text, [hit], told[str(hit.index)])[0] for hit in hits]
     each = {}
@@ -175,7 +175,6 @@ def answer(
             missing=(*(late for names in limits for late in names), *index.missing_since(since)),
         )
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
-    more = more and page.offset + page.k < settings.max_k
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
 
 
@@ -198,29 +197,6 @@ def _of_index(name: str, call: Callable[_P, _T], *args: _P.args, **options: _P.k
         raise QueryError(f"{name}: {error.what}", remedy=error.remedy, field=error.field) from None
 
 
-class MergedPage(NamedTuple):
-    """A page of the merged ranking: ``k`` hits after ``offset``, the first ``window`` sorted by date."""
-
-    k: int
-    offset: int = 0
-    sort: str = ""
-    window: int = 0
-
-    @property
-    def deepest(self) -> int:
-        """The number of hits to read from each index: one more than the page shows, to know whether more follow."""
-        return max(self.offset + self.k + 1, self.window if self.sort else 0)
-
-    def asked(self, search: Search, most: int) -> Search:
-        """Return the search for the first hits of one index, by rank; the index returns at most ``most``."""
-        return search._replace(k=min(self.deepest, most), offset=0, sort="")
-
-    def of(self, ranked: Sequence[IndexedHit], indexes: Mapping[str, Index]) -> tuple[list[IndexedHit], bool]:
-        """Return the hits of the page from the whole ranking, and whether more follow."""
-        hits = _newest_first(ranked, indexes, self.window) if self.sort else list(ranked)
-        return hits[self.offset : self.offset + self.k], len(hits) > self.offset + self.k
-
-
 def counts_of_many(
     indexes: Mapping[str, Index], query: str, searches: Mapping[str, Search], fields: Mapping[str, int]
 ) -> CountsOfMany:
@@ -237,7 +213,8 @@ def counts_of_many(
         wanted = {field: MOST_VALUES for field in fields if field != INDEX and field not in lacking}
         totals[name] = _of_index(name, index.count, query, searches[name])
         each[name] = dict(_of_index(name, index.facets, query, wanted, searches[name]))
-    chosen = {field: {value for search in searches.values() for value in _admitted(search, field)} for field in fields}
+    filtered = [dict(search.where.values()) for search in searches.values() if search.where]
+    chosen = {field: {value for admitted in filtered for value in admitted.get(field, ())} for field in fields}
     return CountsOfMany(
         totals,
         {
@@ -297,10 +274,15 @@ def evidence_of(
     read = {}
     for name, index in indexes.items():
         retriever = index.resolve(searches[name]).retriever
-        own = [of.placed(retriever) for of in ranked if of.name == name]
+        # A fused hit already has its rank in its own index.
+        own = [
+            of.hit if of.hit.parts else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
+            for of in ranked
+            if of.name == name
+        ]
         read[name] = iter(index.evidence(query, own, searches[name], highlight=highlight))
     return [
-        msgspec.structs.replace(next(read[of.name]), rank=rank, score=of.score, index=of.name)
+        replace(next(read[of.name]), rank=rank, score=of.score, index=of.name)
         for rank, of in enumerate(ranked, after + 1)
     ]
 
@@ -312,10 +294,6 @@ def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], wi
     newest = [first[at]._replace(score=float(len(first) - place)) for place, at in enumerate(places)]
     below = zip(rest, scores_below(1.0, len(rest)), strict=True)
     return newest + [of._replace(score=score) for of, score in below]
-
-
-def _admitted(search: Search, field: str) -> Sequence[str]:
-    return dict(search.where.values()).get(field, ()) if search.where else ()
 
 
 def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
@@ -331,7 +309,7 @@ def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[s
 
 
 def _in_order(values: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(((value, count) for value, count in values.items()), key=lambda pair: (-pair[1], pair[0]))
+    return sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def _cut(facet: FacetCounts, most: int, chosen: Container[str]) -> FacetCounts:

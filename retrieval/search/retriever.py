@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
-from ..deadline import Deadline
+from ..deadline import CutOffError, Deadline
 from ..dense.vectors import Mask
 from ..domain import Filter, Hit, ScoredDocids
 from ..records.runs import best_documents
@@ -59,22 +60,49 @@ class Rankings(Protocol):
         ...
 
 
-class ReRanker(Protocol):
-    """Scores pairs of a query and a passage; a score depends on its pair alone. It is safe for threads."""
+class SideBySide(Rankings):
+    """The rankings of open retrievers in this process; a search cannot interrupt those named in ``blocking``.
 
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        ...
+    Without a limit, they run one after another; with a limit, in parallel.
+    """
 
-    def score(self, query: str, passage: str) -> float:
-        """Return how well a passage answers a query: higher is better, without bounds."""
-        ...
+    def __init__(self, parts: Mapping[str, Retriever], blocking: Collection[str]) -> None:
+        self._parts = parts
+        self._blocking = blocking
+        self.names: Sequence[str] = tuple(parts)
 
-    def reads_all(self, query: str, passage: str) -> bool:
-        """Return whether the pair is short enough for the model to read all of it."""
-        ...
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> Ranked:
+        """Return the hits of each ranking that is ready in time."""
+        if limit is None:
+            return {name: part.search(queries, k, where) for name, part in self._parts.items()}
+        pending = {
+            name: limit.begin(name, partial(self._parts[name].search, queries, k, where)) for name in self._blocking
+        }
+        ranked: Ranked = {}
+        late: list[CutOffError] = []
+        try:
+            # Retrievers that can be interrupted run in this thread while the others run in parallel.
+            for name in sorted(self._parts, key=pending.__contains__):
+                try:
+                    begun = pending.get(name)
+                    ranked[name] = begun.result() if begun else self._parts[name].search(queries, k, where, limit)
+                except CutOffError as error:
+                    late.append(error)
+        finally:
+            for begun in pending.values():
+                begun.cancel()
+        if not ranked:
+            raise late[-1]
+        return ranked
 
-    def count_tokens(self, query: str, passage: str) -> int:
-        """Return the number of tokens of the pair that the model reads, including special tokens."""
-        ...
+    def matching(self, query: str) -> Mask | None:
+        """Return the union of the rankings' masks."""
+        united: Mask | None = None
+        for part in self._parts.values():
+            matching = part.matching(query)
+            if matching is None:
+                return None
+            united = matching if united is None else united | matching
+        return united

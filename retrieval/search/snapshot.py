@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ from ..views import OpenSegment
 from ..views.words import WordIndex
 from .collection_statistics import FieldStatistics, Term, TermCount
 from .counting import HitCounter
-from .index_state import CountQuery, ShardState
+from .index_state import CountQuery, IndexState, ShardState
 from .order import Rows
 from .retriever import Rankings, Retriever
 
@@ -60,10 +61,10 @@ def _ignore(*_: object) -> None:
     """Do nothing."""
 
 
-class Snapshot:
-    """The last published state of an index when it was opened. It is safe for threads; do not use it after a fork.
+class Snapshot(IndexState):
+    """The last published state of an index when it was opened; it opens large parts on first use.
 
-    It keeps the files of its segments until it is closed. It opens large parts on first use.
+    It keeps the files of its segments until it is closed.
     """
 
     def __init__(
@@ -83,23 +84,21 @@ class Snapshot:
         if config.index.verify:
             for info in self.manifest.segments:
                 check_files(folder, info)
-        self.segments = self._opened_segments()
+        bases = accumulate((info.passages for info in self.manifest.segments), initial=0)
+        infos = zip(self.manifest.segments, bases, strict=False)
+        self.segments = tuple(Segment(info, self.place.documents(info), base) for info, base in infos)
         self._filtered = remembered(MASKS, self._passing)
         self._undated = remembered(MASKS, self._undated_documents)
         self._opened = OpenedOnce()
         self._counter = HitCounter(self)
         # A name in the news that the index lacks appears in many queries, so cache the answer.
         self._unwritten = lru_cache(maxsize=REMEMBERED)(self._is_unwritten)
-        self._is_held = lru_cache(maxsize=REMEMBERED)(self._holds)
-        self._near = lru_cache(maxsize=REMEMBERED_NEAR)(self._words_near)
+        self._is_held = lru_cache(maxsize=REMEMBERED)(lambda word: self._lucene.holds(word))  # noqa: PLW0108  opened late
+        self._near = lru_cache(maxsize=REMEMBERED_NEAR)(lambda word, edits: tuple(self._words.near(word, edits)))
 
     def encoder_of(self, view: str) -> Encoder:
-        """Return the encoder of the vectors of a view.
-
-        Raises IndexStateError if the index has no such vectors, or if the encoder is missing or has changed. Raises
-        MachineError if it is not installed here.
-        """
-        return self._opened.get(f"encoder {view}", partial(self._fitting_encoder, view))
+        fitting = partial(fitting_encoder, self.manifest, view, self._encoders, self.folder)
+        return self._opened.get(f"encoder {view}", fitting)
 
     def view(self, name: str) -> Any:
         """Return the view of this name, opened over all segments.
@@ -110,7 +109,6 @@ class Snapshot:
 
     @property
     def terms(self) -> Analyzer:
-        """The analyzer."""
         return self._opened.get("terms", self._opened_terms)
 
     @property
@@ -119,7 +117,6 @@ class Snapshot:
         return self._opened.get("rows", self._read_rows)
 
     def row_of(self, docid: str, number: int) -> int:
-        """Return the row of a passage of a document that a search found. Raises NotFoundError if it does not exist."""
         for row in reversed(self.rows_of(docid)):
             if self.rows.numbers[row] == number:
                 return row
@@ -145,11 +142,15 @@ class Snapshot:
         if where is None:
             return self._opened.get("live", self._live)
         if where.excluded:
-            return self._without(self.mask(without_exclusions(where)), where.excluded)
+            wider = where._replace(excluded=())
+            admitted = self.mask(wider if wider._replace(undated=False) != Filter() else None)
+            keep = np.ones(len(self.rows.docids), dtype=np.bool_) if admitted is None else admitted.copy()
+            for docid in where.excluded:
+                keep[self.rows_of(docid)] = False
+            return keep
         return self._filtered(where)
 
     def document(self, docid: str) -> Document:
-        """Return the document of this docid. Raises NotFoundError if it does not exist."""
         return self._found(docid)[1]
 
     def _found(self, docid: str) -> tuple[Segment, Document]:
@@ -160,10 +161,6 @@ class Snapshot:
         raise _no_document(docid)
 
     def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this docid, in order.
-
-        Raises NotFoundError if the document does not exist.
-        """
         segment, document = self._found(docid)
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
 
@@ -195,11 +192,6 @@ class Snapshot:
         return NotFoundError(what)
 
     def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found, or those that pass the filter, ignoring its conditions on words.
-
-        With ``after`` they begin after the document of this docid, without reading those before it. Raises
-        NotFoundError if that document does not exist.
-        """
         begin, first = (0, 0) if after is None else self._behind(after)
         for number, segment in enumerate(self.segments[begin:]):
             row = 0 if number else first
@@ -217,79 +209,62 @@ class Snapshot:
         raise _no_document(docid)
 
     def ranking(self, name: str, config: Config) -> Retriever:
-        """Return the retriever of this name with these settings."""
         return retrievers.kind(name).open(name, self, config, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
-        """Return the rankings of these names, made together with these settings."""
         return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
 
     def count(self, question: CountQuery) -> Total:
-        """Return how many documents, or passages if passages are ranked, can be found."""
         return self._counter.count(question)
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
-        """Count the documents by the values of each field."""
         return self._counter.facets(question, fields)
 
     def docids(self) -> Iterator[str]:
-        """Yield the docid of each passage."""
         return iter(self.rows.docids)
 
     def field_statistics(self) -> Sequence[FieldStatistics]:
-        """Return the statistics of the searched text fields."""
         return self._lucene.field_statistics()
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return, for each term, the number of passages that contain it and the number of its occurrences."""
         return self._lucene.term_counts(terms)
 
     def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
-        """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
         return self._lucene.term_weights(text, self._rows_at(places), weights)
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
-        """Return the given words of which the index contains no form."""
         return list(filter(self._unwritten, words))
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
-        """Return the words of the index within ``edits`` edits of a word."""
         return self._near(word, edits)
 
     def has_word(self, word: str, where: Filter | None) -> bool:
-        """Return whether a passage of a document that passes the filter contains a word."""
         keep = self.mask(where.of_documents if where else None)
         if keep is None:
             return self._is_held(word)
         return bool((self._lucene.having_words(word) & keep).any())
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
-        """Return the signatures of passages, in their order."""
         signatures: Signatures = self.view(SIGNATURES).of_rows(self._rows_at(places))
         return signatures
 
     def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
-        """Return, for each signature, the documents under a filter that differ from it in at most ``most`` orders."""
         keep, docids = self.mask(where), self.rows.docids
         near = self.view(SIGNATURES).near
         return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
 
     def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
-        """Return the vectors of passages in a view, in their order."""
         vectors: VectorIndex = self.view(view)
         return vectors.of_places(self._rows_at(places))
 
     def document_vector(self, docid: str, view: str) -> Vectors:
-        """Return the mean direction of a document's vectors in a view."""
         self._found(docid)
         return mean_direction(self.view(view).of_rows(self.rows_of(docid)))
 
     def missing_since(self, moment: float) -> Sequence[str]:
-        """Return nothing: a folder answers completely or not at all."""
         return ()
 
     def shards(self) -> Sequence[ShardState]:
-        """Return nothing: this process reads the index itself."""
         return ()
 
     @property
@@ -298,21 +273,17 @@ class Snapshot:
         return searcher
 
     def _rows_at(self, places: Sequence[Place]) -> list[int]:
-        return [self.row_of(*place) for place in places]
+        return [self.row_of(docid, number) for docid, number in places]
+
+    @property
+    def _words(self) -> WordIndex:
+        words: WordIndex = self.view(WORDS)
+        return words
 
     def _is_unwritten(self, word: str) -> bool:
-        words: WordIndex = self.view(WORDS)
-        return not words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
-
-    def _holds(self, word: str) -> bool:
-        return self._lucene.holds(word)
-
-    def _words_near(self, word: str, edits: int) -> tuple[WordNearby, ...]:
-        words: WordIndex = self.view(WORDS)
-        return tuple(words.near(word, edits))
+        return not self._words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
 
     def close(self) -> None:
-        """Close the opened files; a second call does nothing."""
         for name, opened in self._opened.let_go().items():
             if not str(name).startswith("encoder ") and hasattr(opened, "close"):  # other indexes share the encoders
                 opened.close()
@@ -321,13 +292,6 @@ class Snapshot:
         for segment in self.segments:
             segment.documents.close()
         self._lease.close()
-
-    def _opened_segments(self) -> tuple[Segment, ...]:
-        segments, base = [], 0
-        for info in self.manifest.segments:
-            segments.append(Segment(info, self.place.documents(info), base))
-            base += info.passages
-        return tuple(segments)
 
     def _opened_terms(self) -> Analyzer:
         start(self.config.java.heap)
@@ -353,7 +317,6 @@ class Snapshot:
         return Rows(docids, numbers, split)
 
     def undated(self, where: Filter) -> int:
-        """Return how many documents a date bound excludes because they have no date, whatever their words."""
         if where.undated or not (where.as_of or where.since):
             return 0
         return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
@@ -363,30 +326,26 @@ class Snapshot:
         return sum(segment.documents.undated(where) for segment in kinds)
 
     def noise_similarities(self, view: str) -> list[float]:
-        """Return, for each meaningless query, the cosine of the nearest passage in a view of vectors."""
         return self._opened.get(f"chance {view}", partial(self._noise_similarities, view))
 
     def _noise_similarities(self, view: str) -> list[float]:
         """Return the values stored in the segments; compute them for an index of a version that did not store them."""
         name = VectorFiles.named(view.partition(":")[2]).chance
-        segments = [segment.info for segment in self.segments if segment.info.passages]
         vectors: VectorIndex = self.view(view)
-        kept = nearest_of_segments((self.place.segment(info.name) / name for info in segments), vectors.dimension)
+        paths = [self.place.segment(info.name) / name for info in self.manifest.segments if info.passages]
+        kept = nearest_of_segments(paths, vectors.dimension)
         if kept is not None:
             return kept
         return noise_similarities(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
 
-    def _without(self, mask: Mask | None, docids: Sequence[str]) -> Mask:
-        keep = np.ones(len(self.rows.docids), dtype=np.bool_) if mask is None else mask.copy()
-        for docid in docids:
-            keep[self.rows_of(docid)] = False
-        return keep
-
     def _passing(self, where: Filter) -> Mask:
-        keep = _filtered(self.segments, where.of_documents)
+        keep = np.zeros(sum(info.passages for info in self.manifest.segments), dtype=np.bool_)
+        for segment in self.segments:
+            if not where.kind or segment.info.kind in where.kind:
+                kept = segment.documents.kept(where.of_documents)
+                keep[np.asarray(kept, dtype=np.int64) + segment.base] = True
         if where.of_words != Filter():
-            searcher: PassageSearcher = self.view(LUCENE)
-            keep = keep & searcher.matching(where.of_words)
+            keep &= self._lucene.matching(where.of_words)
         keep.flags.writeable = False
         return keep
 
@@ -416,9 +375,6 @@ class Snapshot:
         keep.flags.writeable = False
         return keep
 
-    def _fitting_encoder(self, view: str) -> Encoder:
-        return fitting_encoder(self.manifest, view, self._encoders, self.folder)
-
 
 def _no_document(docid: str) -> NotFoundError:
     return NotFoundError(f"there is no document {docid!r} in this index")
@@ -433,17 +389,3 @@ def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, fold
     if made_by is None:
         raise IndexStateError("was built without vectors", place=folder)
     return encoders(made_by, folder)
-
-
-def without_exclusions(where: Filter) -> Filter | None:
-    """Return a filter without its excluded docids; None if it then admits everything."""
-    wider = where._replace(excluded=())
-    return wider if wider._replace(undated=False) != Filter() else None
-
-
-def _filtered(segments: Sequence[Segment], where: Filter) -> Mask:
-    keep = np.zeros(sum(segment.info.passages for segment in segments), dtype=np.bool_)
-    for segment in segments:
-        if not where.kind or segment.info.kind in where.kind:
-            keep[np.asarray(segment.documents.kept(where), dtype=np.int64) + segment.base] = True
-    return keep

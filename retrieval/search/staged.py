@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import msgspec
+from msgspec.structs import replace
 
 from .. import stages
-from ..deadline import CutOffError, Memory, Unbounded
+from ..deadline import CutOffError, Unbounded
 from ..domain import Hit, Part
 from ..stages import Applied, Named
 from ..store.documents import Stored
@@ -19,66 +19,47 @@ Reading = Callable[..., list[Stored]]
 """Read the passages of hits; the argument ``spend`` receives the size of each document."""
 
 
-class StagedSearch:
-    """Searches with a retriever, and passes its hits through stages."""
+def search_in_stages(
+    retriever: Retriever,
+    staged: Sequence[Named],
+    resolved: ResolvedSearch,
+    reading: Reading,
+    *,
+    queries: Sequence[str],
+    k: int,
+    asked: Search,
+) -> list[list[Hit]]:
+    """Return the first ``k`` hits of each query after the stages. Raises CutOffError if nothing was found in time."""
+    most = resolved.settings.search.max_k
+    first = min(stages.depth_of(staged, k), most)
 
-    def __init__(
-        self, retriever: Retriever, staged: Sequence[Named], resolved: ResolvedSearch, reading: Reading
-    ) -> None:
-        self._retriever = retriever
-        self._stages = staged
-        self._name = resolved.retriever
-        self._most = resolved.settings.search.max_k
-        self._reading = reading
+    def own_part(rank: int, hit: Hit) -> Hit:
+        """Return a hit with its rank and score in the retriever, before a stage adds its own part."""
+        part = Part(resolved.retriever, rank, hit.score, hit.score)
+        return hit if hit.parts else replace(hit, parts=(part,))
 
-    def search(self, queries: Sequence[str], k: int, asked: Search) -> list[list[Hit]]:
-        """Return the first ``k`` hits of each query after the stages.
+    def after_stages(texts: Sequence[str], ranked: Sequence[Sequence[Hit]]) -> list[Applied]:
+        own = [[own_part(rank, hit) for rank, hit in enumerate(hits, 1)] for hits in ranked]
+        memory, sizes = asked.limit.memory if asked.limit else Unbounded(), list[int]()
 
-        Raises CutOffError if nothing was found within the limit.
-        """
-        depth = min(stages.depth_of(self._stages, k), self._most)
-        ranked = self._retriever.search(queries, depth, asked.where, asked.limit)
-        left = self._after_stages(queries, ranked, asked)
-        for at, query in enumerate(queries):
-            if len(left[at].hits) < k or left[at].short:
-                left[at] = self._deeper(query, ranked[at], left[at], k, asked)
-        return [applied.hits[:k] for applied in left]
+        def spend(size: int) -> None:
+            memory.spend(size)
+            sizes.append(size)
 
-    def _deeper(self, query: str, hits: list[Hit], left: Applied, k: int, asked: Search) -> Applied:
-        depth = min(stages.depth_of(self._stages, k), self._most)
-        while (len(left.hits) < k or left.short) and len(hits) == depth < self._most:
-            depth = min(2 * depth, self._most)
+        try:
+            return stages.applied(staged, texts, own, partial(reading, spend=spend), asked.limit)
+        finally:
+            memory.give_back(sum(sizes))
+
+    ranked = retriever.search(queries, first, asked.where, asked.limit)
+    left = after_stages(queries, ranked)
+    for at, query in enumerate(queries):
+        depth, hits = first, ranked[at]
+        while (len(left[at].hits) < k or left[at].short) and len(hits) == depth < most:
+            depth = min(2 * depth, most)
             try:
-                (hits,) = self._retriever.search([query], depth, asked.where, asked.limit)
+                (hits,) = retriever.search([query], depth, asked.where, asked.limit)
             except CutOffError:
                 break  # the hits so far are an answer; the limit records what is missing
-            (left,) = self._after_stages([query], [hits], asked)
-        return left
-
-    def _after_stages(self, queries: Sequence[str], ranked: Sequence[Sequence[Hit]], asked: Search) -> list[Applied]:
-        own = [_with_own_parts(hits, self._name) for hits in ranked]
-        spent = _Spent(asked.limit.memory if asked.limit else Unbounded())
-        try:
-            return stages.applied(self._stages, queries, own, partial(self._reading, spend=spent.spend), asked.limit)
-        finally:
-            spent.give_back()
-
-
-class _Spent:
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._size = 0
-
-    def spend(self, size: int) -> None:
-        self._memory.spend(size)
-        self._size += size
-
-    def give_back(self) -> None:
-        self._memory.give_back(self._size)
-
-
-def _with_own_parts(hits: Sequence[Hit], retriever: str) -> list[Hit]:
-    return [
-        hit if hit.parts else msgspec.structs.replace(hit, parts=(Part(retriever, rank, hit.score, hit.score),))
-        for rank, hit in enumerate(hits, 1)
-    ]
+            (left[at],) = after_stages([query], [hits])
+    return [applied.hits[:k] for applied in left]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
-import msgspec
+from msgspec.structs import replace
 
 from ..caching import OpenedOnce
 from ..config import Config
@@ -106,7 +106,7 @@ class StageKind(Protocol):
     HELP: str
     """Half a line on what it does."""
 
-    def open(self, value: str, context: StageContext) -> Stage:
+    def open(self, value: str, context: StageContext) -> Stage | OverIndex:
         """Return the stage of ``NAME=VALUE``; ``""`` is the default value. The first search opens its model.
 
         Raises QueryError if the value is invalid, or if the settings lack what the stage needs.
@@ -134,23 +134,23 @@ def ranking() -> list[str]:
     return [name for name in names() if getattr(KINDS.load(name), "RANKS", False)]
 
 
-def opened(asked: Sequence[str], context: StageContext) -> list[Named]:
-    """Return the stages that ``asked`` names, in this order.
+def opened(asked: Sequence[str], context: StageContext) -> dict[str, Stage | OverIndex]:
+    """Return the stages that ``asked`` names, in this order, by name.
 
     Raises QueryError if a stage does not exist or appears twice, if its value is invalid, or if the index lacks a view
     that it reads.
     """
-    stages: dict[str, Named] = {}
+    stages: dict[str, Stage | OverIndex] = {}
     for text in asked:
         name, _, value = text.partition("=")
         kind = KINDS.load(name)
         if name in stages:
             raise QueryError(f"the stage {name} is given twice")
-        stages[name] = Named(name, kind.open(value, context))
+        stages[name] = kind.open(value, context)
         lacking: Mapping[str, str] = getattr(kind, "VIEWS", {})
         for view in lacking.keys() - context.manifest.views.keys():
             raise QueryError(f"this index does not support the stage {name}: {lacking[view]}")
-    return list(stages.values())
+    return stages
 
 
 def opened_over(asked: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
@@ -160,7 +160,7 @@ def opened_over(asked: Sequence[str], state: IndexState, where: Filter | None, c
     """
     return [
         Named(name, stage.over(state, where) if isinstance(stage, OverIndex) else stage)
-        for name, stage in opened(asked, context)
+        for name, stage in opened(asked, context).items()
     ]
 
 
@@ -170,9 +170,14 @@ def copies_of(stages: Sequence[Named], hits: Sequence[Hit]) -> list[Copies] | No
     return next((stage.copies(hits) for stage in folding), None)
 
 
-def with_part(hit: Hit, stage: str, rank: int, score: float) -> Hit:
-    """Return a hit with a part of a stage: its rank, from 1, and its score before that stage."""
-    return msgspec.structs.replace(hit, parts=(*hit.parts, Part(stage, rank, score)))
+def with_part(hit: Hit, stage: str, rank: int, score: float, gave: float = 0.0) -> Hit:
+    """Return a hit with a part of a stage: its rank, from 1, and its score before that stage, and the score it gave."""
+    return replace(hit, parts=(*hit.parts, Part(stage, rank, score, gave)))
+
+
+def _placed_below(hits: Sequence[Hit], stage: str, before: int, scores: Sequence[float]) -> list[Hit]:
+    ranks = enumerate(zip(hits, scores, strict=True), before + 1)
+    return [replace(with_part(hit, stage, rank, hit.score), score=score) for rank, (hit, score) in ranks]
 
 
 def rescored(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
@@ -180,20 +185,13 @@ def rescored(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> list[H
 
     Hits beyond the scores keep their order after the others, with lower scores that only express this order.
     """
-    scored = [
-        msgspec.structs.replace(_moved(hit, stage, rank, score), score=score)
-        for rank, (hit, score) in enumerate(zip(hits, float32(scores), strict=False), 1)
-    ]
-    ranked = ordered(scored)
+    ranks = enumerate(zip(hits, float32(scores), strict=False), 1)
+    ranked = ordered(
+        replace(with_part(hit, stage, rank, hit.score, score), score=score) for rank, (hit, score) in ranks
+    )
     rest = hits[len(ranked) :]
     below = scores_below(ranked[-1].score, len(rest)) if ranked else [hit.score for hit in rest]
-    for rank, (hit, score) in enumerate(zip(rest, below, strict=True), len(ranked) + 1):
-        ranked.append(msgspec.structs.replace(with_part(hit, stage, rank, hit.score), score=score))
-    return ranked
-
-
-def _moved(hit: Hit, stage: str, rank: int, score: float) -> Hit:
-    return msgspec.structs.replace(hit, parts=(*hit.parts, Part(stage, rank, hit.score, score)))
+    return ranked + _placed_below(rest, stage, len(ranked), below)
 
 
 class Applied(NamedTuple):
@@ -230,8 +228,5 @@ def _joined(changed: list[Hit], before: Applied, stage: str, window: int | None)
         return Applied(changed, before.short)
     rest = before.hits[window:]
     scores = scores_below(min((hit.score for hit in changed), default=0.0), len(rest))
-    placed = enumerate(zip(rest, scores, strict=True), window + 1)
-    after = [
-        msgspec.structs.replace(with_part(hit, stage, rank, hit.score), score=score) for rank, (hit, score) in placed
-    ]
-    return Applied(changed + after, before.short or len(before.hits) < window)
+    below = _placed_below(rest, stage, window, scores)
+    return Applied(changed + below, before.short or len(before.hits) < window)

@@ -12,10 +12,9 @@ import msgspec
 from ..config import CrossEncoderSettings, Weight
 from ..deadline import Deadline
 from ..domain import Hit
-from ..encoders.cross_encoder import open_cross_encoder
+from ..encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
 from ..errors import QueryError
 from ..lucene.index import flat_text
-from ..search.retriever import ReRanker
 from ..search.score_normalizers import mixed
 from . import StageContext, Texts, rescored
 
@@ -41,7 +40,7 @@ class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
 SETTINGS = RerankSettings
 
 
-def re_ranker(context: StageContext) -> ReRanker:
+def re_ranker(context: StageContext) -> OnnxCrossEncoder:
     """Return the configured model that reads query and passage together, opened once.
 
     Raises QueryError if no model is configured. Raises MachineError if it is not installed here or cannot be exported.
@@ -59,10 +58,6 @@ def _configured(context: StageContext) -> RerankSettings:
 
 
 def open(value: str, context: StageContext) -> Rerank:
-    """Return the stage that re-ranks ``value`` hits, or the configured number of hits, by the configured model.
-
-    Raises QueryError if the value is not a number from 1 to 1,000, or if no model is configured.
-    """
     if value and not (value.isascii() and value.isdigit() and len(value) <= 4 and 1 <= int(value) <= _MOST):
         raise QueryError(f"rerank={value[:20]}: give the number of hits to re-rank, from 1 to {_MOST:,}")
     settings = _configured(context)
@@ -77,24 +72,21 @@ class Rerank:
     score. Both are scaled to 0..1 over the scored hits.
     """
 
-    def __init__(self, model: Callable[[], ReRanker], settings: RerankSettings, depth: int) -> None:
+    def __init__(self, model: Callable[[], OnnxCrossEncoder], settings: RerankSettings, depth: int) -> None:
         self._model = model
         self._settings = settings
         self._depth = depth
 
     @property
     def window(self) -> int:
-        """The number of hits to re-rank."""
         return self._depth
 
     def depth(self, k: int) -> int:
-        """Return ``k``: re-ranking removes no hits."""
         return k
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits in the order of their new scores."""
         model = self._model()
         stored = iter(texts([hit for ranked in hits for hit in ranked[: self._depth]]))
         ranked_anew = []
@@ -106,7 +98,9 @@ class Rerank:
             ranked_anew.append(rescored(_NAME, ranked, mixed(before, after, self._settings.weight)))
         return ranked_anew
 
-    def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Deadline | None) -> list[float]:
+    def _scores(
+        self, model: OnnxCrossEncoder, query: str, passages: Sequence[str], limit: Deadline | None
+    ) -> list[float]:
         own = limit.shorter(self._settings.seconds) if limit else None
         scores: list[float] = []
         for passage in passages:

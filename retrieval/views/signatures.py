@@ -29,39 +29,29 @@ SCANNED_AT_ONCE = 4_096
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return the description of the view in a new index; None if ``index.signatures`` is off."""
     return {} if config.index.signatures else None
-
-
-def view(name: str, manifest: Manifest) -> SignaturesView:
-    """Return the view of an index."""
-    return SignaturesView(name)
 
 
 class SignaturesView(View):
     """The signatures of the passages, in the order of their rows."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, _: Manifest) -> None:
         self.name = name
 
     def owns(self, file: str) -> bool:
-        """Return whether a file contains the signatures."""
         return file == FILE
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _SignatureSink:
-        """Return a sink that signs passages."""
         return _SignatureSink(segment.folder / FILE)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that the signature of each passage matches its text."""
         return (Check(FILE, lambda: _wrong(segment)),)
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> SignatureIndex:
-        """Open the signatures of all segments as one.
-
-        Raises IndexStateError, naming the file, if one is missing or of another size.
-        """
         return SignatureIndex([_read(segment.folder / FILE, segment.info.passages) for segment in segments])
+
+
+view = SignaturesView
 
 
 class SignatureIndex:

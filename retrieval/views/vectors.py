@@ -38,13 +38,11 @@ COPIED_AT_ONCE = 4_096
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return the description of the view in a new index: its encoder."""
     description: dict[str, Any] = msgspec.to_builtins(EncoderInfo.of(encoders(name, None)))
     return description
 
 
 def view(name: str, manifest: Manifest) -> VectorsView:
-    """Return the view of this name. Raises IndexStateError if the manifest does not describe its encoder."""
     encoder = manifest.encoder_of(name)
     if encoder is None:
         raise IndexStateError(f"there are no {name} in this index")
@@ -72,21 +70,15 @@ class VectorsView(View):
         return (self._files.vectors,)
 
     def owns(self, file: str) -> bool:
-        """Return whether a file belongs to these vectors."""
         return file in self._files
 
     def prepare(self, tools: Tools) -> None:
-        """Raise IndexStateError if the encoder of the vectors is missing or has changed."""
         opened = EncoderInfo.of(tools.encoders(self.name, self.encoder))
         self.encoder.check(
             opened, tools.folder.path, "restore the earlier model, or rebuild the index with --overwrite"
         )
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
-        """Encode the passages that have no vector yet, in order, and index the vectors.
-
-        It keeps the vectors of an earlier, interrupted call.
-        """
         self.prepare(tools)
         path, dimension = segment.folder / self._files.vectors, self.encoder.dimension
         done = whole_rows(path, dimension)
@@ -104,13 +96,11 @@ class VectorsView(View):
         self.index(segment, tools)
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
-        """Copy the vectors of the rows, and index them."""
         write_vectors(segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension)
         self._measure_chance(segment, self._made_up_queries_of(parts))
         self.index(segment, tools)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that each passage has a vector of unit length, and check the approximate index if there is one."""
         return (
             Check(self._files.vectors, lambda: self._not_unit(segment)),
             Check(self._files.ann, lambda: self._unreadable(segment)),
@@ -118,10 +108,6 @@ class VectorsView(View):
         )
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> VectorIndex:
-        """Open the vectors of all segments as one.
-
-        Raises IndexStateError, naming the file, if one is missing, damaged or of another size.
-        """
         parts = [(segment.folder, segment.info.passages) for segment in segments]
         return VectorIndex(parts, self.encoder.dimension, config.dense, self._files)
 

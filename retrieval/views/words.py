@@ -33,39 +33,29 @@ _MOST_COUNTED = 2**32 - 1
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return the description of the view in a new index; None if ``index.words`` is off."""
     return {} if config.index.words else None
-
-
-def view(name: str, manifest: Manifest) -> WordsView:
-    """Return the view of an index."""
-    return WordsView(name)
 
 
 class WordsView(View):
     """The words of the documents of a segment."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, _: Manifest) -> None:
         self.name = name
 
     def owns(self, file: str) -> bool:
-        """Return whether a file contains the words."""
         return file in (TEXT, NUMBERS)
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _WordSink:
-        """Return a sink that counts words."""
         return _WordSink(segment.folder)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that the words match the documents."""
         return (Check(TEXT, lambda: _wrong(segment)),)
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> WordIndex:
-        """Open the words of all segments as one.
-
-        Raises IndexStateError, naming the file, if one is missing or of another size.
-        """
         return WordIndex([_read(segment.folder) for segment in segments])
+
+
+view = WordsView
 
 
 class SegmentWords(NamedTuple):

@@ -18,7 +18,7 @@ from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError
 from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer, Evidence
-from ...retrieval.search.retriever import ReRanker
+from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder as ReRanker
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions
