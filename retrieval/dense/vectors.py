@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..config import DenseSettings
 from ..errors import IndexStateError, MachineError, QueryError
 from ..files import os_errors_reported
-from ..store.integrity import REMEDY
+from ..store.integrity import REMEDY, damage_reported
 from ..store.mapped import mapped
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
@@ -50,10 +50,7 @@ FEWEST_SCANNED = 16
 
 
 class VectorFiles(NamedTuple):
-    """The names of a segment's files for one encoder.
-
-    ``vectors`` has the vectors, ``ann`` their approximate index, ``chance`` their cosines with meaningless queries.
-    """
+    """A segment's files for one encoder: vectors, their approximate index, their cosines with meaningless queries."""
 
     vectors: str = VECTORS
     ann: str = ANN
@@ -77,10 +74,7 @@ def mean_direction(vectors: Vectors) -> Vectors:
 
 
 def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
-    """Return the vector that a query carries, at unit length.
-
-    Raises QueryError if the vector is not of length ``dimension``, or if it has no direction.
-    """
+    """Return a query's vector at unit length. Raises QueryError if it has another dimension or no direction."""
     if len(numbers) != dimension:
         raise QueryError(f"the vector has {len(numbers)} numbers, but the vectors of this index have {dimension}")
     vector = np.asarray(numbers, dtype=np.float64)
@@ -130,10 +124,8 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
     Raises IndexStateError, naming the file, if it is missing or if its size does not match.
     """
     expected = rows * dimension * 4
-    try:
+    with damage_reported(path):
         size = path.stat().st_size
-    except OSError as error:
-        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
     if size != expected:
         what = f"has {size} bytes, but {rows} vectors of {dimension} dimensions take {expected}"
         raise IndexStateError(what, place=path, remedy=REMEDY)
@@ -142,11 +134,8 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
     return np.asarray(mapped(path, "<f4", (rows, dimension)))
 
 
-def sample_vectors(vectors: Vectors, size: int) -> Vectors:
-    """Copy at most ``size`` rows, evenly spaced."""
-    if len(vectors) <= size:
-        return np.array(vectors)
-    return vectors[np.linspace(0, len(vectors) - 1, size).astype(np.int64)]
+def _evenly_spaced(rows: int, most: int) -> NDArray[np.int64]:
+    return np.linspace(0, rows - 1, most).astype(np.int64) if rows > most else np.arange(rows)
 
 
 def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: str = ANN) -> bool:
@@ -156,9 +145,9 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
     dimensions, or more if the dimension is odd. One thread builds it, so the same vectors give the same file. Raises
     MachineError if the index cannot be written.
     """
-    if not is_approximate(settings, len(vectors)):
+    if settings.type != "auto" or len(vectors) < max(settings.auto_flat_below, FEWEST_SCANNED):
         return False
-    sample, dimension = sample_vectors(vectors, settings.train_sample), vectors.shape[1]
+    sample, dimension = vectors[_evenly_spaced(len(vectors), settings.train_sample)], vectors.shape[1]
     lists = max(1, min(settings.lists, len(sample) // POINTS_PER_LIST))
     parts = max(size for size in range(1, max(dimension // 2, 1) + 1) if dimension % size == 0)
     with _one_thread():
@@ -171,17 +160,11 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
     try:
         _faiss().write_index(index, str(path))
     except RuntimeError:
-        raise MachineError(
-            "cannot be written", place=path, remedy="check that the folder exists and that the disk has room"
-        ) from None
+        remedy = "check that the folder exists and that the disk has room"
+        raise MachineError("cannot be written", place=path, remedy=remedy) from None
     with os_errors_reported(path), path.open("rb") as written:
         os.fsync(written.fileno())
     return True
-
-
-def is_approximate(settings: DenseSettings, rows: int) -> bool:
-    """Return whether a new segment of ``rows`` vectors gets an approximate index."""
-    return settings.type == "auto" and rows >= max(settings.auto_flat_below, FEWEST_SCANNED)
 
 
 def read_ann(path: Path, rows: int, dimension: int) -> Any:
@@ -195,11 +178,9 @@ def read_ann(path: Path, rows: int, dimension: int) -> Any:
     except RuntimeError:
         raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
     if (index.ntotal, index.d) != (rows, dimension):
-        raise IndexStateError(
-            f"contains {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions",
-            place=path,
-            remedy=REMEDY,
-        )
+        there = f"contains {index.ntotal} vectors of {index.d} dimensions"
+        what = f"{there}, expected {rows} of {dimension} dimensions"
+        raise IndexStateError(what, place=path, remedy=REMEDY)
     if not isinstance(index, faiss.IndexIVFPQFastScan):
         raise IndexStateError("is not a fast-scan index, the only supported kind", place=path, remedy=REMEDY)
     return index
@@ -237,7 +218,12 @@ class VectorIndex:
         shape (rows,), marks the rows that may be found. The score is the inner product. Raises ValueError if ``k`` is
         less than 1 or the shape of ``queries`` or ``keep`` does not fit.
         """
-        self._check(queries, k, keep)
+        if k < 1:
+            raise ValueError(f"k is {k}, it must be at least 1")
+        if queries.ndim != 2 or queries.shape[1] != self.dimension:
+            raise ValueError(f"queries have the shape {queries.shape}, the index has {self.dimension} dimensions")
+        if keep is not None and keep.shape != (len(self),):
+            raise ValueError(f"keep has the shape {keep.shape}, the index has {len(self)} rows")
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         results: list[Nearest] = []
         for start in range(0, len(queries), BLOCK_QUERIES):
@@ -262,14 +248,6 @@ class VectorIndex:
             parts.append([Nearest(hit.scores, hit.rows + start) for hit in segment.search(queries, k, kept)])
         return [_merged([part[number] for part in parts], k) for number in range(len(queries))]
 
-    def _check(self, queries: Vectors, k: int, keep: Mask | None) -> None:
-        if k < 1:
-            raise ValueError(f"k is {k}, it must be at least 1")
-        if queries.ndim != 2 or queries.shape[1] != self.dimension:
-            raise ValueError(f"queries have the shape {queries.shape}, the index has {self.dimension} dimensions")
-        if keep is not None and keep.shape != (len(self),):
-            raise ValueError(f"keep has the shape {keep.shape}, the index has {len(self)} rows")
-
 
 class _Segment:
     def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings, files: VectorFiles) -> None:
@@ -279,7 +257,7 @@ class _Segment:
         self._settings = settings
         self._ann = read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
         self._scattered = _ScatteredRows(self._path, dimension) if self._ann is not None else None
-        self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
+        self._check_unit(_evenly_spaced(rows, SAMPLED))
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
         kept = len(self._vectors) if keep is None else int(np.count_nonzero(keep))
@@ -384,10 +362,8 @@ class _ScatteredRows:
     def __init__(self, path: Path, dimension: int) -> None:
         self._path = path
         self._dimension = dimension
-        try:
+        with damage_reported(path):
             self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
         finalize(self, os.close, self._file)
 
     def __call__(self, rows: NDArray[np.int64]) -> Vectors:

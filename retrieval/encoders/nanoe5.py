@@ -80,10 +80,7 @@ class _FormatError(ValueError):
 
 
 def read_packed(path: Path) -> PackedModel:
-    """Read a file of 4-bit weights.
-
-    Raises MachineError if it cannot be read, is not such a file, is of another version, or is cut off.
-    """
+    """Read a file of 4-bit weights. Raises MachineError if it is not such a file, of another version, or cut off."""
     try:
         return _read(_Cursor(read_regular(path)))
     except OSError as error:
@@ -158,10 +155,7 @@ def _read(cursor: _Cursor) -> PackedModel:
 
 
 def rebuild(packed: Path, folder: Path) -> None:
-    """Write the model of a file of 4-bit weights to ``folder``, in sentence-transformers' format: mean pooling.
-
-    Raises MachineError if the file cannot be read, or if its tensors do not fit its description.
-    """
+    """Write the model of a file of 4-bit weights to ``folder``, in sentence-transformers' format: mean pooling."""
     model = read_packed(packed)
     (folder / "1_Pooling").mkdir(parents=True)
     (folder / "2_Normalize").mkdir()
@@ -277,13 +271,8 @@ def tokenizer(pieces: Pieces) -> Any:
 
 def _none_of(pieces: Sequence[str]) -> str:
     """Return a pattern of the characters that are in none of the pieces."""
-    codes = sorted({ord(character) for piece in pieces for character in piece})
-    ranges: list[tuple[int, int]] = []
-    for code in codes:
-        if ranges and code == ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], code)
-        else:
-            ranges.append((code, code))
+    codes = np.unique(np.frombuffer("".join(pieces).encode("utf-32-le"), dtype="<u4"))
+    ranges = ((int(some[0]), int(some[-1])) for some in np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1))
     return "[^" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges) + "]"
 
 

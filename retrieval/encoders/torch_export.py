@@ -115,12 +115,9 @@ def _quantize(folder: Path) -> None:
     # The quantiser transposes the head's weights, and the recorded shapes would then not fit.
     del graph.graph.value_info[:]
     onnx.save(graph, path)
+    kind = quantization.QuantType.QInt8
     quantization.quantize_dynamic(
-        path,
-        small,
-        per_channel=True,
-        weight_type=quantization.QuantType.QInt8,
-        use_external_data_format=bool(beside),
+        path, small, per_channel=True, weight_type=kind, use_external_data_format=bool(beside)
     )
     for entry in beside:
         entry.unlink()

@@ -64,10 +64,8 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
         return LANGUAGES.get(language, "standard")
     name = LANGUAGES.get(analyzer.lower(), analyzer.lower())
     if name not in ANALYZERS:
-        raise ConfigError(
-            f"index.analyzer: there is no analyzer {analyzer!r}",
-            remedy=f"the analyzers are {', '.join(sorted(ANALYZERS))}",
-        )
+        remedy = f"the analyzers are {', '.join(sorted(ANALYZERS))}"
+        raise ConfigError(f"index.analyzer: there is no analyzer {analyzer!r}", remedy=remedy)
     return name
 
 

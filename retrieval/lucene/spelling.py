@@ -53,32 +53,12 @@ _OPENING = " \t\"'“”‘’«»([{-–—*#"
 _ENDS = ".!?…:;\n،؟。"
 _ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")
 """Letters that people confuse with each other."""
-_BRITISH = (
-    ("ae", "e"),
-    ("oe", "e"),
-    ("our", "or"),
-    ("is", "iz"),
-    ("ys", "yz"),
-    ("ll", "l"),
-    ("gue", "g"),
-    ("re", "er"),
-)
+_BRITISH = [pair.split("=") for pair in "ae=e oe=e our=or is=iz ys=yz ll=l gue=g re=er".split()]
 _BEGINNINGS = ("un", "re", "non", "anti", "over", "mis", "pre")
 _FORMS: Mapping[str, tuple[str, ...]] = {
-    "s": ("",),
-    "es": ("", "e"),
-    "ies": ("y",),
-    "'s": ("",),
-    "d": ("e",),
-    "ed": ("", "e"),
-    "ied": ("y",),
-    "ing": ("", "e"),
-    "er": ("", "e"),
-    "ers": ("", "e"),
-    "ly": ("", "le"),
-    "ness": ("",),
-    "less": ("",),
-    "able": ("", "e"),
+    **dict.fromkeys(("s", "'s", "ness", "less"), ("",)),
+    **dict.fromkeys(("es", "ed", "ing", "er", "ers", "able"), ("", "e")),
+    **{"d": ("e",), "ly": ("", "le"), "ies": ("y",), "ied": ("y",)},
 }
 """Endings of English words, each with the possible endings of the word without it."""
 
@@ -108,8 +88,7 @@ class WordCounter:
     def counts(self) -> list[tuple[str, int]]:
         """Return the most frequent words with their counts, sorted by word."""
         self._cut()
-        counts = _most_frequent(self._words, MOST_WORDS)
-        return [(word, counts[word]) for word in sorted(counts)]
+        return sorted(_most_frequent(self._words, MOST_WORDS).items())
 
     def _cut(self) -> None:
         for word, count in _counted_words(self._chunks).items():
@@ -146,7 +125,11 @@ def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
 
 def words_in(text: str) -> list[str]:
     """Return the words of a text, including numbers."""
-    return (_ASCII_WORD if text.isascii() else _word()).findall(text)
+    return _pattern(text).findall(text)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return _ASCII_WORD if text.isascii() else _word()
 
 
 def suspects(text: str, language: str) -> dict[str, bool]:
@@ -155,7 +138,7 @@ def suspects(text: str, language: str) -> dict[str, bool]:
     It leaves out short and very long words, denials, the general vocabulary, and names: capitalised words within a
     sentence. A capitalised first word may be a name, unless the text is a title or the language capitalises all nouns.
     """
-    found = list((_ASCII_WORD if text.isascii() else _word()).finditer(text))
+    found = list(_pattern(text).finditer(text))
     capitals = [
         language not in _CAPITAL_NOUNS and not each[0].islower() and each[0] != each[0].lower() for each in found
     ]
@@ -215,7 +198,7 @@ def admitted_edits(word: str) -> int:
 
 def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]:
     """Return the words that, by their masks, may be within ``edits`` edits of ``word``."""
-    mask = np.uint64(_mask(word))
+    (mask,) = masks([word])
     differing = own ^ mask
     alike = np.flatnonzero(np.bitwise_count(differing) <= _BITS_AN_EDIT * edits)
     # An edit adds at most one letter and removes at most one, which excludes most of the remaining words.
@@ -269,16 +252,13 @@ def respelt(text: str, spellings: Mapping[str, str]) -> str:
 
     def put_right(match: re.Match[str]) -> str:
         word = match[0]
-        return _cased(spellings[word.lower()], word) if word.lower() in spellings else word
+        right = spellings.get(word.lower(), word)
+        if len(word) > 1 and word.isupper():
+            return right.upper()
+        return right[:1].upper() + right[1:] if word[:1].isupper() else right
 
     text = folded(text)
-    return (_ASCII_WORD if text.isascii() else _word()).sub(put_right, text)
-
-
-def _cased(word: str, like: str) -> str:
-    if len(like) > 1 and like.isupper():
-        return word.upper()
-    return word[:1].upper() + word[1:] if like[:1].isupper() else word
+    return _pattern(text).sub(put_right, text)
 
 
 def is_kept(word: str) -> bool:
@@ -288,13 +268,6 @@ def is_kept(word: str) -> bool:
     if word.isascii() and word.isalpha():  # a fast path for nearly all English words
         return True
     return not any(map(str.isdigit, word)) and not UNSPACED.search(word)
-
-
-def _mask(word: str) -> int:
-    mask = 0
-    for letter in word:
-        mask |= 1 << (ord(letter) & 63)
-    return mask
 
 
 @cache

@@ -43,18 +43,13 @@ class CountQuery(NamedTuple):
 class IndexState(Protocol):
     """One published state of an index, held open. It is safe for threads; do not use it after a fork.
 
-    Every method that reads the index raises IndexStateError if the index is damaged.
+    A method raises NotFoundError if a document or passage that it names does not exist, and IndexStateError if the
+    index is damaged.
     """
 
-    @property
-    def folder(self) -> Path:
-        """The folder of the index."""
-        ...
-
-    @property
-    def manifest(self) -> Manifest:
-        """The manifest of the published state."""
-        ...
+    folder: Path
+    manifest: Manifest
+    """The manifest of the published state."""
 
     @property
     def terms(self) -> Analyzer:
@@ -94,21 +89,15 @@ class IndexState(Protocol):
         ...
 
     def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
-        """Return passages by docid and passage number, all read together; ``note`` receives each of them.
-
-        Raises NotFoundError if a passage does not exist.
-        """
+        """Return passages by docid and passage number, all read together; ``note`` receives each of them."""
         ...
 
     def document(self, docid: str) -> Document:
-        """Return the document of this docid. Raises NotFoundError if it does not exist."""
+        """Return the document of this docid."""
         ...
 
     def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this docid, in order.
-
-        Raises NotFoundError if the document does not exist.
-        """
+        """Return the passages of the document of this docid, in order."""
         ...
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
@@ -128,10 +117,7 @@ class IndexState(Protocol):
         ...
 
     def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
-        """Return, for each passage, the terms of a text that it contains, each with its part of the score.
-
-        Raises NotFoundError if a passage does not exist.
-        """
+        """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
         ...
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
@@ -147,7 +133,7 @@ class IndexState(Protocol):
         ...
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
-        """Return the signatures of passages, in their order. Raises NotFoundError if a passage does not exist."""
+        """Return the signatures of passages, in their order."""
         ...
 
     def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
@@ -155,17 +141,11 @@ class IndexState(Protocol):
         ...
 
     def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
-        """Return the vectors of passages in a view, in their order, shape (places, dimension).
-
-        Raises NotFoundError if a passage does not exist.
-        """
+        """Return the vectors of passages in a view, in their order, shape (places, dimension)."""
         ...
 
     def document_vector(self, docid: str, view: str) -> Vectors:
-        """Return the mean direction of a document's vectors in a view.
-
-        Raises NotFoundError if the document does not exist.
-        """
+        """Return the mean direction of a document's vectors in a view."""
         ...
 
     def missing_since(self, moment: float) -> Sequence[str]:

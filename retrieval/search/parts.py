@@ -17,7 +17,7 @@ from ..lucene.analysis import TermCache, words_of
 from ..lucene.index import Weights, flat_text
 from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..stages.collapse import NEAR
-from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, EncoderInfo, Manifest
+from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, Manifest
 from ..store.signatures import most_disagreements
 from ..terminal import listed
 from ..views import view
@@ -39,17 +39,15 @@ def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery,
     """
     document = state.document(docid)
     text = flat_text(document.title, document.text)[:READ_CHARS]
-    words = _words(interesting_terms(state, text), text, state.terms)
-    return DocumentQuery(" ".join(words), docid), {docid, *(near_copies(state, docid) if copies else ())}
+    words = _words(_interesting_terms(state, text), text, state.terms)
+    excluded = {docid}
+    if copies:
+        signatures = state.signatures([(docid, passage.number) for passage in state.passages(docid)])
+        excluded = excluded.union(*state.near_copies(signatures, most_disagreements(NEAR), None))
+    return DocumentQuery(" ".join(words), docid), excluded
 
 
-def near_copies(state: IndexState, docid: str) -> set[str]:
-    """Return every document with a near-duplicate of a passage of this document, including the document itself."""
-    signatures = state.signatures([(docid, passage.number) for passage in state.passages(docid)])
-    return set().union(*state.near_copies(signatures, most_disagreements(NEAR), None))
-
-
-def interesting_terms(state: IndexState, text: str) -> list[str]:
+def _interesting_terms(state: IndexState, text: str) -> list[str]:
     """Return the heaviest terms of a text that at least two passages contain, heaviest first.
 
     Equally heavy terms are in alphabetical order. A term of a single passage cannot find another passage.
@@ -98,13 +96,9 @@ def note(
         known = languages(encoder.name, resolved.settings.encoder)
         language = unknown_language(query, known)
         if language:
-            return f"{_unknowing(encoder, known, language)}; {_advice(name, info, views)}"
+            vectors = f"the vectors of this index are for {', '.join(known)} ({encoder.name})"
+            return f"the query looks like {language}, and {vectors}; {_advice(name, info, views)}"
     return ""
-
-
-def _unknowing(encoder: EncoderInfo, known: Sequence[str], language: str) -> str:
-    name, spoken = encoder.name, ", ".join(known)
-    return f"the query looks like {language}, and the vectors of this index are for {spoken} ({name})"
 
 
 def _advice(view: str, info: IndexInfo, views: Callable[[str], Sequence[str]]) -> str:
@@ -163,15 +157,14 @@ def word_weights(state: IndexState, text: str, hits: Sequence[Hit], settings: BM
     for word in words_of(text):
         for term in state.terms(word):
             words.setdefault(term, word)
-    return [_by_word(terms, words) for terms in state.term_weights(text, places, weights)]
-
-
-def _by_word(terms: dict[str, float], words: dict[str, str]) -> dict[str, float]:
-    weights: dict[str, float] = {}
-    for term, weight in sorted(terms.items()):
-        word = words.get(term, term)
-        weights[word] = weights.get(word, 0.0) + weight
-    return weights
+    of_hits = []
+    for terms in state.term_weights(text, places, weights):
+        of_words: dict[str, float] = {}
+        for term, weight in sorted(terms.items()):
+            word = words.get(term, term)
+            of_words[word] = of_words.get(word, 0.0) + weight
+        of_hits.append(of_words)
+    return of_hits
 
 
 def footprint(manifest: Manifest, names: Sequence[str]) -> Footprint:

@@ -9,7 +9,6 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -138,7 +137,10 @@ def _ignore(*_: object) -> None:
 
 
 class SegmentDocuments:
-    """Reads the documents of one published segment. It is safe for threads."""
+    """Reads the documents of one published segment. It is safe for threads.
+
+    Its methods raise IndexStateError if the file is damaged, for example if a row is missing.
+    """
 
     def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
         """Open the documents in ``path``, without the documents in the rows ``deleted``.
@@ -148,14 +150,15 @@ class SegmentDocuments:
         """
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
-        with ExitStack() as failing:
-            failing.callback(self._file.close)
+        try:
             self._counts = self._counted()
             pairs = zip(("documents", "passages"), self._counts, expected or self._counts, strict=True)
             for what, count, wanted in pairs:
                 if count != wanted:
                     raise IndexStateError(f"contains {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
-            failing.pop_all()
+        except BaseException:
+            self._file.close()
+            raise
 
     def document(self, docid: str) -> Document | None:
         """Return the document of this docid, or None."""
@@ -212,10 +215,7 @@ class SegmentDocuments:
         return [Span(*row) for row in self._file.select(query, _SPAN, (docid,))]
 
     def each(self, first: int = 0) -> Iterator[Document]:
-        """Iterate over the documents in the order of their rows, starting at the row ``first``.
-
-        Raises IndexStateError if a row is missing.
-        """
+        """Iterate over the documents in the order of their rows, starting at the row ``first``."""
         query = f"SELECT row, {_COLUMNS} FROM documents WHERE row >= ? ORDER BY row"
         rows = self._file.stream(query, (int, *_DOCUMENT), (first,))
         for row, *columns in self._consecutive(rows, first, self._counts[0]):
@@ -234,10 +234,7 @@ class SegmentDocuments:
                 yield document
 
     def each_stored(self) -> Iterator[StoredDocument]:
-        """Iterate over all documents, with all their stored data, in the order of their rows.
-
-        Raises IndexStateError if a row is missing, or if a passage has no document.
-        """
+        """Iterate over all documents, with all their stored data, in the order of their rows."""
         documents = self._in_order(f"row, checksum, place, {_COLUMNS}", "documents", (int, str, str, *_DOCUMENT))
         passages = self._in_order('row, document, number, start, "end"', "passages", (int, int, *_SPAN))
         of_documents = groupby(passages, itemgetter(1))
@@ -273,10 +270,7 @@ class SegmentDocuments:
         return [row for row, document in placed if document in self._deleted]
 
     def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
-        """Iterate over the passages in the order of their rows, starting at ``first_row``.
-
-        Raises IndexStateError if a row is missing.
-        """
+        """Iterate over the passages in the order of their rows, starting at ``first_row``."""
         query = (
             'SELECT p.row, d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
             "ON d.row = p.document WHERE p.row >= ? ORDER BY p.row"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import IndexStateError
-from .integrity import REMEDY
+from .integrity import damage_reported
 
 SCHEMA = """
 CREATE TABLE documents (
@@ -34,7 +34,6 @@ STEPS, STEPS_A_BYTE = 1_000_000, 16
 """The SQLite steps between two checks, and the most steps per byte of the file: more mean an endless cycle."""
 KEPT = 2
 """The number of idle connections to keep: one per thread and segment would be hundreds of open files."""
-_OTHER_TYPE = "a value is not of the type that was written"
 _READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 Types = tuple[type, ...]
 
@@ -53,33 +52,18 @@ class DocumentsFile:
         self._lock = threading.Lock()
         self._idle: list[_Connection] = []
         self._closed = False
-        try:
+        with damage_reported(path):
             there = path.stat() if path.is_file() else None
-        except OSError as error:
-            raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
         if there is None:
-            raise IndexStateError(
-                "the documents of this segment are missing", place=path, remedy="restore or rebuild the index"
-            )
+            what = "the documents of this segment are missing"
+            raise IndexStateError(what, place=path, remedy="restore or rebuild the index")
         self._identity = (there.st_dev, there.st_ino)
         self._size = there.st_size
         self.select("SELECT 1", (int,))
 
     def select(self, query: str, types: Types, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of a query whose columns have these types. Raises IndexStateError if the file is damaged."""
-        try:
-            connection = self._lent()
-            cursor = connection.db.cursor()
-            try:
-                rows = cursor.execute(query, values).fetchall()
-            finally:
-                self._end(connection, cursor)
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise self.damaged(_reason(error)) from error
-        for row in rows:
-            if tuple(map(type, row)) != types:
-                raise self.damaged(_OTHER_TYPE)
-        return rows
+        return list(self.stream(query, types, values))
 
     def stream(self, query: str, types: Types, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Yield the rows that :meth:`select` would return."""
@@ -89,7 +73,7 @@ class DocumentsFile:
             try:
                 for row in rows.execute(query, values):
                     if tuple(map(type, row)) != types:
-                        raise self.damaged(_OTHER_TYPE)
+                        raise self.damaged("a value is not of the type that was written")
                     yield row
             finally:
                 self._end(connection, rows)
@@ -120,9 +104,6 @@ class DocumentsFile:
             cursor.close()
         except sqlite3.ProgrammingError:
             return
-        self._give_back(connection)
-
-    def _give_back(self, connection: _Connection) -> None:
         with self._lock:
             keep = not self._closed and len(self._idle) < KEPT
             if keep:

@@ -51,10 +51,7 @@ class IndexFolder:
         return self.building / name
 
     def read(self) -> Manifest:
-        """Return the manifest.
-
-        Raises IndexStateError, saying what the folder is instead, if this version can read no index there.
-        """
+        """Return the manifest, as :func:`factseek.retrieval.store.manifest.read` does."""
         return manifests.read(self.path)
 
     def publish(self, manifest: Manifest) -> None:
@@ -62,11 +59,7 @@ class IndexFolder:
         manifests.publish(self.path, manifest)
 
     def leased(self, manifest: Manifest | None = None) -> tuple[Manifest, Lease]:
-        """Return the manifest and a lease of its segments, as :func:`open_leased` does.
-
-        A given ``manifest`` (of a shard in a generation) is returned unchanged. If one of its segments is missing,
-        reading that segment raises the error.
-        """
+        """Return the manifest and a lease of its segments; a given ``manifest`` (of a shard) is returned unchanged."""
         if manifest is None:
             return open_leased(self.path)
         lease = Lease()
@@ -76,25 +69,18 @@ class IndexFolder:
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
         """Open the documents of a published segment, without the deleted ones.
 
-        Raises IndexStateError if the file is missing, damaged or another segment's, or if the counts differ from the
-        manifest.
+        Raises IndexStateError if the file is missing, damaged or another segment's, or if its counts are.
         """
         check_own(self.segment(segment.name), segment, DOCUMENTS.__eq__)
         return self.documents_as_found(segment)
 
     def documents_as_found(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents in a segment's folder, even if they belong to another segment, to verify or repair them.
-
-        Raises IndexStateError if the file is missing or damaged, or if the counts differ from the manifest.
-        """
+        """Open the documents in a segment's folder, even if they belong to another one, to verify or repair them."""
         path, expected = self.segment(segment.name) / DOCUMENTS, (segment.documents, segment.passages)
         return SegmentDocuments(path, segment.deleted, expected)
 
     @contextmanager
     def opened(self, segments: Sequence[SegmentInfo]) -> Iterator[list[SegmentDocuments]]:
-        """Open the documents of published segments, and close them after use.
-
-        Raises IndexStateError as :meth:`documents` does.
-        """
+        """Open the documents of published segments, and close them after use."""
         with ExitStack() as closed_last:
             yield [closed_last.enter_context(closing(self.documents(segment))) for segment in segments]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,15 @@ from ..files import sample, sha256
 from .manifest import SEGMENTS, FileInfo, SegmentInfo
 
 REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"
+
+
+@contextmanager
+def damage_reported(path: Path) -> Iterator[None]:
+    """Raise IndexStateError for OS errors while reading a file of an index."""
+    try:
+        yield
+    except OSError as error:
+        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
 
 
 class Fault(NamedTuple):
@@ -26,15 +36,15 @@ class Fault(NamedTuple):
 
 
 def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in the files of a segment of the index in ``folder``: missing, cut off, changed, or unlisted.
-
-    With ``only``, check only files of these names.
-    """
-    yield from faults_in(folder / SEGMENTS / segment.name, segment, only)
+    """Yield the faults in the files of a segment of the index in ``folder``, as :func:`faults_in` does."""
+    return faults_in(folder / SEGMENTS / segment.name, segment, only)
 
 
 def faults_in(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in the files of a segment whose folder is, or will be, ``place``."""
+    """Yield the faults in the files of a segment whose folder is, or will be, ``place``; ``only`` names some files.
+
+    A file may be missing, cut off, changed, or unlisted.
+    """
     for name, info in segment.files.items():
         if (not only or name in only) and (what := file_fault(place / name, info)):
             yield Fault(place / name, what, segment.name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 from . import manifest as manifests
@@ -31,7 +30,7 @@ class Lease:
         self._handles.append(handle)
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return _same(handle, folder)
+            return os.path.samestat(os.fstat(handle), folder.stat())
         except OSError:
             return False
 
@@ -90,9 +89,3 @@ def remove_unless_held(folder: Path) -> bool:
         return False
     finally:
         os.close(handle)
-
-
-def _same(handle: int, folder: Path) -> bool:
-    with suppress(OSError):
-        return os.path.samestat(os.fstat(handle), folder.stat())
-    return False

@@ -43,6 +43,7 @@ SIGNATURES, WORDS = "signatures", "words"
 FILTER_FIELDS = "filter_fields"
 """The property of the view of words that lists the metadata fields for filters and counts."""
 RESTORE = "restore it or rebuild with --overwrite"
+OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --overwrite"
 MOST = 2**31 - 1
 """The most passages that Lucene can number."""
@@ -146,17 +147,11 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return f"{self.name} ({self.precision}, revision {self.revision})"
 
-    def check(self, opened: EncoderInfo, place: Path, remedy: str) -> None:
-        """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors.
-
-        The error names the index ``place``; ``remedy`` says what to do.
-        """
+    def check(self, opened: EncoderInfo, place: Path, remedy: str = OTHER_MODEL) -> None:
+        """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors of the index ``place``."""
         if opened.identity != self.identity:
-            raise IndexStateError(
-                f"its vectors were made by {self}, and the model of that name is now {opened}",
-                place=place,
-                remedy=remedy,
-            )
+            what = f"its vectors were made by {self}, and the model of that name is now {opened}"
+            raise IndexStateError(what, place=place, remedy=remedy)
 
     @property
     def identity(self) -> tuple[str, str, int, str]:

@@ -103,7 +103,8 @@ class Check(NamedTuple):
 class View(Protocol):
     """One view of an index; a kind overrides only what it needs."""
 
-    name: str
+    def __init__(self, name: str, manifest: Manifest) -> None:
+        self.name = name
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -135,10 +136,7 @@ class View(Protocol):
         return ()
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> Any:
-        """Open the view over all segments of an index at once.
-
-        Raises IndexStateError, naming the file, if it cannot be read.
-        """
+        """Open the view over all segments at once. Raises IndexStateError, naming the file, if it cannot be read."""
         ...
 
 

@@ -27,9 +27,6 @@ def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | 
 class LuceneView(View):
     """Lucene's index of the passages."""
 
-    def __init__(self, name: str, _: Manifest) -> None:
-        self.name = name
-
     def owns(self, file: str) -> bool:
         return file.startswith(f"{LUCENE}/")
 

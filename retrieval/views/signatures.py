@@ -17,7 +17,7 @@ from ..config import Config
 from ..dense.vectors import Mask
 from ..domain import Document, Span
 from ..errors import IndexStateError
-from ..store.integrity import REMEDY
+from ..store.integrity import REMEDY, damage_reported
 from ..store.manifest import Manifest
 from ..store.mapped import mapped
 from ..store.signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of
@@ -34,9 +34,6 @@ def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | 
 
 class SignaturesView(View):
     """The signatures of the passages, in the order of their rows."""
-
-    def __init__(self, name: str, _: Manifest) -> None:
-        self.name = name
 
     def owns(self, file: str) -> bool:
         return file == FILE
@@ -58,7 +55,6 @@ class SignatureIndex:
     """The signatures of all rows of an index."""
 
     def __init__(self, parts: Sequence[Signatures]) -> None:
-        self._parts = parts
         self._signatures = parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, WORDS), "<u8"), *parts])
 
     def of_rows(self, rows: Sequence[int]) -> Signatures:
@@ -102,16 +98,12 @@ def signed_text(title: str, text: str) -> str:
 
 
 def _read(path: Path, passages: int) -> Signatures:
-    try:
+    with damage_reported(path):
         size = path.stat().st_size
         if size != passages * WORDS * 8:
             what = f"has {size} bytes, expected {passages * WORDS * 8}"
             raise IndexStateError(what, place=path, remedy=REMEDY)
-        if not passages:
-            return np.empty((0, WORDS), dtype="<u8")
-        return mapped(path, "<u8", (passages, WORDS))
-    except OSError as error:
-        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+        return mapped(path, "<u8", (passages, WORDS)) if passages else np.empty((0, WORDS), dtype="<u8")
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:

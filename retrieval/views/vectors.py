@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -42,13 +43,6 @@ def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | 
     return description
 
 
-def view(name: str, manifest: Manifest) -> VectorsView:
-    encoder = manifest.encoder_of(name)
-    if encoder is None:
-        raise IndexStateError(f"there are no {name} in this index")
-    return VectorsView(name, encoder)
-
-
 def searched_approximately(name: str, manifest: Manifest, settings: DenseSettings) -> bool:
     """Return whether a search of this view uses the approximate index of at least one segment."""
     ann = VectorFiles.named(name.partition(":")[2]).ann
@@ -58,11 +52,13 @@ def searched_approximately(name: str, manifest: Manifest, settings: DenseSetting
 class VectorsView(View):
     """The vectors of one encoder and, for a segment that is large enough, their approximate index."""
 
-    def __init__(self, name: str, encoder: EncoderInfo) -> None:
-        self.name = name
+    def __init__(self, name: str, manifest: Manifest) -> None:
+        super().__init__(name, manifest)
+        encoder = manifest.encoder_of(name)
+        if encoder is None:
+            raise IndexStateError(f"there are no {name} in this index")
         self.encoder = encoder
-        self._variant = name.partition(":")[2]
-        self._files = VectorFiles.named(self._variant)
+        self._files = VectorFiles.named(name.partition(":")[2])
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -74,9 +70,7 @@ class VectorsView(View):
 
     def prepare(self, tools: Tools) -> None:
         opened = EncoderInfo.of(tools.encoders(self.name, self.encoder))
-        self.encoder.check(
-            opened, tools.folder.path, "restore the earlier model, or rebuild the index with --overwrite"
-        )
+        self.encoder.check(opened, tools.folder.path)
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
         self.prepare(tools)
@@ -93,26 +87,21 @@ class VectorsView(View):
 
             write_vectors(path, chunks(), dimension, after=done)
         self._measure_chance(segment, made_up_vectors(tools.encoders(self.name, self.encoder)))
-        self.index(segment, tools)
+        self._index(segment, tools)
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
         write_vectors(segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension)
         self._measure_chance(segment, self._made_up_queries_of(parts))
-        self.index(segment, tools)
+        self._index(segment, tools)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        return (
-            Check(self._files.vectors, lambda: self._not_unit(segment)),
-            Check(self._files.ann, lambda: self._unreadable(segment)),
-            Check(self._files.chance, lambda: self._no_cosines(segment)),
-        )
+        return [Check(file, partial(self._faults, segment, file)) for file in self._files]
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> VectorIndex:
         parts = [(segment.folder, segment.info.passages) for segment in segments]
         return VectorIndex(parts, self.encoder.dimension, config.dense, self._files)
 
-    def index(self, segment: SegmentPlace, tools: Tools) -> None:
-        """Write the approximate index of a segment's vectors, if the settings and its size require one."""
+    def _index(self, segment: SegmentPlace, tools: Tools) -> None:
         build_ann(self._read(segment), segment.folder, tools.config.dense, file=self._files.ann)
 
     def _measure_chance(self, segment: SegmentPlace, queries: Vectors | None) -> None:
@@ -135,11 +124,6 @@ class VectorsView(View):
                 return chance.queries
         return None
 
-    def _no_cosines(self, segment: SegmentPlace) -> Iterator[str]:
-        if segment.passages:
-            read_chance(segment.folder / self._files.chance, self.encoder.dimension)
-        yield from ()
-
     def _read(self, segment: SegmentPlace) -> NDArray[np.float32]:
         return read_vectors(segment.folder / self._files.vectors, segment.passages, self.encoder.dimension)
 
@@ -149,11 +133,14 @@ class VectorsView(View):
             for start in range(0, len(rows), COPIED_AT_ONCE):
                 yield vectors[rows[start : start + COPIED_AT_ONCE]]
 
-    def _not_unit(self, segment: SegmentPlace) -> Iterator[str]:
-        yield from (f"vector {row} is not of unit length" for row in not_unit(self._read(segment)))
-
-    def _unreadable(self, segment: SegmentPlace) -> Iterator[str]:
-        path = segment.folder / self._files.ann
-        if path.exists():
+    def _faults(self, segment: SegmentPlace, file: str) -> Iterator[str]:
+        path = segment.folder / file
+        if file == self._files.vectors:
+            yield from (f"vector {row} is not of unit length" for row in not_unit(self._read(segment)))
+        elif file == self._files.ann and path.exists():
             read_ann(path, segment.passages, self.encoder.dimension)
-        yield from ()
+        elif file == self._files.chance and segment.passages:
+            read_chance(path, self.encoder.dimension)
+
+
+view = VectorsView

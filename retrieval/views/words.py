@@ -39,9 +39,6 @@ def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | 
 class WordsView(View):
     """The words of the documents of a segment."""
 
-    def __init__(self, name: str, _: Manifest) -> None:
-        self.name = name
-
     def owns(self, file: str) -> bool:
         return file in (TEXT, NUMBERS)
 
