@@ -25,19 +25,13 @@ _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_REA
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that readers see either the old or the new content, even after a crash at any instant.
-
-    Raises MachineError if there is no space or no permission to write.
-    """
+    """Write a file so that readers see either the old or the new content, even after a crash at any instant."""
     with replacing(path) as file:
         file.write(content)
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return a unique name for a temporary file beside ``path``.
-
-    The process id is not enough: containers that share a folder may have processes with the same id.
-    """
+    """Return a unique name for a temporary file beside ``path``: containers that share a folder may share ids."""
     return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
 
 
@@ -68,21 +62,17 @@ def open_regular(path: Path) -> BufferedReader:
     inherited = str(path) == "/dev/stdin" or os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd"
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if inherited else os.O_NONBLOCK))
     try:
-        _check_regular(handle, str(path), inherited=inherited)
+        there = os.fstat(handle)
+        if stat.S_ISDIR(there.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        is_stream = stat.S_ISFIFO(there.st_mode) or stat.S_ISSOCK(there.st_mode) or os.isatty(handle)
+        is_file = stat.S_ISREG(there.st_mode) or os.path.samestat(there, Path(os.devnull).stat())
+        if not is_file and not (inherited and is_stream):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     except BaseException:
         os.close(handle)
         raise
     return os.fdopen(handle, "rb")
-
-
-def _check_regular(handle: int, path: str, *, inherited: bool) -> None:
-    there = os.fstat(handle)
-    if stat.S_ISDIR(there.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if inherited and (stat.S_ISFIFO(there.st_mode) or stat.S_ISSOCK(there.st_mode) or os.isatty(handle)):
-        return
-    if not stat.S_ISREG(there.st_mode) and not os.path.samestat(there, Path(os.devnull).stat()):
-        raise OSError(errno.EINVAL, "it is not a regular file", path)
 
 
 def read_regular(path: Path) -> bytes:
@@ -113,9 +103,8 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
         raise QueryError("is not a regular file", place=path, remedy="give a regular file or a new file")
     for read in inputs:
         if path.exists() and read.exists() and path.samefile(read):
-            raise QueryError(
-                "is an input of this command and would be overwritten", place=path, remedy="give another file"
-            )
+            what = "is an input of this command and would be overwritten"
+            raise QueryError(what, place=path, remedy="give another file")
 
 
 def files_in(paths: Sequence[Path]) -> list[Path]:
@@ -125,11 +114,9 @@ def files_in(paths: Sequence[Path]) -> list[Path]:
     """
     files: list[Path] = []
     for path in paths:
-        inside = (
-            sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-            if path.is_dir()
-            else [path]
-        )
+        inside = [path]
+        if path.is_dir():
+            inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
         if not inside:
             raise QueryError("is a folder without files", place=path)
         files += inside
@@ -162,9 +149,8 @@ def sync_file(path: Path) -> None:
 def sync_tree(folder: Path) -> None:
     """Flush every file and every name below a folder to the disk."""
     for parent, _, names in os.walk(folder):
-        for name in names:
-            sync_file(Path(parent) / name)
-        sync_folder(Path(parent))
+        for path in (*(Path(parent, name) for name in names), Path(parent)):
+            sync_file(path)
 
 
 @contextmanager
@@ -244,28 +230,22 @@ _ROOM = 64 << 20
 _NO_ROOM = ("No space left on device", "Disk quota exceeded")
 _NOT_WRITTEN = ("inline_container", "PytorchStreamWriter", "SafetensorError", "I/O error", "Parent directory")
 """Words in the libraries' errors for failed writes, which hide the system's error."""
-_LONGEST = 200
 
 
 @contextmanager
 def saving_reported(folder: Path) -> Iterator[None]:
     """Raise MachineError for failed writes in ``folder``, whatever error the writing library raises."""
-    with os_errors_reported(folder), _libraries_errors_reported(folder):
-        yield
-
-
-@contextmanager
-def _libraries_errors_reported(folder: Path) -> Iterator[None]:
     try:
-        yield
-    except (FactseekError, OSError):
+        with os_errors_reported(folder):
+            yield
+    except FactseekError:
         raise
     except Exception as error:
         words = f"{type(error).__name__}: {error}"
         if any(sign in words for sign in _NO_ROOM) or shutil.disk_usage(folder).free < _ROOM:
             raise disk_full(folder) from None
         if any(sign in words for sign in _NOT_WRITTEN):
-            line = str(error).strip().partition("\n")[0][:_LONGEST]
+            line = str(error).strip().partition("\n")[0][:200]
             raise MachineError(f"cannot be written: {line}", place=folder) from error
         raise
 

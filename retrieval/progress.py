@@ -72,14 +72,6 @@ class Lines:
         """Write nothing, because the command reports its result."""
 
 
-class _Silent:
-    def update(self, n: int = 1) -> None:
-        """Show nothing."""
-
-    def close(self) -> None:
-        """Show nothing."""
-
-
 def silent(doing: str, unit: str, total: int | None) -> Bar:
     """Start progress that shows nothing."""
-    return _Silent()
+    return Lines(doing, unit, total, write=lambda _: None)

@@ -140,7 +140,18 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None,
     except (FactseekError, KeyboardInterrupt, ModuleNotFoundError, OSError) as error:
         if isinstance(error, OSError) and not error.filename:
             _drop_output()
-        line, code = _line_and_code(error, getattr(args, "interrupted", "interrupted"))
+        code = USER_ERROR
+        match error:
+            case CheckFailed():
+                line, code = error.line, BAD_FILE
+            case FactseekError():
+                line = error.line
+            case KeyboardInterrupt():
+                line, code = getattr(args, "interrupted", "interrupted"), INTERRUPTED
+            case ModuleNotFoundError():
+                line = f"the package {error.name} is missing; reinstall factseek with its dependencies"
+            case OSError():
+                line = f"{error.filename or 'standard output'}: {error.strerror or error}"
         say(f"factseek: {line}")
     return code
 
@@ -155,21 +166,6 @@ def program(
     for register in registers:
         register(commands)
     return partial(run, parser)
-
-
-def _line_and_code(error: BaseException, interrupted: str) -> tuple[str, int]:
-    match error:
-        case CheckFailed():
-            return error.line, BAD_FILE
-        case FactseekError():
-            return error.line, USER_ERROR
-        case KeyboardInterrupt():
-            return interrupted, INTERRUPTED
-        case ModuleNotFoundError():
-            return f"the package {error.name} is missing; reinstall factseek with its dependencies", USER_ERROR
-        case OSError():
-            return f"{error.filename or 'standard output'}: {error.strerror or error}", USER_ERROR
-    raise error
 
 
 def _open_streams() -> None:
@@ -236,10 +232,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def config_of(args: argparse.Namespace, kind: type[AnyConfig]) -> AnyConfig:
-    """Return the settings that a command reads, of class ``kind``, from the configuration of ``--config``.
-
-    Raises ConfigError, naming file and dotted key, if the file cannot be read or any setting is invalid.
-    """
+    """Return the settings that a command reads, of class ``kind``, as :func:`full_config_of` does."""
     return view(full_config_of(args), kind)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from ..errors import SourceError
 from ..files import open_regular
@@ -88,8 +87,6 @@ def is_packed(path: Path) -> bool:
     return path.suffix.lower() == SUFFIX
 
 
-@contextmanager
-def packing(target: BinaryIO) -> Iterator[BinaryIO]:
-    """Write packed content into ``target``, without a name or time, so that the same content gives the same bytes."""
-    with gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=_LEVEL, mtime=0) as file:
-        yield cast(BinaryIO, file)
+def packing(target: BinaryIO) -> gzip.GzipFile:
+    """Return a file that packs into ``target``; without name or time, so that equal content gives equal bytes."""
+    return gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=_LEVEL, mtime=0)

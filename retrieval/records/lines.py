@@ -85,7 +85,9 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     opened or unpacked.
     """
     number = windows = 0
-    with _opened(path) as file:
+    with read_errors_reported(path):
+        opened_file = opened(path)
+    with opened_file as file:
         start = file.peek(4)[:4]
         if content := binary_content(file.peek(_PEEKED)):
             faults.error(0, content)
@@ -106,11 +108,9 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
             if ended:
                 whole.pop()
             # Nearly every block is plain, so its lines need no check.
-            if b"\r" in block or b"\0" in block or len(block) > MAX_LINE:
-                windows += block.count(b"\r\n")
-                yield from _valid_lines(whole, number, faults)
-            else:
-                yield from enumerate(whole, number + 1)
+            is_plain = b"\r" not in block and b"\0" not in block and len(block) <= MAX_LINE
+            windows += 0 if is_plain else block.count(b"\r\n")
+            yield from enumerate(whole, number + 1) if is_plain else _valid_lines(whole, number, faults)
             number += len(whole)
     if windows:
         faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
@@ -160,8 +160,3 @@ def decoded(number: int, line: bytes, faults: Faults) -> str:
     except UnicodeDecodeError as error:
         faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x})")
         return line.decode("utf-8", "replace")
-
-
-def _opened(path: Path) -> BufferedReader:
-    with read_errors_reported(path):
-        return opened(path)

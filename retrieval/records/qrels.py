@@ -65,13 +65,10 @@ class QrelsReader:
         fields = self._fields(number, line)
         if not fields or (line.startswith(b"#") and self._is_comment(fields)):
             return
-        grade: int | None
-        if len(fields) == 4 and self._grade_at == -1 and fields[3] in _GRADES:
-            grade = _GRADES[fields[3]]
-        else:
-            grade = self._grade(number, fields)
-            if grade is None:
-                return
+        is_usual = len(fields) == 4 and self._grade_at == -1 and fields[3] in _GRADES
+        grade = _GRADES[fields[3]] if is_usual else self._grade(number, fields)
+        if grade is None:
+            return
         self._any = True
         name, document = fields[self._qid_at], fields[self._docid_at]
         try:
@@ -82,7 +79,11 @@ class QrelsReader:
         if name != self._before:
             self._judged, self._before = self.qrels.setdefault(qid, {}), name
         if docid in self._judged:
-            self._again(number, (name, document), qid, docid, grade)
+            if self._judged[docid] != grade:
+                where = self._first_judged(number, (name, document))
+                self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was already judged {where}")
+            self.repeats += 1
+            self.first_repeat = self.first_repeat or number
         self._judged[docid] = grade
 
     def _is_comment(self, fields: list[bytes]) -> bool:
@@ -94,13 +95,6 @@ class QrelsReader:
         if not self.qrels:
             self._faults.error(0, "contains no judgements")
         return self.qrels
-
-    def _again(self, number: int, ids: tuple[bytes, bytes], qid: str, docid: str, grade: int) -> None:
-        if self._judged[docid] != grade:
-            where = self._first_judged(number, ids)
-            self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was already judged {where}")
-        self.repeats += 1
-        self.first_repeat = self.first_repeat or number
 
     def _fields(self, number: int, line: bytes) -> list[bytes]:
         """Split a line at spaces or, if the first line is a table row, at commas, semicolons or tabs."""

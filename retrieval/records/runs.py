@@ -74,7 +74,9 @@ class RunReader:
         except ValueError:
             value = math.inf
         if not math.isfinite(value) or b"_" in score:
-            self._bad_score(number, fields)
+            header = "; a run has no header" if number == 1 and score.isalpha() and rank.isalpha() else ""
+            header = header or (unlike_columns(self.path) if number == 1 else "")
+            self.faults.error(number, f"score {shown(score)} is not a finite number{header}")
             return
         try:
             docid = name.decode()
@@ -121,11 +123,6 @@ class RunReader:
             reason = f"has {len(fields)} columns, but a run has six (qid Q0 docid rank score tag){hint}"
             self.faults.error(number, reason)
         return []
-
-    def _bad_score(self, number: int, fields: list[bytes]) -> None:
-        header = "; a run has no header" if number == 1 and fields[4].isalpha() and fields[3].isalpha() else ""
-        header = header or (unlike_columns(self.path) if number == 1 else "")
-        self.faults.error(number, f"score {shown(fields[4])} is not a finite number{header}")
 
     def _repeated(self, number: int, qid: bytes, docid: bytes) -> None:
         if not self._first_lines:
@@ -201,10 +198,6 @@ def _number(number: int) -> bytes:
     return _RANKS[number] if 0 <= number < len(_RANKS) else b"%d" % number
 
 
-_VISIBLE = bytes(range(33, 127))
-"""ASCII without white space and invisible characters."""
-
-
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
     """Return the hits of one query as lines of a TREC run.
 
@@ -237,26 +230,14 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
     Raises QueryError if a score is not finite.
     """
     hits = list(hits)
-    scores = float32(_finite(hits))
-    documents = ScoredDocids([hit.docid for hit in hits], scores)
-    # Hits of a retriever are already in order; only rankings from elsewhere need sorting.
-    return documents if _ordered(documents) else _sorted(hits, scores)
-
-
-def _finite(hits: Sequence[Hit]) -> list[float]:
-    scores = [hit.score for hit in hits]
-    if not all(-LARGEST <= score <= LARGEST for score in scores):
+    docids, exact = [hit.docid for hit in hits], [hit.score for hit in hits]
+    if not all(-LARGEST <= score <= LARGEST for score in exact):
         raise QueryError("a score is not a finite number: a run cannot contain it")
-    return scores
-
-
-def _ordered(documents: ScoredDocids) -> bool:
-    docids, scores = documents
+    scores = float32(exact)
     keys = list(zip(scores, docids, strict=True))
-    return all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids)
-
-
-def _sorted(hits: Sequence[Hit], scores: Sequence[float]) -> ScoredDocids:
+    # Hits of a retriever are already in order; only rankings from elsewhere need sorting.
+    if all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids):
+        return ScoredDocids(docids, scores)
     best: dict[str, float] = {}
     for hit in ordered(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
         best.setdefault(hit.docid, hit.score)
@@ -296,16 +277,11 @@ def columns(values: Sequence[str]) -> None:
     Raises QueryError for the first that is empty, contains white space or cannot be encoded as UTF-8.
     """
     # A run has many ids: check all at once, and each alone only if that fails.
-    if not (all(values) and _visible("".join(values))):
+    # Printable text has no white space except spaces, and no surrogates.
+    text = "".join(values)
+    if " " in text or not text.isprintable() or not all(values):
         for value in values:
             column(value)
-
-
-def _visible(text: str) -> bool:
-    if text.isascii():
-        return not text.encode().translate(None, _VISIBLE)
-    # Printable text has no white space except spaces, and no surrogates.
-    return " " not in text and text.isprintable()
 
 
 def encodable(text: str) -> bool:

@@ -52,14 +52,11 @@ _OFFICE_ENTRY = re.compile(rb"mimetype|\[Content_Types\]\.xml|(?:_rels|docProps|
 _ENTRY_NAME = 30
 """The offset of the first entry's name in a zip archive."""
 _PAIRED = 400
+"""The number of bytes to check for the NUL bytes of UTF-16 and UTF-32."""
 _PLANES = 0x10
 """The highest third byte of a character in UTF-32."""
 _PICKLED = b"(c]})"
 """The first bytes of a pickle of protocol 0 or 1 that contains more than a word or a number."""
-_FIRST_KEPT = (0, 1)
-"""The memo number of a pickle's first object; Python 2 may start with 1."""
-_MOST_STEPS = 100
-"""The number of steps within which a pickle stores its first object."""
 
 
 def known_binary(start: bytes) -> str:
@@ -108,11 +105,11 @@ def _is_old_pickle(start: bytes) -> bool:
 
     try:
         with warnings.catch_warnings(action="ignore"):  # for unknown escapes in a text
-            for opcode, argument, _ in islice(pickletools.genops(start), _MOST_STEPS):
+            for opcode, argument, _ in islice(pickletools.genops(start), 100):
                 if opcode.proto > 1:
                     return False
                 if opcode.name in ("PUT", "BINPUT"):
-                    return argument in _FIRST_KEPT
+                    return argument in (0, 1)  # Python 2 may start with 1
     except ValueError:
         return False
     return False
@@ -141,10 +138,8 @@ def continued(line: str) -> str:
     line = line.strip()
     if line[:1] not in ("{", "[") or line[-1:] not in ("{", "["):
         return ""
-    return (
-        "begins JSON that spans several lines: write one object per line, as jq -c '.[]' does with "
-        "a list, jq -c . with objects"
-    )
+    advice = "write one object per line, as jq -c '.[]' does with a list, jq -c . with objects"
+    return f"begins JSON that spans several lines: {advice}"
 
 
 def _is_records(value: object) -> bool:
@@ -169,8 +164,6 @@ SAVE_TEXT = "save its text as plain text, in UTF-8"
 """The remedy for a document of an office program."""
 
 _ROWS = 20
-_PAIRED = 400
-"""The number of bytes to check for pairs of UTF-16."""
 _NULS = 4
 """The fewest NUL bytes of a line that may be UTF-16."""
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}
@@ -190,12 +183,7 @@ _REMEDIES = {
 """The remedies, by words that describe a binary file."""
 _SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
 _SENTENCES: dict[Form, str] = {
-    "empty": "is empty",
     "binary": "is not text",
-    "JSON": "is JSON",
-    "JSON lines": "is JSON lines",
-    "XML": "is XML",
-    "HTML": "is HTML",
     "tabs": "is tab-separated",
     "commas": "is comma-separated",
     "semicolons": "is separated by semicolons",
@@ -231,16 +219,12 @@ class TableShape(NamedTuple):
     @property
     def sentence(self) -> str:
         """The file's form in the words of a message: ``is comma-separated``, ``is an Excel workbook (.xlsx)``."""
-        return f"is {self.content}" if self.content else _SENTENCES[self.form]
+        return f"is {self.content}" if self.content else _SENTENCES.get(self.form, f"is {self.form}")
 
     @property
     def remedy(self) -> str:
         """The remedy for a file that cannot be read, ``""`` if it needs none."""
-        if remedy := binary_remedy(self.content):
-            return remedy
-        if self.form != "binary" and not self.encoding:
-            return SAVE_AS_UTF8
-        return ""
+        return binary_remedy(self.content) or ("" if self.form == "binary" or self.encoding else SAVE_AS_UTF8)
 
 
 def shape_of(path: Path) -> TableShape:
@@ -261,7 +245,8 @@ def shape_of_start(start: bytes) -> TableShape:
     if content:
         return TableShape("binary", "", (), content)
     encoding = _encoding(start)
-    text = _decoded(start, encoding or "latin-1")
+    # The last character may be cut off.
+    text = codecs.getincrementaldecoder(encoding or "latin-1")("replace").decode(start)
     if not text.strip():
         return TableShape("empty", encoding)
     if "\0" in text:
@@ -273,18 +258,12 @@ def shape_of_start(start: bytes) -> TableShape:
 def binary_content(start: bytes) -> str:
     """Return the type and remedy of a file that starts with ``start``, if it is known to be binary; else ``""``."""
     content = known_binary(start)
-    if not content:
-        return ""
-    remedy = binary_remedy(content)
-    return f"is {content}; {remedy}" if remedy else f"is {content}"
+    return "; ".join(filter(None, [content and f"is {content}", binary_remedy(content)]))
 
 
 def binary_remedy(content: str) -> str:
     """Return the remedy for a binary file from the description of its type; ``""`` if none is known."""
-    for kinds, remedy in _REMEDIES.items():
-        if any(kind in content for kind in kinds):
-            return remedy
-    return ""
+    return next((remedy for kinds, remedy in _REMEDIES.items() if any(kind in content for kind in kinds)), "")
 
 
 def unlike_columns(path: Path) -> str:
@@ -333,10 +312,6 @@ def _encoding(start: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     return "utf-8"
-
-
-def _decoded(start: bytes, encoding: str) -> str:
-    return codecs.getincrementaldecoder(encoding)("replace").decode(start)
 
 
 def _form(text: str) -> tuple[Form, tuple[str, ...]]:

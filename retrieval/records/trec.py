@@ -64,10 +64,7 @@ def repeats_note(count: int) -> str:
 
 
 def write_run(run: Run, path: Path, tag: str) -> None:
-    """Write a TREC run, its queries in the order of ``run``, completely or not at all.
-
-    Raises QueryError if an id or the tag cannot be a column.
-    """
+    """Write a TREC run, queries in the order of ``run``. Raises QueryError if an id or the tag cannot be a column."""
     write_text(path, (run_lines(qid, hits, tag) for qid, hits in run.items()))
 
 
