@@ -17,11 +17,9 @@ class Bar(Protocol):
 
     def update(self, n: int = 1) -> object:
         """Add ``n`` to the finished items."""
-        ...
 
     def close(self) -> None:
         """End the progress."""
-        ...
 
 
 Progress = Callable[[str, str, int | None], Bar]

@@ -256,7 +256,11 @@ class _Segment:
         self._vectors = read_vectors(self._path, rows, dimension)
         self._settings = settings
         self._ann = read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
-        self._scattered = _ScatteredRows(self._path, dimension) if self._ann is not None else None
+        self._scattered = -1
+        if self._ann is not None:
+            with damage_reported(self._path):
+                self._scattered = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            finalize(self, os.close, self._scattered)
         self._check_unit(_evenly_spaced(rows, SAMPLED))
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
@@ -266,13 +270,11 @@ class _Segment:
         if keep is not None and kept == len(keep):
             keep = None
         results: list[Nearest | None] = [None] * len(queries)
-        if self._ann is not None and kept >= self._settings.exact_below:
+        if kept >= self._settings.exact_below:
             results = self._approximate(queries, k, keep, kept)
         missing = [number for number, result in enumerate(results) if result is None]
-        if missing:
-            scanned = iter(self._exact(queries[missing], k, keep, kept))
-            return [next(scanned) if result is None else result for result in results]
-        return [result for result in results if result is not None]
+        scanned = iter(self._exact(queries[missing], k, keep, kept) if missing else ())
+        return [next(scanned) if result is None else result for result in results]
 
     def vectors(self, start: int, end: int) -> Vectors:
         self._check_unit(np.arange(start, end))
@@ -316,10 +318,8 @@ class _Segment:
 
     def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest | None]:
         """Return the rows that the approximate index finds; None for a query with too few, or with a tie at the end."""
-        if self._ann is None:
-            return [None] * len(queries)
         n = max(DEPTH * k, DEPTH_LEAST)
-        if n >= kept:
+        if self._ann is None or n >= kept:
             return [None] * len(queries)
         parameters = _faiss().SearchParametersIVF(nprobe=self._settings.scan_probes, sel=_selector(keep))
         rows = self._ann.search(queries, n, params=parameters)[1]

@@ -44,11 +44,9 @@ class Faults(Protocol):
 
     def error(self, line: int, reason: str) -> None:
         """Note an error."""
-        ...
 
     def warning(self, line: int, reason: str) -> None:
         """Note a warning."""
-        ...
 
 
 class Strict:

@@ -58,23 +58,18 @@ class RetrieverKind(Protocol):
 
     def names(self, manifest: Manifest) -> Sequence[str]:
         """Return its name, and the names of its variants, for an index of this manifest."""
-        ...
 
     def lacks(self, name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
         """Return the part that the index lacks for this retriever; None if nothing is missing."""
-        ...
 
     def views(self, name: str, manifest: Manifest, config: Config) -> Sequence[str]:
         """Return the names of the views of a segment that it reads."""
-        ...
 
     def rankings(self, name: str, config: Config) -> Sequence[str]:
         """Return the names of the rankings of its hits: those that it fuses, or itself."""
-        ...
 
     def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Retriever:
         """Return the retriever over a snapshot; with ``group``, a document has the rank of its best passage."""
-        ...
 
 
 class FusingKind(RetrieverKind, Protocol):
@@ -82,11 +77,9 @@ class FusingKind(RetrieverKind, Protocol):
 
     def fused(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> Retriever:
         """Return the fusion of rankings, made in this process or elsewhere, for an index in ``language``."""
-        ...
 
     def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
         """Return the fusion settings for one query in an index in ``language``."""
-        ...
 
 
 class ExpandingKind(RetrieverKind, Protocol):
@@ -94,7 +87,6 @@ class ExpandingKind(RetrieverKind, Protocol):
 
     def over(self, state: IndexState, config: Config, *, group: bool) -> ExpandingRetriever:
         """Return the retriever over the state of an index: of one folder, or of all shards together."""
-        ...
 
 
 class ExpandingRetriever(Retriever, Protocol):
@@ -102,7 +94,6 @@ class ExpandingRetriever(Retriever, Protocol):
 
     def expanded(self, query: str, where: Filter | None) -> str:
         """Return the query expanded under a filter; a query that is already expanded is returned unchanged."""
-        ...
 
 
 KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "the retrievers are", joint="+")

@@ -23,7 +23,7 @@ from ..lucene.analysis import TermCache, query_terms, words_of
 from ..records import model_file, qrels
 from ..records.model_file import State, array, number, restored_from
 from ..records.qrels import JudgedQueries
-from ..search import likeness
+from ..store.manifest import VECTORS
 from . import trees
 
 TASK = "combine"
@@ -37,11 +37,9 @@ class CombinerModel(Protocol):
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
-        ...
 
     def state(self) -> State:
         """Return the settings and arrays of the model."""
-        ...
 
 
 class JudgedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +85,7 @@ class WeightedSum:
         self.weights = weights
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
+        """Return the score of each row."""
         standard = (features - self.centre) / self.scale
         # BLAS sums depend on the number of rows, so this does not use BLAS.
         scores: NDArray[np.float64] = np.einsum("ij,j->i", standard, self.weights, optimize=False)
@@ -107,7 +105,7 @@ class Boosted:
         self.trees = grown
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features)."""
+        """Return the score of each row."""
         scores: NDArray[np.float64] = self.trees.leaves(features).sum(axis=1)
         return scores
 
@@ -127,7 +125,7 @@ class Averaged:
         self.spreads = spreads
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
+        """Return the score of each row."""
         of_weights, of_trees = self.spreads
         return self.weights.score(features) / of_weights + self.trees.score(features) / of_trees
 
@@ -214,7 +212,7 @@ _NUMBER = re.compile(r"\d+(?:[.,٫٬]\d+)*")
 
 def names(rankings: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the columns of :func:`matrix`."""
-    alike = (f"{ranking}: {name}" for ranking in likeness.views_of(rankings) for name in likeness.NAMES)
+    alike = (f"{ranking}: {name}" for ranking in views_of(rankings) for name in LIKENESS)
     return (*(f"{ranking}: {name}" for ranking in rankings for name in _OF_RANKING), *_OF_TEXT, *alike)
 
 
@@ -238,11 +236,8 @@ def matrix(
     columns = [column for ranking in rankings for column in _of_ranking(ranking, hits)]
     texts = _of_texts(query, passages, terms)
     fused = np.array([[hit.score] for hit in hits])
-    nothing = np.zeros((len(hits), len(likeness.NAMES)))
-    alike = [
-        likeness.features(vectors[view]) if view in vectors else nothing
-        for view in likeness.views_of(rankings).values()
-    ]
+    nothing = np.zeros((len(hits), len(LIKENESS)))
+    alike = [likeness(vectors[view]) if view in vectors else nothing for view in views_of(rankings).values()]
     return np.concatenate([np.stack(columns, axis=1), fused, texts, *alike], axis=1)
 
 
@@ -314,3 +309,33 @@ def _names(words: Sequence[str]) -> frozenset[str]:
 
 def _share(there: Sequence[str] | frozenset[str], wanted: frozenset[str] | set[str]) -> float:
     return len(there) / len(wanted) if wanted else 0.0
+
+
+FIRST = (3, 5, 10)
+"""The numbers of first hits to compare a hit with."""
+LIKENESS = (*(f"like the first {count}" for count in FIRST), "like another")
+_RANKED_BY_VECTORS = "dense"
+
+
+def views_of(rankings: Sequence[str]) -> dict[str, str]:
+    """Return the view of vectors that each ranking reads; rankings by words are left out."""
+    named = ((ranking, *ranking.partition(":")) for ranking in rankings)
+    return {
+        ranking: f"{VECTORS}{colon}{variant}" for ranking, kind, colon, variant in named if kind == _RANKED_BY_VECTORS
+    }
+
+
+def likeness(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the similarity of hits, best first, to the first hits, and to their nearest other: shape (hits, LIKENESS).
+
+    Documents that answer the same query are similar (the cluster hypothesis: van Rijsbergen, Information Retrieval,
+    1979, chapter 3). ``vectors`` of the passages have unit length. A hit without another to compare gets 0.
+    """
+    exact = np.ascontiguousarray(vectors, dtype=np.float64)
+    # BLAS sums depend on the number of threads, so this does not use BLAS.
+    cosines = np.einsum("ij,kj->ik", exact, exact, optimize=False)
+    others = ~np.eye(*cosines.shape, dtype=np.bool_)
+    firsts = [(cosines[:, :count], others[:, :count]) for count in FIRST]
+    means = [(near * other).sum(axis=1) / np.maximum(other.sum(axis=1), 1) for near, other in firsts]
+    highest = np.where(others, cosines, -np.inf).max(axis=1, initial=-np.inf)
+    return np.stack([*means, np.where(np.isfinite(highest), highest, 0.0)], axis=1)

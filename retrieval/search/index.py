@@ -43,7 +43,6 @@ from .options import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Searc
 from .parts import footprint, left_out, like, note, spellings, word_weights
 from .retriever import Retriever
 from .snapshot import IndexEncoders
-from .staged import search_in_stages
 
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """The options of a :class:`Search` with the same name in ``config.search``."""
@@ -161,7 +160,7 @@ class Index:
         k, texts = _depth(asked, resolved), _worded(queries, resolved)
         staged, retriever = self._stages(resolved, asked.where), self._retriever(resolved)
         if staged:
-            ranked = search_in_stages(retriever, staged, resolved, self._reader.texts, queries=texts, k=k, asked=asked)
+            ranked = stages.search(retriever, staged, resolved, self._reader.texts, queries=texts, k=k, asked=asked)
         else:
             ranked = retriever.search(texts, k, asked.where, asked.limit)
         return [hits[asked.offset :] for hits in ranked] if asked.offset else ranked

@@ -23,38 +23,19 @@ JSON = "json"
 PAPER = "cord19"
 """The kind of source whose documents are journal articles."""
 RUN_TAG = "factseek"
+_OF_REVIEW = ("rating", "publisher", "claimant")
 HEADER = (
-    "rank",
-    "docid",
-    "score",
-    "title",
-    "passage",
-    "url",
-    "date",
-    "source",
-    "topic",
-    "language",
-    "kind",
-    "near_copies",
-    "index",
-    "rating",
-    "publisher",
-    "claimant",
+    *("rank", "docid", "score", "title", "passage", "url", "date", "source", "topic", "language", "kind"),
+    *("near_copies", "index", *_OF_REVIEW),
 )
-"""The columns of the table formats; the last three are those of a fact-check."""
+"""The columns of the table formats."""
 _SPACE = re.compile(r"\s+")
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _NO_KEY = re.compile(r"[^A-Za-z0-9.:_-]+")
-_TEX = str.maketrans(
-    {
-        **{sign: f"\\{sign}" for sign in "#$%&_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-    }
-)
+_TEX_NAMES = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_TEX = str.maketrans({sign: f"\\{sign}" for sign in "#$%&_{}"} | _TEX_NAMES)
 _TEX_ADDRESS = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "{}\\ "})
 """Addresses are copied unchanged, except for the characters that would end the field."""
 _OF_PAPERS = frozenset({"doi", "journal", "pubmed_id", "pmcid", "authors", "source_x"})
@@ -95,15 +76,12 @@ def citation(hit: Evidence) -> Citation:
     """Return the citation of a hit; without a title, the first sentence of its passage is the title."""
     hit = _as_cited(hit)
     passage = _line(hit.passage.text)
-    named = str(hit.metadata.get("authors") or "")
-    authors = tuple(author for part in named.split(";") if (author := _line(part)))
     first = next(sentences(passage), None)
-    title = _line(hit.title) or (passage[first.start : first.end] if first else "") or hit.docid
     return Citation(
         docid=_line(hit.docid),
         paper=hit.kind == PAPER,
-        title=title,
-        authors=authors,
+        title=_line(hit.title) or (passage[first.start : first.end] if first else "") or hit.docid,
+        authors=tuple(filter(None, map(_line, str(hit.metadata.get("authors") or "").split(";")))),
         source=_line(hit.source),
         date=_line(hit.date),
         url=_line(hit.url),
@@ -119,15 +97,9 @@ def _line(text: str) -> str:
 def _cells(hit: Evidence) -> list[str]:
     texts = (hit.title, hit.passage.text, hit.url, hit.date, hit.source, hit.topic, hit.language, hit.kind)
     copies = str(hit.copies.count) if hit.copies else ""
-    return [
-        str(hit.rank),
-        _defused(hit.docid),
-        repr(hit.score),
-        *map(_defused, texts),
-        copies,
-        _defused(hit.index or ""),
-        *(_defused(str(hit.metadata.get(name) or "")) for name in ("rating", "publisher", "claimant")),
-    ]
+    review = (str(hit.metadata.get(name) or "") for name in _OF_REVIEW)
+    start = (str(hit.rank), _defused(hit.docid), repr(hit.score))
+    return [*start, *map(_defused, texts), copies, *map(_defused, (hit.index or "", *review))]
 
 
 def _defused(text: str) -> str:

@@ -25,7 +25,6 @@ class Retriever(Protocol):
 
         Raises CutOffError if nothing is ready within the limit.
         """
-        ...
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
@@ -53,11 +52,9 @@ class Rankings(Protocol):
 
         Raises CutOffError if no ranking is ready within the limit.
         """
-        ...
 
     def matching(self, query: str) -> Mask | None:
         """Return the passages that at least one of the rankings can find; None means all."""
-        ...
 
 
 class SideBySide(Rankings):

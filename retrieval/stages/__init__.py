@@ -6,20 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from msgspec.structs import replace
 
 from ..caching import OpenedOnce
 from ..config import Config
-from ..deadline import Deadline
+from ..deadline import CutOffError, Deadline, Unbounded
 from ..domain import Filter, Hit, Part
 from ..errors import QueryError
 from ..lucene.analysis import TermCache
 from ..plugins import Plugins
 from ..search.evidence import Copies
 from ..search.index_state import IndexState
+from ..search.options import ResolvedSearch, Search
 from ..search.order import float32, ordered, scores_below
+from ..search.retriever import Retriever
 from ..store.documents import Stored
 from ..store.manifest import Manifest
 
@@ -60,17 +63,14 @@ class Stage(Protocol):
 
         None means that the stage only thins: its decision on a hit depends only on the hits before that hit.
         """
-        ...
 
     def depth(self, k: int) -> int:
         """Return the number of hits that the stage needs so that ``k`` remain."""
-        ...
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return the hits of each query in their new order, each with its old rank and score (:func:`with_part`)."""
-        ...
 
 
 @runtime_checkable
@@ -82,7 +82,6 @@ class OverIndex(Protocol):
 
         Raises IndexStateError if the parts that it needs cannot be read.
         """
-        ...
 
 
 @runtime_checkable
@@ -91,7 +90,6 @@ class TellsCopies(Protocol):
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
         """Return, for each remaining hit, the near-duplicates grouped under it."""
-        ...
 
 
 class StageKind(Protocol):
@@ -111,7 +109,6 @@ class StageKind(Protocol):
 
         Raises QueryError if the value is invalid, or if the settings lack what the stage needs.
         """
-        ...
 
 
 class Named(NamedTuple):
@@ -194,39 +191,74 @@ def rescored(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> list[H
     return ranked + _placed_below(rest, stage, len(ranked), below)
 
 
-class Applied(NamedTuple):
+class _Applied(NamedTuple):
     """The hits of a query after all stages; ``short`` says that a stage received fewer hits than its window."""
 
     hits: list[Hit]
     short: bool = False
 
 
-def depth_of(stages: Sequence[Named], k: int) -> int:
-    """Return the number of hits that the stages together need so that ``k`` remain."""
-    for _, stage in reversed(stages):
-        k = max(stage.depth(k), stage.window or 0)
-    return k
-
-
-def applied(
-    stages: Sequence[Named], queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
-) -> list[Applied]:
-    """Return the hits of each query after all stages.
-
-    Hits beyond the window of a stage follow its result, in their order and with lower scores.
-    """
-    ranked = [Applied(list(of_query)) for of_query in hits]
-    for name, stage in stages:
-        window = stage.window
-        changed = stage.apply(queries, [of_query.hits[:window] for of_query in ranked], texts, limit)
-        ranked = [_joined(new, before, name, window) for new, before in zip(changed, ranked, strict=True)]
-    return ranked
-
-
-def _joined(changed: list[Hit], before: Applied, stage: str, window: int | None) -> Applied:
+def _joined(changed: list[Hit], before: _Applied, stage: str, window: int | None) -> _Applied:
+    """Return the result of a stage on its window, followed by the hits beyond the window."""
     if window is None:
-        return Applied(changed, before.short)
+        return _Applied(changed, before.short)
     rest = before.hits[window:]
     scores = scores_below(min((hit.score for hit in changed), default=0.0), len(rest))
     below = _placed_below(rest, stage, window, scores)
-    return Applied(changed + below, before.short or len(before.hits) < window)
+    return _Applied(changed + below, before.short or len(before.hits) < window)
+
+
+Reading = Callable[..., list[Stored]]
+"""Read the passages of hits; the argument ``spend`` receives the size of each document."""
+
+
+def search(
+    retriever: Retriever,
+    staged: Sequence[Named],
+    resolved: ResolvedSearch,
+    reading: Reading,
+    *,
+    queries: Sequence[str],
+    k: int,
+    asked: Search,
+) -> list[list[Hit]]:
+    """Return the first ``k`` hits of each query after the stages. Raises CutOffError if nothing was found in time."""
+    most, first = resolved.settings.search.max_k, k
+    for _, stage in reversed(staged):
+        first = max(stage.depth(first), stage.window or 0)
+    first = min(first, most)
+
+    def own_part(rank: int, hit: Hit) -> Hit:
+        """Return a hit with its rank and score in the retriever, before a stage adds its own part."""
+        part = Part(resolved.retriever, rank, hit.score, hit.score)
+        return hit if hit.parts else replace(hit, parts=(part,))
+
+    def after_stages(texts: Sequence[str], ranked: Sequence[Sequence[Hit]]) -> list[_Applied]:
+        memory, sizes = asked.limit.memory if asked.limit else Unbounded(), list[int]()
+
+        def spend(size: int) -> None:
+            memory.spend(size)
+            sizes.append(size)
+
+        read = partial(reading, spend=spend)
+        left = [_Applied([own_part(rank, hit) for rank, hit in enumerate(hits, 1)]) for hits in ranked]
+        try:
+            for name, stage in staged:
+                changed = stage.apply(texts, [each.hits[: stage.window] for each in left], read, asked.limit)
+                left = [_joined(new, before, name, stage.window) for new, before in zip(changed, left, strict=True)]
+        finally:
+            memory.give_back(sum(sizes))
+        return left
+
+    ranked = retriever.search(queries, first, asked.where, asked.limit)
+    left = after_stages(queries, ranked)
+    for at, query in enumerate(queries):
+        depth, hits = first, ranked[at]
+        while (len(left[at].hits) < k or left[at].short) and len(hits) == depth < most:
+            depth = min(2 * depth, most)
+            try:
+                (hits,) = retriever.search([query], depth, asked.where, asked.limit)
+            except CutOffError:
+                break  # the hits so far are an answer; the limit records what is missing
+            (left[at],) = after_stages([query], [hits])
+    return [applied.hits[:k] for applied in left]

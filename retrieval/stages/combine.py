@@ -16,9 +16,8 @@ from ..dense.vectors import Vectors
 from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..lucene.analysis import query_terms
-from ..search.combiner import Combiner, load, matrix
+from ..search.combiner import Combiner, load, matrix, views_of
 from ..search.index_state import IndexState
-from ..search.likeness import views_of
 from . import StageContext, Texts, rescored
 
 LABEL = "Combine"

@@ -75,7 +75,6 @@ class PassageSink(Protocol):
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
         """Add the next document with its passages."""
-        ...
 
     def end(self) -> None:
         """Note that no more documents follow.
@@ -85,12 +84,10 @@ class PassageSink(Protocol):
         return
 
     def finish(self) -> None:
-        """Close the sink. Its files are then complete, and the caller makes them durable."""
-        ...
+        """Close; the added data is complete and will be made durable."""
 
     def abandon(self) -> None:
         """Close without keeping anything."""
-        ...
 
 
 class Check(NamedTuple):
@@ -113,7 +110,6 @@ class View(Protocol):
 
     def owns(self, file: str) -> bool:
         """Return whether a file, by its path in the segment, belongs to this view."""
-        ...
 
     def prepare(self, tools: Tools) -> None:
         """Raise IndexStateError or MachineError, before any work, if a tool that the view needs is missing."""
@@ -137,7 +133,6 @@ class View(Protocol):
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> Any:
         """Open the view over all segments at once. Raises IndexStateError, naming the file, if it cannot be read."""
-        ...
 
 
 class ViewKind(Protocol):
@@ -145,11 +140,9 @@ class ViewKind(Protocol):
 
     def describe(self, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
         """Return the description of the view in the manifest of a new index; None if the index has no such view."""
-        ...
 
     def view(self, name: str, manifest: Manifest) -> View:
         """Return the view of this name in the index that ``manifest`` describes."""
-        ...
 
 
 _KINDS: Plugins[ViewKind] = Plugins(__name__, IndexStateError, "kind of view", "this factseek has")
