@@ -37,10 +37,7 @@ def temporary_beside(path: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces ``path`` durably at the end; an error removes the temporary file.
-
-    Raises MachineError if there is no space or no permission to write.
-    """
+    """Open a temporary file that replaces ``path`` durably at the end, with :func:`os_errors_reported`."""
     temporary = temporary_beside(path)
     with os_errors_reported(path):
         try:
@@ -55,10 +52,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading, or an open file of this process: ``/dev/stdin``, ``/dev/fd/63``.
-
-    Raises OSError if it cannot be opened, or if it is a pipe, a device or a folder; it does not wait for their data.
-    """
+    """Open a regular file, or an open file such as ``/dev/stdin``; it never waits for a pipe or a device."""
     inherited = str(path) == "/dev/stdin" or os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd"
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if inherited else os.O_NONBLOCK))
     try:
@@ -76,10 +70,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def read_regular(path: Path) -> bytes:
-    """Return the content of a file that :func:`open_regular` opens.
-
-    Raises OSError if it cannot be opened or is too large.
-    """
+    """Return the content of a file that :func:`open_regular` opens. Raises OSError if it is too large."""
     content = bytearray()
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size  # 0 for a pipe
@@ -91,10 +82,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Check, before any work, that a result can be written to ``path`` without overwriting an input.
-
-    Raises QueryError if its folder does not exist, if it is not a regular file, or if it is one of ``inputs``.
-    """
+    """Raise QueryError, before any work, if a result cannot be written to ``path``, or would overwrite an input."""
     if not path.parent.is_dir():
         raise QueryError(f"there is no folder {path.parent}", place=path, remedy="create it first")
     if path.is_dir():
@@ -108,10 +96,7 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
 
 
 def files_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the files in ``paths``; a folder is replaced by its files that are not hidden, sorted by name.
-
-    Raises QueryError if a folder contains no files.
-    """
+    """Return the files in ``paths``; a folder is replaced by its files that are not hidden, sorted by name."""
     files: list[Path] = []
     for path in paths:
         inside = [path]
@@ -124,10 +109,7 @@ def files_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def rereadable(path: Path) -> None:
-    """Check that a file can be read twice; the reader reports a missing file or a folder.
-
-    Raises SourceError if it is a pipe or a device.
-    """
+    """Raise SourceError if a file is a pipe or a device, which cannot be read twice."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise SourceError("is not a regular file", place=path, remedy="save its content to a file first")
 

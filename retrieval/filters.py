@@ -32,7 +32,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 
 
 def field_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of declared fields, sorted, each once. Raises QueryError if a name is invalid or reserved."""
+    """Return the names of declared fields, sorted, each once. Raises QueryError if one is invalid or reserved."""
     for name in names:
         if not _NAME.fullmatch(name):
             raise QueryError(
@@ -68,9 +68,9 @@ def parse_filter(
 ) -> Filter | None:
     """Return the filter of ``field=value`` pairs and date bounds; None if there are none.
 
-    Values of one field are alternatives; several fields must all match. A language may have any spelling that documents
-    may have: ``fra`` and ``French`` mean ``fr``. ``declared`` names the index's metadata fields for filters. Raises
-    QueryError if a field is unknown, if a value is missing, if a date is invalid, or if no day is admitted.
+    Values of one field are alternatives; several fields must all match. ``fra`` and ``French`` mean ``fr``.
+    ``declared`` names the index's metadata fields. Raises QueryError if something is unknown, invalid, or admits
+    nothing.
     """
     refuse_text("pairs", pairs)
     values: dict[str, list[str]] = {}
@@ -134,16 +134,13 @@ def last_day(value: str) -> str:
 
 
 def first_day(value: str, name: str) -> str:
-    """Return the first day of ``value``; an error calls the value ``name``. Raises QueryError if it is not a date."""
+    """Return the first day of ``value``. Raises QueryError, which calls the value ``name``, if it is not a date."""
     bound(value, name)
     return (value + "-01-01")[:10] if len(value) < 10 else value
 
 
 def narrowed(where: Filter | None, further: Filter) -> Filter | None:
-    """Return the filter that admits what both filters admit; None if that is everything.
-
-    Raises QueryError if no value of a field, or no day, passes both.
-    """
+    """Return the filter that admits what both admit; None if that is everything. Raises QueryError if it is nothing."""
     where = where or Filter()
     values: dict[str, Any] = {name: _common(name, getattr(where, name), getattr(further, name)) for name in FIELDS}
     as_of = min(filter(None, (where.as_of, further.as_of)), default="")
@@ -188,10 +185,7 @@ def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] 
 
 
 def title_tokens(title: str) -> list[str]:
-    """Return the search tokens of a title's words, regardless of case and order.
-
-    In scripts without spaces they are pairs of letters, or a single letter.
-    """
+    """Return the search tokens of a title's words; in scripts without spaces they are letters or pairs of letters."""
     return _title_tokens(title, by_letters=False)
 
 

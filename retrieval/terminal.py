@@ -53,10 +53,7 @@ class Parser(argparse.ArgumentParser):
             self.register("action", name, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments, starting without any recorded options.
-
-        Raises UsageError, naming the command, if an argument is unknown.
-        """
+        """Parse arguments, starting without recorded options. Raises UsageError if an argument is unknown."""
         self.options_read.clear()
         parsed, left = super().parse_known_args(args, namespace)
         if left and self._subparsers is None:
@@ -240,7 +237,7 @@ def full_config_of(args: argparse.Namespace) -> Config:
     """Return all settings from the configuration of ``--config``, with ``--verify`` if the command has it.
 
     The program sets the class of all settings in ``config_type``, so one file works for every command. Raises
-    ConfigError, naming file and dotted key, if the file cannot be read or a setting is invalid.
+    ConfigError if the file cannot be read or a setting is invalid.
     """
     kind: type[Config] = args.config_type
     config = load(args.config, kind)

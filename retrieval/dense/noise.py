@@ -69,10 +69,7 @@ def write_chance(path: Path, queries: Vectors, cosines: Sequence[float]) -> None
 
 
 def read_chance(path: Path, dimension: int) -> Chance | None:
-    """Return the chance of a segment; None if it stores none.
-
-    Raises IndexStateError, naming the file, if its content is damaged.
-    """
+    """Return the chance of a segment; None if it stores none. Raises IndexStateError if the file is damaged."""
     with damage_reported(path):
         try:
             content = read_regular(path)

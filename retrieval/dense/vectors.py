@@ -103,8 +103,7 @@ def whole_rows(path: Path, dimension: int) -> int:
 def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, after: int = 0) -> int:
     """Write unit vectors as they arrive, in chunks of shape (n, ``dimension``); return their number.
 
-    They follow the first ``after`` vectors of the file, which stay. Raises ValueError if a vector is not of unit
-    length, MachineError if the file cannot be written.
+    They follow the first ``after`` vectors of the file. Raises ValueError if a vector is not of unit length.
     """
     count = 0
     with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
@@ -119,10 +118,7 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
 
 
 def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
-    """Map a file of vectors into memory, shape (``rows``, ``dimension``), without reading it.
-
-    Raises IndexStateError, naming the file, if it is missing or if its size does not match.
-    """
+    """Map a file of vectors, shape (``rows``, ``dimension``), without reading it. Raises IndexStateError if damaged."""
     expected = rows * dimension * 4
     with damage_reported(path):
         size = path.stat().st_size
@@ -141,9 +137,8 @@ def _evenly_spaced(rows: int, most: int) -> NDArray[np.int64]:
 def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: str = ANN) -> bool:
     """Write the approximate index of a segment if the settings and its size require one; return whether they do.
 
-    The index is trained on the segment's own vectors. It has up to ``lists`` clusters. Each code of 4 bits covers two
-    dimensions, or more if the dimension is odd. One thread builds it, so the same vectors give the same file. Raises
-    MachineError if the index cannot be written.
+    It is trained on the segment's own vectors. Each code of 4 bits covers two dimensions, or more if the dimension is
+    odd. One thread builds it, so the same vectors give the same file.
     """
     if settings.type != "auto" or len(vectors) < max(settings.auto_flat_below, FEWEST_SCANNED):
         return False
@@ -168,10 +163,7 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
 
 
 def read_ann(path: Path, rows: int, dimension: int) -> Any:
-    """Open the approximate index of a segment, memory-mapped.
-
-    Raises IndexStateError if it cannot be read, is of another kind, or does not have ``rows`` vectors.
-    """
+    """Open the approximate index of a segment, memory-mapped. Raises IndexStateError if it is not one of this size."""
     faiss = _faiss()
     try:
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
@@ -189,7 +181,7 @@ def read_ann(path: Path, rows: int, dimension: int) -> Any:
 class VectorIndex:
     """The vectors of all segments of an index; row numbers continue from segment to segment.
 
-    Any number of threads may search at once. The vectors are memory-mapped, so processes share them.
+    Any number of threads may search at once. Raises IndexStateError, naming the file, if a file is damaged.
     """
 
     def __init__(
@@ -199,10 +191,7 @@ class VectorIndex:
         settings: DenseSettings,
         files: VectorFiles = FIRST_FILES,
     ) -> None:
-        """Open segments, each a folder and its number of rows; ``files`` names the files of one encoder.
-
-        Raises IndexStateError, naming the file, if a file is missing, damaged or of another size or dimension.
-        """
+        """Open segments, each a folder and its number of rows; ``files`` names the files of one encoder."""
         self.dimension = dimension
         self._segments = [_Segment(folder, rows, dimension, settings, files) for folder, rows in segments]
         bounds = np.cumsum([0, *(rows for _, rows in segments)]).tolist()
@@ -346,31 +335,16 @@ class _Segment:
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of rows; with an approximate index, read the file, because mapped pages stay in memory."""
-        if self._scattered is not None and len(rows) <= SCATTERED:
-            return self._scattered(rows)
-        return self._vectors[rows]
+        """Return the vectors of rows; with an approximate index, read a few from the file without mapping it.
 
-
-class _ScatteredRows:
-    """Reads scattered rows of a file of vectors without mapping it. It is safe for threads.
-
-    Reading one byte of a mapped file loads the pages around it, sixteen on Linux. A few hundred rows per query would
-    soon load the whole file into the memory of the process.
-    """
-
-    def __init__(self, path: Path, dimension: int) -> None:
-        self._path = path
-        self._dimension = dimension
-        with damage_reported(path):
-            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        finalize(self, os.close, self._file)
-
-    def __call__(self, rows: NDArray[np.int64]) -> Vectors:
-        vectors = np.empty((len(rows), self._dimension), dtype="<f4")
-        size = 4 * self._dimension
+        Reading one byte of a mapped file loads the pages around it, sixteen on Linux. A few hundred rows per query
+        would soon load the whole file into the memory of the process.
+        """
+        if self._scattered < 0 or len(rows) > SCATTERED:
+            return self._vectors[rows]
+        vectors = np.empty((len(rows), self._vectors.shape[1]), dtype="<f4")
         for vector, row in zip(vectors, rows.tolist(), strict=True):
-            if os.preadv(self._file, [vector.data], row * size) != size:
+            if os.preadv(self._scattered, [vector.data], row * vector.nbytes) != vector.nbytes:
                 raise IndexStateError(f"ends before vector {row}", place=self._path, remedy=REMEDY)
         return vectors
 

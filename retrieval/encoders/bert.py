@@ -42,8 +42,8 @@ _WORDS = "embeddings.word_embeddings.weight"
 class Bert(NamedTuple):
     """A BERT model on disk: the folder of its weights, its configuration, and how its states become a vector.
 
-    ``prefix`` starts the names of its tensors. ``pooling`` is ``""`` for a model that scores pairs. ``dense`` are the
-    folders of the layers after the pooling.
+    ``prefix`` starts its tensors' names. ``pooling`` is ``""`` for a model that scores pairs. ``dense`` are the folders
+    of the layers after the pooling.
     """
 
     folder: Path
@@ -64,10 +64,9 @@ class Bert(NamedTuple):
 
 
 def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | None:
-    """Return the BERT model of a sentence-transformers model with these modules; None if it is of another kind.
+    """Return the BERT model of sentence-transformers' modules (kind, folder); None if it is of another kind.
 
-    A module has a kind and a folder. ``scores`` requests a model that scores pairs. Raises an error of safetensors if
-    the weights are damaged.
+    ``scores`` requests a model that scores pairs.
     """
     from safetensors import safe_open
 

@@ -54,9 +54,8 @@ def export(
 ) -> Description:
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
-    ``source`` is the folder of a sentence-transformers model, or a packed model file. ``max_tokens`` counts both texts
-    of a pair; 0 means the model's own limit. Raises MachineError if the model is not of ``kind``, needs inputs other
-    than tokens, reads fewer than ``max_tokens``, or loses too much precision.
+    ``source`` is a folder of sentence-transformers, or a packed file. ``max_tokens`` counts both texts of a pair; 0
+    means the model's own limit. Raises MachineError if the model is not of ``kind`` or loses too much precision.
     """
     folder = source
     if not source.is_dir():
@@ -114,10 +113,7 @@ def export(
 
 
 def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
-    """Return the labels of an entailment model's scores, in their order; none for other models.
-
-    Raises MachineError if a model is not of the kind.
-    """
+    """Return the labels of an entailment model's scores, in their order; none for other models."""
     if kind == ENCODER:
         return ()
     config = read_json(folder / "config.json")

@@ -277,10 +277,7 @@ def _none_of(pieces: Sequence[str]) -> str:
 
 
 def charsmap(characters: Mapping[str, str]) -> bytes:
-    """Return the map in the format of SentencePiece: the size of the double array, the array, the strings.
-
-    The array finds a mapped character by its UTF-8 bytes. The character 0 cannot be mapped.
-    """
+    """Return the map in SentencePiece's format: the size of a double array, the array of UTF-8 bytes, the strings."""
     strings, words = bytearray(), {}
     for character, becomes in sorted(characters.items()):
         if "\0" in character:

@@ -106,8 +106,7 @@ def available_cores() -> int:
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
     """Open the configured encoder; export its model first if necessary; ``auto`` means the English model.
 
-    A ``layered`` encoder reads several layers; it has the same name, but another revision and other vectors. Raises
-    MachineError if the model is not installed here or cannot be exported.
+    A ``layered`` encoder reads several layers: the same name, but another revision and other vectors.
     """
     settings = for_language(settings, "en")
     folder, description, model = exported(settings)
@@ -254,10 +253,7 @@ class SharedEncoders:
         self._opened = OpenedOnce()
 
     def __call__(self, made_by: EncoderInfo, place: Path) -> Encoder:
-        """Return the encoder that made the vectors of the index at ``place``.
-
-        Raises MachineError if it is not installed here, IndexStateError if the installed model has changed.
-        """
+        """Return the encoder that made an index's vectors. Raises IndexStateError if the model has changed."""
         asked = of_index(made_by, self._settings)
 
         def opened() -> Encoder:

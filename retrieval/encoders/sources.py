@@ -119,10 +119,9 @@ def check_tokenizer(folder: Path) -> None:
 
 
 def model_files(folder: Path) -> list[str]:
-    """Return the files of a model, relative to ``folder`` and sorted.
+    """Return the files of a model's folder and of its modules, relative to it and sorted.
 
-    They are the files of the folder and of the modules that ``modules.json`` names. Exports for other runtimes are left
-    out, and so are pickled weights if the same folder has safetensors.
+    Exports for other runtimes are left out, and so are pickled weights beside safetensors.
     """
     names: set[str] = set()
     for part in {folder, *(part for _, part in modules_of(folder) if part.is_dir())}:
@@ -197,8 +196,8 @@ def named(settings: EncoderSettings, model: str) -> EncoderSettings:
 def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings:
     """Return the settings that open the encoder of an index's vectors, wherever it was configured.
 
-    The configuration sets the cache and the threads. It sets the query prompt only if it configures the same model. A
-    manifest of an earlier version names the model alone.
+    The query prompt comes from the configuration only if it configures the same model. A manifest of an earlier version
+    names the model alone.
     """
     model = made_by.model or (settings.model if Path(settings.model).name == made_by.name else made_by.name)
     settings = msgspec.structs.replace(named(settings, model), precision=made_by.precision)

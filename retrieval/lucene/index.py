@@ -195,10 +195,7 @@ class PassageSearcher:
                 self._ranked = True
 
     def matching(self, where: Filter) -> NDArray[np.bool_]:
-        """Return a mask of the passages that pass a filter, including those of deleted documents.
-
-        Raises QueryError if a phrase contains no words.
-        """
+        """Return a mask of the passages that pass a filter, deleted or not; a phrase without words is a QueryError."""
         clauses = self._clauses(where)
         return self._mask(lambda: self._java.passing(self._searcher, clauses))
 

@@ -194,10 +194,7 @@ def java_text(text: str) -> str:
 
 
 def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
-    """Return texts in the format of Java's ``Packed``: their number, their lengths in UTF-8, and their bytes.
-
-    ``surrogates`` is the error handler for lone surrogates; with ``replace``, NUL becomes a space.
-    """
+    """Return texts in the format of Java's ``Packed``: number, lengths, UTF-8 bytes; ``surrogates`` is for errors."""
     joined = "".join(texts)
     if "\0" in joined and surrogates == "replace":
         return pack([text.replace("\0", " ") for text in texts])
@@ -220,10 +217,7 @@ def unpack(packed: str) -> list[str]:
 
 @contextmanager
 def one_off() -> Iterator[None]:
-    """Make a virtual machine that starts in this context a short-lived one: it compiles quickly, not thoroughly.
-
-    If the machine starts without a class archive, write one at the end for the next start.
-    """
+    """Make a virtual machine that starts here a short-lived one: it compiles quickly, and writes its class archive."""
     import jnius_config
 
     done = False
@@ -258,10 +252,7 @@ class ClassArchive:
         self._classes = self.path.with_suffix(f".{os.getpid()}.classes")
 
     def options(self, *, record: bool = False) -> list[str]:
-        """Return the Java options for the archive; none if this user owns no archive.
-
-        With ``record``, if there is no archive yet, Java lists the classes that it loads, which :meth:`write` needs.
-        """
+        """Return Java's options to use the archive or, with ``record``, to list the classes for :meth:`write`."""
         if _is_own(self.path):
             options = [f"-XX:SharedArchiveFile={self.path}", "-XX:+VerifySharedSpaces", *_QUIET]
             return options if self.path.stat().st_size else []  # it is empty if an earlier attempt failed

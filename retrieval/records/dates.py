@@ -94,14 +94,13 @@ def _month_number(word: str) -> int:
 
 
 def clean_date(value: object, order: str = "") -> str:
-    """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a date.
+    """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a date of the calendar.
 
     It reads ISO 8601 (partial, basic or with a time), RFC 2822 and Twitter dates; times count in UTC. It also reads
     PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), and ``5.3.2020``, whose day is first. Months may be
-    named in English and fourteen other languages, and digits may be of any script.
-    In ``3/5/2020`` and ``3-5-2020``, ``order`` decides unless one number is above 12 or both are equal. ``20-03-05``
-    always needs ``order``, because its first number may be the year. A two-digit year is in 1969 to 2068, as in POSIX.
-    A day that is not in the calendar is not a date.
+    named in English and fourteen other languages, and digits may be of any script. In ``3/5/2020`` and ``3-5-2020``,
+    ``order`` decides unless one number is above 12 or both are equal. ``20-03-05`` always needs ``order``. A two-digit
+    year is in 1969 to 2068, as in POSIX.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""

@@ -72,10 +72,7 @@ def is_gzip(path: Path) -> bool:
 
 
 def opened(path: Path) -> BufferedReader:
-    """Open a file for reading; a gzip file is unpacked while it is read.
-
-    Raises OSError or ValueError if it cannot be opened. Reading raises SourceError if the packed data is faulty.
-    """
+    """Open a file for reading; a gzip file is unpacked while it is read, with SourceError if it is faulty."""
     file = open_regular(path)
     if not file.peek(len(MAGIC)).startswith(MAGIC):
         return file

@@ -199,10 +199,9 @@ def _number(number: int) -> bytes:
 
 
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
-    """Return the hits of one query as lines of a TREC run.
+    """Return the hits of one query as lines of a TREC run, each document once. Raises QueryError as :func:`column`.
 
-    Each document appears once, with its best passage. Scores read back to the same float32, and ranks follow the order
-    of scores. Raises QueryError if an id or the tag cannot be a column.
+    Scores read back to the same float32, and ranks follow the order of scores.
     """
     return runs_lines([(qid, best_documents(hits))], tag)[0]
 
@@ -258,10 +257,7 @@ def score_texts(scores: ArrayLike) -> list[str]:
 
 
 def column(value: str) -> str:
-    """Return ``value`` if it can be a column of a file.
-
-    Raises QueryError if it is empty, contains white space or cannot be encoded as UTF-8.
-    """
+    """Return ``value``. Raises QueryError if it is no column of a file: empty, with white space, or not UTF-8."""
     if value.isascii() and value.isalnum():
         return value
     if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
@@ -272,10 +268,7 @@ def column(value: str) -> str:
 
 
 def columns(values: Sequence[str]) -> None:
-    """Check that values can be columns of a file.
-
-    Raises QueryError for the first that is empty, contains white space or cannot be encoded as UTF-8.
-    """
+    """Check that values can be columns of a file, as :func:`column` does."""
     # A run has many ids: check all at once, and each alone only if that fails.
     # Printable text has no white space except spaces, and no surrogates.
     text = "".join(values)

@@ -194,11 +194,9 @@ _SENTENCES: dict[Form, str] = {
 
 
 class TableShape(NamedTuple):
-    """The shape of a file.
+    """The shape of a file: its form, and the cells of its first row or the keys of its first JSON object.
 
-    ``encoding`` is Python's name of the encoding, ``""`` if it is unknown (text that is not UTF-8 and has no byte-order
-    mark). ``cells`` are the cells of the first row, or the keys of the first JSON object. ``content`` describes a
-    binary file in words.
+    ``encoding`` is Python's name, ``""`` if it is unknown. ``content`` describes a binary file in words.
     """
 
     form: Form
@@ -228,10 +226,7 @@ class TableShape(NamedTuple):
 
 
 def shape_of(path: Path) -> TableShape:
-    """Return the shape of a file, from its first 64 kB; a pipe is not read: it is ``text``.
-
-    Raises SourceError if the file cannot be opened.
-    """
+    """Return the shape of a file, from its first 64 kB; a pipe is not read: it is ``text``."""
     with read_errors_reported(path):
         if path.exists() and not path.is_file() and not path.is_dir():
             return TableShape("text")

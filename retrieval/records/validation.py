@@ -53,10 +53,7 @@ def mismatch(error: msgspec.ValidationError) -> Mismatch:
 
 
 def mismatch_in(raw: Any, error: msgspec.ValidationError, check: Callable[[Any], object]) -> Mismatch:
-    """Return the error that ``check`` raised for ``raw``, with the keys for which msgspec writes ``[...]``.
-
-    It tries only the first fifty keys of a mapping, because each takes as long as the whole check.
-    """
+    """Return the error that ``check`` raised for ``raw``, with the first fitting key where msgspec writes ``[...]``."""
     wrong = mismatch(error)
     while _ANY_KEY in wrong.path:
         mapping = wrong.path.partition(_ANY_KEY)[0].split(".")

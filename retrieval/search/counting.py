@@ -58,10 +58,7 @@ class FacetAnswer(Answer):
 
 
 def fields_of(asked: Sequence[str]) -> dict[str, int]:
-    """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with the number of values to return.
-
-    Raises QueryError if a field appears twice or its number is invalid.
-    """
+    """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with its number of values. Raises QueryError."""
     fields: dict[str, int] = {}
     for text in asked:
         field, separator, number = text.partition("=")
@@ -146,10 +143,7 @@ class HitCounter:
         return Total(size if mask is None else int(np.count_nonzero(mask)), matches.by_words)
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
-        """Count the documents of a query by the values of each field, without the filter's own condition on that field.
-
-        A condition in the query itself still applies.
-        """
+        """Count the documents of a query by the values of each field, without the filter's condition on that field."""
         columns, where = self._snapshot.columns, question.where
         matches, typed = self._matching(question), self._passing(question.typed, "")
         filtered = dict(where.values()) if where is not None else {}
@@ -187,10 +181,7 @@ class HitCounter:
 
 
 def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
-    """Check the fields to count against those of an index; ``declared`` are its metadata fields.
-
-    Raises QueryError if a field does not exist, or if the number of its values is too small or too large.
-    """
+    """Raise QueryError for a field that an index does not have, or for a wrong number of its values."""
     countable = (*COUNTED, *declared)
     for field, most in fields.items():
         if field not in countable:

@@ -41,9 +41,8 @@ class EvidenceReader:
     ) -> Iterator[list[Evidence]]:
         """Yield the evidence for the hits of each text; all stored documents are read at once.
 
-        Hits without parts were ranked by ``retriever``. ``copies`` returns the near-duplicates grouped under each hit.
-        ``after`` is the number of hits before these. Hits reached after the limit have no highlights, and the limit
-        records that. Raises NotFoundError if a passage does not exist. Raises the limit's error if memory runs out.
+        Hits without parts were ranked by ``retriever``. ``after`` is the number of hits before these. Hits after the
+        limit have no highlights.
         """
         places = [(hit.docid, hit.passage) for _, hits in ranked for hit in hits]
         memory = limit.memory if limit else Unbounded()
@@ -64,10 +63,7 @@ class EvidenceReader:
         return in_time(marked, partial(limit.is_over, part)) if limit else marked
 
     def with_passages(self, text: str, hits: Sequence[Evidence], limit: Deadline | None) -> list[Evidence]:
-        """Return the hits, each with its best passage and all passages of its document that contain a word of ``text``.
-
-        After the limit, a hit has its best passage alone, and the limit records the missing passages.
-        """
+        """Return the hits with all passages of their documents that contain a word of ``text``, if read in time."""
         marked = self._highlighter(text, limit, PASSAGES)
         return [msgspec.structs.replace(hit, passages=self._passages(marked, hit, limit)) for hit in hits]
 
@@ -84,10 +80,7 @@ class EvidenceReader:
         return passages
 
     def texts(self, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
-        """Return the passages of hits, in their order; ``spend`` receives the size of each document as it is read.
-
-        Raises NotFoundError if a passage does not exist, and any error of ``spend``.
-        """
+        """Return the passages of hits, in their order; ``spend`` receives the size of each document as it is read."""
         places = ((hit.docid, hit.passage) for hit in hits)
         stored = self._state.stored(places, lambda document, _: spend(sys.getsizeof(document.text)))
         return [stored[hit.docid, hit.passage] for hit in hits]

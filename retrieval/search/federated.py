@@ -200,10 +200,9 @@ def _of_index(name: str, call: Callable[_P, _T], *args: _P.args, **options: _P.k
 def counts_of_many(
     indexes: Mapping[str, Index], query: str, searches: Mapping[str, Search], fields: Mapping[str, int]
 ) -> CountsOfMany:
-    """Count the hits of each index, and of all together, by the values of fields; ``index`` is also a field.
+    """Count the hits of each index, and of all, by the values of fields; ``index`` is also a field.
 
-    It adds up the thousand most frequent values of each index that has the field. Raises QueryError, naming the index,
-    if no index has the field.
+    It adds up the thousand most frequent values of each index that has the field; one at least must have it.
     """
     totals: dict[str, Total] = {}
     each: dict[str, dict[str, FacetCounts]] = {}
@@ -226,11 +225,7 @@ def counts_of_many(
 
 
 def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the weight of each index.
-
-    Raises QueryError if there is no index or all weights are 0, or if a weight names an unknown index, is negative or
-    is not a number.
-    """
+    """Return the weight of each index. Raises QueryError if one is unknown or out of range, or if none counts."""
     chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
     if not names:
         raise QueryError("give an index to search")
@@ -245,10 +240,7 @@ def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | N
 
 
 def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int) -> list[IndexedHit]:
-    """Return the first ``k`` hits of all rankings: by score descending, then docid descending, then the index's name.
-
-    An index of weight 0 contributes no hits.
-    """
+    """Return the first ``k`` hits of all: by score descending, then docid descending, then the index's name."""
     counted = sorted(name for name in rankings if weights[name])
     hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
     scores = float32(weights[name] / (rrf_k + rank) for name, rank, _ in hits)
@@ -267,10 +259,7 @@ def evidence_of(
     highlight: bool = True,
     after: int = 0,
 ) -> list[Evidence]:
-    """Return the evidence of the hits of several indexes, in their order; each names its index.
-
-    ``after`` is the number of hits before them.
-    """
+    """Return the evidence of hits, in their order, each with its index; ``after`` is the number of hits before them."""
     read = {}
     for name, index in indexes.items():
         retriever = index.resolve(searches[name]).retriever

@@ -123,11 +123,7 @@ class Index:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of the vectors, opened on first use.
-
-        Raises IndexStateError if the encoder is missing or has changed. Raises MachineError if it is not installed
-        here.
-        """
+        """The encoder of the vectors, opened on first use. Raises IndexStateError if it is missing or has changed."""
         return self._state.encoder_of(VECTORS)
 
     @property
@@ -246,18 +242,11 @@ class Index:
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
     def with_passages(self, query: str, hits: Sequence[Evidence], asked: Search = DEFAULT_SEARCH) -> list[Evidence]:
-        """Return the hits, each with its best passage and all other passages that contain a word of ``query``.
-
-        After the limit, a hit has its best passage alone, and the limit records the missing passages.
-        """
+        """Return the hits, each with its best passage and, if read in time, all others with a word of ``query``."""
         return self._reader.with_passages(self.resolve(asked).text(query), hits, asked.limit)
 
     def answer(self, question: Question) -> Answer:
-        """Answer a question with the evidence, counts, notes and explanations that it requests.
-
-        Raises QueryError if the question is invalid, naming the field at fault. Raises CutOffError if no ranking was
-        ready in time.
-        """
+        """Answer a question, as :func:`factseek.retrieval.search.answer.answer` does."""
         return answer(self, question)
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:

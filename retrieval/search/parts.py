@@ -33,10 +33,7 @@ READ_TERMS = 5_000
 
 
 def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery, set[str]]:
-    """Return a document as a query, and the documents to exclude: itself and, with ``copies``, its near-duplicates.
-
-    Raises NotFoundError if the document does not exist.
-    """
+    """Return a document as a query, and the documents to exclude: itself and, with ``copies``, its near-duplicates."""
     document = state.document(docid)
     text = flat_text(document.title, document.text)[:READ_CHARS]
     words = _words(_interesting_terms(state, text), text, state.terms)
@@ -82,10 +79,7 @@ def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
 def note(
     query: str, resolved: ResolvedSearch, info: IndexInfo, terms: TermCache, views: Callable[[str], Sequence[str]]
 ) -> str:
-    """Return the note on a query, ``""`` if there is none; ``views`` returns the views that a retriever reads.
-
-    A note appears if the query has stop words only, or if the encoder does not know its language.
-    """
+    """Return the note on a query with stop words only or of an unknown language; ``views`` returns a retriever's."""
     if set(resolved.views) == {LUCENE}:
         if any(terms(word) for chunk in query.split() for word in words_of(chunk)):
             return ""
@@ -147,10 +141,7 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
 
 
 def word_weights(state: IndexState, text: str, hits: Sequence[Hit], settings: BM25Settings) -> list[dict[str, float]]:
-    """Return, for each hit, the words of ``text`` in its passage, each with its weight.
-
-    If several words share a term, the first represents them. A term without a word represents itself.
-    """
+    """Return, for each hit, the words of ``text`` in its passage with their weights; the first of several per term."""
     weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
     places = [(hit.docid, hit.passage) for hit in hits]
     words: dict[str, str] = {}

@@ -70,11 +70,10 @@ class Snapshot(IndexState):
     def __init__(
         self, folder: Path, config: Config, encoders: IndexEncoders, *, manifest: Manifest | None = None
     ) -> None:
-        """Open the index in ``folder``; ``encoders`` opens the encoders that its manifest names.
+        """Open the index in ``folder``; ``manifest`` replaces the last published state.
 
-        With a ``manifest``, it opens the state that the manifest describes instead of the last published one. Raises
-        IndexStateError if the index is missing, incomplete, damaged, or of another layout; with ``index.verify``, also
-        if a file does not match its checksum.
+        Raises IndexStateError if the index is missing, incomplete, damaged, or of another layout; with
+        ``index.verify``, also if a file does not match its checksum.
         """
         self.folder = folder
         self.config = config
@@ -101,10 +100,7 @@ class Snapshot(IndexState):
         return self._opened.get(f"encoder {view}", fitting)
 
     def view(self, name: str) -> Any:
-        """Return the view of this name, opened over all segments.
-
-        Raises IndexStateError if the index has no such view, or if it cannot be read.
-        """
+        """Return the view of this name, opened over all segments. Raises IndexStateError if there is none."""
         return self._opened.get(f"view {name}", partial(self._opened_view, name))
 
     @property
@@ -167,10 +163,7 @@ class Snapshot(IndexState):
     def stored(
         self, places: Iterable[Place], note: Callable[[Document, Span], object] = _ignore
     ) -> dict[Place, Stored]:
-        """Return passages by docid and passage number; all of a segment are read together, and ``note`` receives each.
-
-        Raises NotFoundError if a passage does not exist, IndexStateError if it has a row but is missing.
-        """
+        """Return passages by docid and number; all of a segment are read together, and ``note`` receives each."""
         read: dict[Place, Stored] = {}
         missing = list(places)
         for segment in reversed(self.segments):
@@ -381,10 +374,7 @@ def _no_document(docid: str) -> NotFoundError:
 
 
 def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, folder: Path) -> Encoder:
-    """Return the encoder of the vectors of a view of the index in ``folder``.
-
-    Raises IndexStateError if the index has no such vectors, and any error of ``encoders``.
-    """
+    """Return the encoder of the vectors of a view. Raises IndexStateError if the index has none."""
     made_by = manifest.encoder_of(view) if view in manifest.views else None
     if made_by is None:
         raise IndexStateError("was built without vectors", place=folder)

@@ -78,10 +78,7 @@ class OverIndex(Protocol):
     """A stage that reads more of an index than the passages of hits."""
 
     def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage over an index, under the filter of the search.
-
-        Raises IndexStateError if the parts that it needs cannot be read.
-        """
+        """Return the stage over an index, under the filter of the search."""
 
 
 @runtime_checkable
@@ -151,10 +148,7 @@ def opened(asked: Sequence[str], context: StageContext) -> dict[str, Stage | Ove
 
 
 def opened_over(asked: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
-    """Return the stages that ``asked`` names, in this order, over an index and under the filter of a search.
-
-    Raises the errors of :func:`opened`, and IndexStateError if a view cannot be read.
-    """
+    """Return the stages that ``asked`` names, in this order, over an index and under the filter of a search."""
     return [
         Named(name, stage.over(state, where) if isinstance(stage, OverIndex) else stage)
         for name, stage in opened(asked, context).items()

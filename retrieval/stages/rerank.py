@@ -41,10 +41,7 @@ SETTINGS = RerankSettings
 
 
 def re_ranker(context: StageContext) -> OnnxCrossEncoder:
-    """Return the configured model that reads query and passage together, opened once.
-
-    Raises QueryError if no model is configured. Raises MachineError if it is not installed here or cannot be exported.
-    """
+    """Return the configured model that reads query and passage together, opened once."""
     return context.keep(_NAME, partial(open_cross_encoder, _configured(context)))
 
 

@@ -60,10 +60,9 @@ class ValueColumn(NamedTuple):
 
 
 class SegmentColumns(NamedTuple):
-    """The data of a segment that columns need: its kind, and the field values of each document.
+    """A segment for columns: ``values`` returns topic, source, language, last day and metadata of documents.
 
-    ``values`` returns topic, source, language, last day and, as decoded JSON, the metadata. ``owners`` returns the
-    document of each passage, None if every document is one passage. ``deleted`` are the deleted documents.
+    ``owners`` returns the document of each passage, None if every document is one passage.
     """
 
     kind: str
@@ -106,10 +105,9 @@ class DocumentColumns:
         return row if self._owners is None else int(self._owners[row])
 
     def passing(self, where: Filter | None, beside: str = "", excluded: Sequence[int] = ()) -> Documents | None:
-        """Return the live documents that pass a filter, ignoring its condition on the field ``beside``.
+        """Return the live documents that pass a filter, ignoring its condition on the field ``beside``; None means all.
 
-        None means all documents. ``since`` and ``as_of`` are conditions on the field ``year``. ``excluded`` are the
-        documents that the filter excludes by docid.
+        ``since`` and ``as_of`` are conditions on the field ``year``. ``excluded`` are the documents excluded by docid.
         """
         masks = [] if self._live is None else [self._live]
         if excluded:
@@ -126,10 +124,7 @@ class DocumentColumns:
         return np.logical_and.reduce(masks) if masks else None
 
     def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str] = ()) -> FacetCounts:
-        """Return the counts of the documents in ``mask`` by value: the ``most`` most frequent values, then ``kept``.
-
-        Equally frequent values are in alphabetical order.
-        """
+        """Return counts in ``mask`` by value: the ``most`` frequent, equal ones by alphabet, then those of ``kept``."""
         column = self._columns[field]
         chosen = None if mask is None else np.flatnonzero(mask)
         counts = column.counts(chosen, mask)

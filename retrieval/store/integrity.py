@@ -78,10 +78,10 @@ def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 
 
 def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
-    """Raise IndexStateError if a file to open is not the one that the manifest names.
+    """Raise IndexStateError if a file to open is not the one that the manifest names, from a few bytes of each file.
 
-    ``place`` is the segment's folder. ``opened`` returns, for a path in it, whether the file will be opened. The check
-    reads only a few bytes of each file. If a file is missing, opening that file raises the error.
+    ``place`` is the segment's folder; ``opened`` returns whether a path in it will be opened. Opening reports a missing
+    file.
     """
     for name, info in segment.files.items():
         if opened(name) and (what := _other(place / name, info)):

@@ -69,10 +69,7 @@ def take_segments(lease: Lease, folder: Path, manifest: Manifest) -> list[Path]:
 
 
 def remove_unless_held(folder: Path) -> bool:
-    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it was removed.
-
-    A single rename hides it first, so that no reader opens half of it.
-    """
+    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it was removed."""
     hidden = folder.with_name(f".{folder.name.lstrip('.')}")
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -69,10 +69,7 @@ class SourceInfo(ManifestPart, frozen=True, kw_only=True):
 
 
 class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
-    """A file of a segment, by its content.
-
-    ``sample`` is a digest of a few of its bytes, cheap to compare on opening; ``""`` if it was not recorded.
-    """
+    """A file of a segment; ``sample`` is a digest of a few bytes, cheap to compare on opening, or ``""``."""
 
     bytes: Bytes
     sha256: str
@@ -87,10 +84,8 @@ class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
-    Its files never change; ``deleted`` lists the rows of its deleted documents.
-
-    The seconds are the time that the process that finished the segment took to read and index its text, and to make its
-    vectors. They do not include earlier, interrupted processes.
+    Its files never change; ``deleted`` lists the rows of its deleted documents. The seconds are those of the process
+    that finished it, to read and index its text and to make its vectors.
     """
 
     name: str
@@ -178,8 +173,8 @@ class Versions(ManifestPart, frozen=True, kw_only=True):
 class Manifest(ManifestPart, frozen=True, kw_only=True):
     """The description of an index's state; every change publishes a new one.
 
-    ``documents`` and ``passages`` count those that are not deleted. ``views`` describes the views of every segment; a
-    view of vectors is described by its encoder. ``shared`` is unused; earlier versions listed files in it.
+    ``documents`` and ``passages`` count those that are not deleted. A view of vectors is described by its encoder.
+    ``shared`` is unused; earlier versions listed files in it.
     """
 
     layout: int
@@ -218,10 +213,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
         return self.encoder_of(VECTORS)
 
     def encoder_of(self, view: str) -> EncoderInfo | None:
-        """Return the encoder of the vectors of a view; None if the view does not exist or has none.
-
-        Raises ValueError if its description is not an encoder.
-        """
+        """Return the encoder of a view's vectors, None without one. Raises ValueError if it is not described."""
         if view.partition(":")[0] != VECTORS or view not in self.views:
             return None
         try:
@@ -236,10 +228,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def has_parts(self) -> bool:
-        """Whether the index also has words inside longer words; by default in all languages but English.
-
-        English is the exception because its runs are compared byte by byte with Pyserini's.
-        """
+        """Whether the index has words inside longer words; not in English, whose runs are compared with Pyserini's."""
         parts = self.views.get(LUCENE, {}).get("parts")
         return parts if isinstance(parts, bool) else self.language != "en"
 
@@ -250,10 +239,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def filter_fields(self) -> tuple[str, ...]:
-        """The metadata fields that can be filtered and counted, in order.
-
-        Raises ValueError if the manifest does not list names.
-        """
+        """The metadata fields that can be filtered and counted, in order. Raises ValueError if they are not names."""
         names = self.views.get(LUCENE, {}).get(FILTER_FIELDS, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("the fields to filter by are not names")
@@ -279,10 +265,7 @@ def publish(folder: Path, manifest: Manifest) -> None:
 
 
 def read(folder: Path) -> Manifest:
-    """Read the manifest of the index in ``folder``.
-
-    Raises IndexStateError, saying what the folder is instead, if this version can read no index there.
-    """
+    """Read the manifest of the index in ``folder``. Raises IndexStateError, saying what the folder is instead."""
     path = folder / NAME
     check_whole(folder)
     try:
@@ -310,10 +293,7 @@ def decoded_json(path: Path, content: bytes) -> Any:
 
 
 def converted(path: Path | str, raw: Any) -> Manifest:
-    """Return the manifest in the decoded JSON of the file ``path``.
-
-    Raises IndexStateError if this version cannot read it.
-    """
+    """Return the manifest in the decoded JSON of a file. Raises IndexStateError if this version cannot read it."""
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError("is not the manifest of a factseek index", place=path)
     if raw["layout"] != LAYOUT:

@@ -154,15 +154,12 @@ def kinds() -> list[str]:
 
 
 def view(name: str, manifest: Manifest) -> View:
-    """Return the view of this name in the index that ``manifest`` describes.
-
-    Raises IndexStateError if this version does not know its kind.
-    """
+    """Return the view of this name in an index. Raises IndexStateError if this version does not know its kind."""
     return _kind(name).view(name, manifest)
 
 
 def views(manifest: Manifest) -> list[View]:
-    """Return all views of an index. Raises IndexStateError if this version does not know the kind of one."""
+    """Return all views of an index."""
     return [view(name, manifest) for name in sorted(manifest.views)]
 
 
@@ -171,8 +168,7 @@ def descriptions(
 ) -> Mapping[str, dict[str, Any]]:
     """Return the views of a new index, each with its description: one per kind, except those in ``without``.
 
-    ``further`` names additional views, such as ``vectors:multilingual``. Raises IndexStateError if the kind of a
-    further view does not exist, MachineError if an encoder is missing.
+    ``further`` names additional views, such as ``vectors:multilingual``.
     """
     names = [kind for kind in kinds() if kind not in without] + list(further)
     described = {name: _kind(name).describe(name, config, encoders) for name in sorted(names)}
