@@ -295,7 +295,7 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
 
 def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) -> type[AnyConfig]:
     fields = [(name, group, group()) for name, group in groups.items()]
-    options = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True}
+    options: dict[str, Any] = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True}
     made = msgspec.defstruct(kind.__name__, fields, bases=(kind,), module=__name__, **options)
     return cast(type[AnyConfig], made)
 

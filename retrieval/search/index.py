@@ -237,7 +237,7 @@ class Index:
         resolved = self.resolve(asked)
         read = [(resolved.text(query), hits) for query, hits in ranked]
         copies = partial(stages.copies_of, self._stages(resolved, asked.where))
-        options = {"highlight": highlight, "limit": asked.limit, "after": asked.offset}
+        options: dict[str, Any] = {"highlight": highlight, "limit": asked.limit, "after": asked.offset}
         evidences = self._reader.evidences(read, resolved.retriever, copies, **options)
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
@@ -397,7 +397,7 @@ def _depth(asked: Search, resolved: ResolvedSearch) -> int:
 def _worded(queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:
     """Return the texts to search for."""
     refuse_text("queries", queries)
-    longest, texts = resolved.settings.search.max_query_chars, []
+    longest, texts = resolved.settings.search.max_query_chars, list[str]()
     for query in queries:
         if isinstance(query, DocumentQuery):
             texts.append(query)  # its words are already chosen, and vectors alone may find it

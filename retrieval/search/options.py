@@ -96,21 +96,8 @@ class IndexInfo:
     retrievers: tuple[str, ...]
 
     def __str__(self) -> str:
-        manifest, encoder = self.published, self.published.encoder
-        size = sum(file.bytes for segment in manifest.segments for file in segment.files.values()) / 1e6
-        lines = {
-            "index": f"{self.place} ({manifest.id})",
-            "documents": f"{manifest.documents:,} in {counted(manifest.passages, 'passage')}, {size:.1f} MB",
-            "language": f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)",
-            "bm25": f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses its own settings",
-            "vectors": f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})"
-            if encoder
-            else "none (bm25 only)",
-            "created": f"{manifest.created} by factseek {manifest.versions.factseek}",
-            "retrievers": ", ".join(self.retrievers),
-            **{f"segment {segment.name}": _described(segment) for segment in manifest.segments},
-        }
-        return "\n".join(f"{name:15} {value}" for name, value in lines.items())
+        lines = [*description(self.place, self.published), ("retrievers", ", ".join(self.retrievers))]
+        return "\n".join(f"{name:15} {value}" for name, value in (*lines, *segments(self.published)))
 
     @property
     def name(self) -> str:
@@ -161,6 +148,26 @@ class IndexInfo:
     def kinds_of_sentences(self) -> frozenset[str]:
         """The kinds of source whose passages are sentences."""
         return frozenset(segment.kind for segment in self.published.segments if segment.of_sentences)
+
+
+def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
+    """Return the description of an index as a whole: names and values."""
+    encoder = manifest.encoder
+    bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
+    vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
+    return [
+        ("index", f"{index} ({manifest.id})"),
+        ("documents", f"{manifest.documents:,} in {counted(manifest.passages, 'passage')}, {bytes_ / 1e6:.1f} MB"),
+        ("language", f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)"),
+        ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses its own settings"),
+        ("vectors", vectors),
+        ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
+    ]
+
+
+def segments(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return the description of each segment of an index: its name and its contents."""
+    return [(f"segment {segment.name}", _described(segment)) for segment in manifest.segments]
 
 
 def _described(segment: SegmentInfo) -> str:

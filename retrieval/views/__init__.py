@@ -100,6 +100,8 @@ class Check(NamedTuple):
 class View(Protocol):
     """One view of an index; a kind overrides only what it needs."""
 
+    name: str
+
     def __init__(self, name: str, manifest: Manifest) -> None:
         self.name = name
 
