@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +82,7 @@ class _FormatError(ValueError):
 def read_packed(path: Path) -> PackedModel:
     """Read a file of 4-bit weights. Raises MachineError if it is not such a file, of another version, or cut off."""
     try:
-        return _read(_Cursor(read_regular(path)))
+        return _read(read_regular(path))
     except OSError as error:
         raise MachineError(f"cannot be read: {error.strerror}", place=path) from None
     except (struct.error, ValueError, IndexError, OverflowError) as error:
@@ -90,68 +90,55 @@ def read_packed(path: Path) -> PackedModel:
         raise MachineError(what, place=path, remedy="reinstall its package") from None
 
 
-class _Cursor:
-    def __init__(self, content: bytes) -> None:
-        self.content = content
-        self.at = 0
+def _read(content: bytes) -> PackedModel:
+    at = 0
 
-    def take(self, layout: str) -> tuple[Any, ...]:
-        values = struct.unpack_from(f"<{layout}", self.content, self.at)
-        self.at += struct.calcsize(f"<{layout}")
+    def take(layout: str) -> tuple[Any, ...]:
+        nonlocal at
+        values = struct.unpack_from(f"<{layout}", content, at)
+        at += struct.calcsize(f"<{layout}")
         return values
 
-    def array(self, kind: str, count: int) -> NDArray[Any]:
-        values = np.frombuffer(self.content, kind, count, self.at)
-        self.at += values.nbytes
-        return values
-
-    def bytes(self, count: int) -> bytes:
-        taken = self.content[self.at : self.at + count]
-        if len(taken) < count:
-            raise _FormatError("is truncated or damaged")
-        self.at += count
-        return taken
-
-
-def _read(cursor: _Cursor) -> PackedModel:
-    if cursor.bytes(len(MAGIC)) != MAGIC:
+    if take(f"{len(MAGIC)}s") != (MAGIC,):
         raise _FormatError(f"is not a file of 4-bit weights (it does not begin with {MAGIC.decode()})")
-    (version,) = cursor.take("I")
+    (version,) = take("I")
     if version != VERSION:
         raise _FormatError(f"is of version {version}, but this factseek reads version {VERSION}")
-    *sizes, epsilon, block = cursor.take("7ifi")
+    *sizes, epsilon, block = take("7ifi")
     if block != BLOCK or min(sizes) < 1 or sizes[0] % BLOCK or sizes[3] % BLOCK:
         raise _FormatError(f"has rows that are not of blocks of {BLOCK} weights")
 
-    count, begin, end, padding, unknown = cursor.take("5i")
-    (length,) = cursor.take("Q")
-    offsets = cursor.array("<u4", count + 1).tolist()
-    scores = cursor.array("<f4", count).astype(np.float64).tolist()
-    text = cursor.bytes(length)
+    count, begin, end, padding, unknown, length = take("5iQ")
+    offsets, scores, (text,) = take(f"{count + 1}I"), take(f"{count}f"), take(f"{length}s")
     pieces = [text[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
     if not all(0 <= special < count for special in (begin, end, padding, unknown)) or "" in pieces:
         raise _FormatError("has a tokenizer without its own special pieces")
-    entries, size = cursor.take("iI")
-    stop = cursor.at + size
+    entries, size = take("iI")
+    stop = at + size
     characters = {}
     for _ in range(entries):
-        code, count = cursor.take("IB")
-        characters[chr(code)] = "".join(map(chr, cursor.take(f"{count}I")))
-    if cursor.at != stop:
+        code, count = take("IB")
+        characters[chr(code)] = "".join(map(chr, take(f"{count}I")))
+    if at != stop:
         raise _FormatError("has a character map whose size differs from the stated size")
 
+    tokens = Pieces(pieces, list(scores), begin, end, padding, unknown, characters)
+    return PackedModel(Shape._make((*sizes, epsilon)), tokens, _tensors(content, take))
+
+
+def _tensors(content: bytes, take: Callable[[str], tuple[Any, ...]]) -> dict[str, NDArray[Any]]:
     tensors = {}
-    for _ in range(*cursor.take("i")):
-        name = cursor.bytes(*cursor.take("H")).decode()
-        number, elements, offset, size = cursor.take("BIQQ")
+    for _ in range(*take("i")):
+        (name,) = take(f"{take('H')[0]}s")
+        name = name.decode()
+        number, elements, offset, size = take("BIQQ")
         if number >= len(_KINDS) or elements % (BLOCK if number else 1):
             raise _FormatError(f"has a tensor of kind {number}, which this factseek does not know")
         kind, elements = _KINDS[number], elements // (BLOCK if number else 1)
         if size != elements * kind.itemsize:
             raise _FormatError(f"has a tensor {name} whose size differs from the stated size")
-        tensors[name] = np.frombuffer(cursor.content, kind, elements, offset)
-    shape = Shape._make((*sizes, epsilon))
-    return PackedModel(shape, Pieces(pieces, scores, begin, end, padding, unknown, characters), tensors)
+        tensors[name] = np.frombuffer(content, kind, elements, offset)
+    return tensors
 
 
 def rebuild(packed: Path, folder: Path) -> None:
@@ -189,9 +176,7 @@ def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
         "emb.ln.b": ("embeddings.LayerNorm.bias", (hidden,)),
     }
     parts = {
-        "q": ("attention.self.query", (hidden, hidden)),
-        "k": ("attention.self.key", (hidden, hidden)),
-        "v": ("attention.self.value", (hidden, hidden)),
+        **{part[0]: (f"attention.self.{part}", (hidden, hidden)) for part in ("query", "key", "value")},
         "ao": ("attention.output.dense", (hidden, hidden)),
         "aln": ("attention.output.LayerNorm", (hidden,)),
         "fi": ("intermediate.dense", (inner, hidden)),
@@ -205,9 +190,8 @@ def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
-    begin, end, padding, unknown = (
-        pieces.pieces[number] for number in (pieces.begin, pieces.end, pieces.padding, pieces.unknown)
-    )
+    specials = (pieces.begin, pieces.end, pieces.padding, pieces.unknown)
+    begin, end, padding, unknown = (pieces.pieces[number] for number in specials)
     modules = ("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")
     return {
         "config.json": {
@@ -226,12 +210,9 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
         },
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "bos_token": begin,
-            "cls_token": begin,
-            "eos_token": end,
-            "sep_token": end,
-            "pad_token": padding,
-            "unk_token": unknown,
+            **dict.fromkeys(("bos_token", "cls_token"), begin),
+            **dict.fromkeys(("eos_token", "sep_token"), end),
+            **{"pad_token": padding, "unk_token": unknown},
             "clean_up_tokenization_spaces": False,
             "model_input_names": ["input_ids", "attention_mask"],
             "model_max_length": shape.positions,

@@ -136,9 +136,8 @@ class QrelsReader:
         for kind, place in at.items():
             if place is None:
                 there, known = ", ".join(map(shown, names)), ", ".join(_COLUMNS[kind])
-                self._faults.error(
-                    number, f"is a header without a column for {kind}: it has {there}; known names are {known}"
-                )
+                what = f"is a header without a column for {kind}: it has {there}; known names are {known}"
+                self._faults.error(number, what)
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
 
     def _first_judged(self, number: int, ids: tuple[bytes, bytes]) -> str:
@@ -243,10 +242,9 @@ class JudgedQueries:
         for term in sorted(terms):
             for number in self._holding.get(term, ()):
                 shared[number] += self._weight(term) ** 2
+        shared.pop(-1 if without is None else without, None)
         length = self._length(terms)
-        return {
-            number: value / (length * self._lengths[number]) for number, value in shared.items() if number != without
-        }
+        return {number: value / (length * self._lengths[number]) for number, value in shared.items()}
 
     def _length(self, terms: frozenset[str]) -> float:
         return math.sqrt(math.fsum(self._weight(term) ** 2 for term in sorted(terms))) or 1.0

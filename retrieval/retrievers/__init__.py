@@ -39,22 +39,14 @@ class RetrieverKind(Protocol):
     module's own settings, a group of the configuration with the module's name.
     """
 
-    LABEL: str
-    """Its name for people, in one word."""
-    HELP: str
-    """Half a line on what it ranks by."""
+    LABEL: str  # its name for people, in one word
+    HELP: str  # half a line on what it ranks by
     FUSES: bool
-    """Whether it fuses other rankings."""
-    WEIGHS_WORDS: bool
-    """Whether it ranks by words, with the settings ``bm25``."""
-    DEFAULT_WEIGHT: float
-    """Its weight in a fusion without configured weights, divided among its variants; 0 excludes it from that fusion."""
-    PRIORITY: int
-    """``auto`` selects the available retriever with the highest priority."""
-    BLOCKING: bool
-    """Whether it cannot be interrupted; with a time limit it runs in its own thread."""
-    BATCHES: bool
-    """Whether a batch of queries takes less time per query than single queries."""
+    WEIGHS_WORDS: bool  # whether it ranks by words, with the settings ``bm25``
+    DEFAULT_WEIGHT: float  # in a fusion without configured weights, divided among its variants; 0 leaves it out
+    PRIORITY: int  # ``auto`` selects the available retriever with the highest priority
+    BLOCKING: bool  # whether it cannot be interrupted; with a time limit it runs in its own thread
+    BATCHES: bool  # whether a batch of queries takes less time per query than single queries
 
     def names(self, manifest: Manifest) -> Sequence[str]:
         """Return its name, and the names of its variants, for an index of this manifest."""
@@ -166,13 +158,16 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
         if not answered:
             raise IndexStateError("contains nothing that a retriever can search", place=place)
         return answered[0]
-    lack = kind(name).lacks(name, manifest, config)
-    if lack is None and name not in kind(name).names(manifest):
-        lack = MissingComponent(f"has no {name}", "")
-    if lack is not None:
+    if lack := missing(name, manifest, config):
         answered = offered(manifest, config)
         raise QueryError(f"{lack.what}: it supports {listed(answered)}, not {name}", place=place, remedy=lack.remedy)
     return name
+
+
+def missing(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
+    """Return the part that an index lacks for a retriever or for this variant of it; None if nothing is missing."""
+    lack = kind(name).lacks(name, manifest, config)
+    return MissingComponent(f"has no {name}", "") if not lack and name not in kind(name).names(manifest) else lack
 
 
 def _answers(of_kind: RetrieverKind, name: str, manifest: Manifest, config: Config) -> bool:

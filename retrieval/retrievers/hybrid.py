@@ -17,7 +17,7 @@ from ..search.fusion import Ranking, fuse
 from ..search.retriever import Rankings, Retriever
 from ..search.score_normalizers import AUTO
 from ..store.manifest import Manifest
-from . import MissingComponent, kind, side_by_side
+from . import MissingComponent, kind, missing, side_by_side
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
@@ -40,13 +40,7 @@ def names(manifest: Manifest) -> tuple[str, ...]:
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    for part in rankings(name, config):
-        lack = kind(part).lacks(part, manifest, config)
-        if lack is None and part not in kind(part).names(manifest):
-            lack = MissingComponent(f"has no {part}", "")
-        if lack is not None:
-            return lack
-    return None
+    return next(filter(None, (missing(part, manifest, config) for part in rankings(name, config))), None)
 
 
 def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:

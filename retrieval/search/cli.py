@@ -153,6 +153,10 @@ def search(args: argparse.Namespace) -> int:
     if len(args.index) == 1 and args.weight:
         raise UsageError("--weight needs several indexes; repeat --index")
     config = config_of(args, Config)
+    try:
+        facets = counting.fields_of(args.facet)
+    except QueryError as error:
+        raise QueryError(error.line, place="--facet") from None
     names = [str(folder) for folder in args.index]
     weights = _checked_weights(args, names) if len(names) > 1 else {}
     with one_off(), ExitStack() as opened:
@@ -166,7 +170,7 @@ def search(args: argparse.Namespace) -> int:
                 undated=args.undated == "keep",
                 explain=args.explain,
                 count=args.count,
-                facets=_fields(args.facet),
+                facets=facets,
             )
             for name, index in indexes.items()
         }
@@ -292,13 +296,6 @@ def asked_of(args: argparse.Namespace, fusion: FusionSettings, declared: Sequenc
         collapse=args.collapse or "",
         sort=args.sort or "",
     )
-
-
-def _fields(asked: Sequence[str]) -> dict[str, int]:
-    try:
-        return counting.fields_of(asked)
-    except QueryError as error:
-        raise QueryError(error.line, place="--facet") from None
 
 
 def _shown(hit: Evidence, reason: str) -> str:

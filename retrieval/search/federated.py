@@ -20,7 +20,7 @@ from ..domain import FacetCounts, Hit, Part, Total
 from ..errors import QueryError
 from ..filters import last_day
 from ..lucene.spelling import respelt
-from .answer import Coverage, IndexQuestion, Question, Took, again, coverage, milliseconds
+from .answer import Coverage, IndexQuestion, Question, Took, coverage, milliseconds, missing_parts
 from .counting import MOST_VALUES
 from .evidence import Evidence
 from .options import DEFAULT_SEARCH, ResolvedSearch, Search
@@ -156,7 +156,7 @@ def answer(
     if first.search.sort:
         ranked = _newest_first(ranked, indexes, window)
     shown, more = ranked[start:end], len(ranked) > end and end < settings.max_k
-    retrieved, reading = perf_counter(), again(first.search.limit)
+    retrieved, reading = perf_counter(), first.search.limit.anew() if first.search.limit else None
     # The offset applies to the merged ranking, not to the ranking of each index.
     told = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
     hits = evidence_of(indexes, text, told, shown, highlight=first.highlight, after=start)
@@ -164,15 +164,15 @@ def answer(
         hits = [indexes[str(hit.index)].with_passages(text, [hit], told[str(hit.index)])[0] for hit in hits]
     each = {}
     for name, index in indexes.items():
-        limits = [limit.missing for limit in (searches[name].limit, reading) if limit]
-        spelt = index.spellings(text, searches[name])
+        search = searches[name]
+        spelt = index.spellings(text, search)
         each[name] = IndexAnswer(
             question=asked[name],
-            resolved=index.resolve(searches[name]),
+            resolved=index.resolve(search),
             weight=chosen[name],
-            note=index.note(text, searches[name]),
+            note=index.note(text, search),
             suggestion=respelt(first.query, spelt) if spelt else "",
-            missing=(*(late for names in limits for late in names), *index.missing_since(since)),
+            missing=missing_parts(index, since, search.limit, reading),
         )
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)

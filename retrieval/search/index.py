@@ -97,24 +97,20 @@ class Index:
         # An alias may change while this index is open, so resolve it once.
         place = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
         self._state = opened(place, config, encoders or self._own_encoders)
-        self._config = retrievers.with_default_weights(config, self._state.manifest)
+        self.settings = retrievers.with_default_weights(config, self._state.manifest)
+        """The default settings of a search."""
         self._reader = EvidenceReader(self._state)
         # The cache refers to the state, not to this object: a cycle would keep a closed index in memory until
         # garbage collection.
-        resolve = partial(_resolved, self._state.manifest, self._state.folder, self._config)
+        resolve = partial(_resolved, self._state.manifest, self._state.folder, self.settings)
         self._resolved = lru_cache(maxsize=REMEMBERED)(resolve)
         self._retrievers: dict[int, tuple[ResolvedSearch, Retriever]] = {}
         state = self._state
-        self._context = StageContext(self._config, state.manifest, lambda: state.terms)
+        self._context = StageContext(self.settings, state.manifest, lambda: state.terms)
         self._vectors: dict[str, str] = {}
         self._floors: dict[str, tuple[float, float]] = {}
-        offered = retrievers.offered(self._state.manifest, self._config)
+        offered = retrievers.offered(self._state.manifest, self.settings)
         self.info = IndexInfo(Path(folder), self._state.manifest, offered)
-
-    @property
-    def settings(self) -> Config:
-        """The default settings of a search."""
-        return self._config
 
     @property
     def terms(self) -> TermCache:
@@ -222,7 +218,7 @@ class Index:
         return footprint(self.info.published, self._views(retriever))
 
     def _views(self, retriever: str) -> Sequence[str]:
-        return retrievers.kind(retriever).views(retriever, self._state.manifest, self._config)
+        return retrievers.kind(retriever).views(retriever, self._state.manifest, self.settings)
 
     def evidence(
         self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True

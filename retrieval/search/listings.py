@@ -236,8 +236,8 @@ def kind(format: str) -> ListingKind:
 
 
 def list_hits(hits: Sequence[Evidence], format: str, qid: str = "1") -> str:
-    """Return the hits of a search, best first, in a format of :data:`KINDS`, such as ``csv`` or ``bibtex``.
+    """Return hits, best first, in a format of :data:`KINDS`; ``qid`` is the query's id in a TREC run.
 
-    ``qid`` is the query's id in a TREC run. Raises QueryError if the format does not exist or cannot contain an id.
+    Raises QueryError if the format does not exist or cannot contain an id.
     """
     return kind(format).write(hits, qid)

@@ -306,8 +306,7 @@ class Snapshot(IndexState):
             more_docids, more_numbers = segment.documents.rows()
             docids += more_docids
             numbers += more_numbers
-        split = any(segment.info.passages != segment.info.documents for segment in self.segments)
-        return Rows(docids, numbers, split)
+        return Rows(docids, numbers, any(info.passages != info.documents for info in self.manifest.segments))
 
     def undated(self, where: Filter) -> int:
         if where.undated or not (where.as_of or where.since):
@@ -315,8 +314,10 @@ class Snapshot(IndexState):
         return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
 
     def _undated_documents(self, where: Filter) -> int:
-        kinds = (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
-        return sum(segment.documents.undated(where) for segment in kinds)
+        return sum(segment.documents.undated(where) for segment in self._of_kinds(where))
+
+    def _of_kinds(self, where: Filter) -> Iterator[Segment]:
+        return (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
 
     def noise_similarities(self, view: str) -> list[float]:
         return self._opened.get(f"chance {view}", partial(self._noise_similarities, view))
@@ -333,10 +334,8 @@ class Snapshot(IndexState):
 
     def _passing(self, where: Filter) -> Mask:
         keep = np.zeros(sum(info.passages for info in self.manifest.segments), dtype=np.bool_)
-        for segment in self.segments:
-            if not where.kind or segment.info.kind in where.kind:
-                kept = segment.documents.kept(where.of_documents)
-                keep[np.asarray(kept, dtype=np.int64) + segment.base] = True
+        for segment in self._of_kinds(where):
+            keep[np.asarray(segment.documents.kept(where.of_documents), dtype=np.int64) + segment.base] = True
         if where.of_words != Filter():
             keep &= self._lucene.matching(where.of_words)
         keep.flags.writeable = False
@@ -347,16 +346,10 @@ class Snapshot(IndexState):
         return dict(zip(self.rows.docids, range(len(self.rows.docids)), strict=True))
 
     def _read_columns(self) -> DocumentColumns:
-        parts = [
-            SegmentColumns(
-                kind=segment.info.kind,
-                size=segment.info.documents,
-                values=segment.documents.columns,
-                owners=segment.documents.owners if segment.info.passages != segment.info.documents else None,
-                deleted=segment.info.deleted,
-            )
-            for segment in self.segments
-        ]
+        parts = []
+        for info, documents, _ in self.segments:
+            owners = documents.owners if info.passages != info.documents else None
+            parts.append(SegmentColumns(info.kind, info.documents, documents.columns, owners, info.deleted))
         return DocumentColumns(parts, self.manifest.filter_fields)
 
     def _live(self) -> Mask | None:

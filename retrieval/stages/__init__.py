@@ -96,10 +96,8 @@ class StageKind(Protocol):
     that ranks by evidence of its own has ``RANKS = True``; ``tune`` tries it.
     """
 
-    LABEL: str
-    """Its name for people, in a word or two."""
-    HELP: str
-    """Half a line on what it does."""
+    LABEL: str  # its name for people, in a word or two
+    HELP: str  # half a line on what it does
 
     def open(self, value: str, context: StageContext) -> Stage | OverIndex:
         """Return the stage of ``NAME=VALUE``; ``""`` is the default value. The first search opens its model.
