@@ -114,18 +114,16 @@ def rereadable(path: Path) -> None:
         raise SourceError("is not a regular file", place=path, remedy="save its content to a file first")
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk."""
-    sync_file(folder)
-
-
 def sync_file(path: Path) -> None:
-    """Flush the content of a file to the disk."""
+    """Flush the content of a file, or the names in a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+sync_folder = sync_file
 
 
 def sync_tree(folder: Path) -> None:

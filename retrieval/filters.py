@@ -35,10 +35,8 @@ def field_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of declared fields, sorted, each once. Raises QueryError if one is invalid or reserved."""
     for name in names:
         if not _NAME.fullmatch(name):
-            raise QueryError(
-                f"{name[:80]!r} cannot name a field",
-                remedy="use up to 64 letters, digits, '_' and '-', and do not start with a digit",
-            )
+            remedy = "use up to 64 letters, digits, '_' and '-', and do not start with a digit"
+            raise QueryError(f"{name[:80]!r} cannot name a field", remedy=remedy)
         if name in RESERVED:
             raise QueryError(f"the field {name!r} already exists", remedy="declare only metadata fields")
     return tuple(sorted(set(names)))
@@ -77,14 +75,11 @@ def parse_filter(
     known = (*FIELDS, *declared)
     for pair in pairs:
         name, separator, value = pair.partition("=")
+        remedy = f"the fields are {', '.join(known)}"
         if not separator or not value:
-            raise QueryError(
-                f"filter {pair!r} is not of the form field=value", remedy=f"the fields are {', '.join(known)}"
-            )
+            raise QueryError(f"filter {pair!r} is not of the form field=value", remedy=remedy)
         if name not in known:
-            raise QueryError(
-                f"filter {pair!r}: there is no field {name!r}", remedy=f"the fields are {', '.join(known)}"
-            )
+            raise QueryError(f"filter {pair!r}: there is no field {name!r}", remedy=remedy)
         if _SURROGATE.search(value):
             raise QueryError(f"filter {pair!r} is not UTF-8 text")
         if name == "language":
@@ -174,14 +169,10 @@ def _common(name: str, first: tuple[str, ...], second: tuple[str, ...]) -> tuple
 def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] = ()) -> str:
     """Return a document's tokens for filters and deletions in Lucene, separated by spaces."""
     shared = _shared(kind, document.topic, document.source, document.language, document.date)
-    own = [
-        token(f"{METADATA}.{name}", value)
-        for name in declared
-        for value in metadata_values(document.metadata.get(name))
-    ]
-    return " ".join(
-        (token("id", f"{segment}:{document.docid}"), shared, *_title_tokens(document.title, by_letters=True), *own)
-    )
+    pairs = ((name, value) for name in declared for value in metadata_values(document.metadata.get(name)))
+    own = (token(f"{METADATA}.{name}", value) for name, value in pairs)
+    titles = _title_tokens(document.title, by_letters=True)
+    return " ".join((token("id", f"{segment}:{document.docid}"), shared, *titles, *own))
 
 
 def title_tokens(title: str) -> list[str]:
@@ -220,10 +211,7 @@ def _shared(kind: str, topic: str, source: str, language: str, dated: str) -> st
 
 
 def token(name: str, value: str) -> str:
-    """Return one filter token: the field and its value, without characters at which a tokenizer splits.
-
-    A very long value is replaced by its SHA-256, after a character that no other token contains.
-    """
+    """Return a filter token: the field and its value without characters at which a tokenizer splits, or its SHA-256."""
     quoted = value.replace(":", "%3A") if _SAFE.fullmatch(value) else quote(value, safe="")
     return f"{name}={quoted}" if len(quoted) <= MOST_CHARS else f"{name}=#{hashlib.sha256(quoted.encode()).hexdigest()}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from io import BufferedReader, BytesIO
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NoReturn, Protocol
 
@@ -24,16 +24,6 @@ _BLOCK = 1 << 18
 """The number of bytes per read, fewer than the longest line."""
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-class _CarriageReturns:
-    """A file whose lines end with a carriage return alone, read as if they ended with a line feed."""
-
-    def __init__(self, file: BufferedReader) -> None:
-        self._file = file
-
-    def read(self, size: int) -> bytes:
-        return self._file.read(size).replace(b"\r", b"\n")
 
 
 class Faults(Protocol):
@@ -79,8 +69,7 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
 
     A line that is too long or contains a NUL byte is an error; it is left out and never held in memory. A byte-order
     mark, Windows or old Macintosh line ends, and an unterminated last line are warnings. UTF-16 text with a byte-order
-    mark is held in memory and returned as UTF-8. Gzip files are unpacked. Raises SourceError if the file cannot be
-    opened or unpacked.
+    mark is returned as UTF-8. Gzip files are unpacked. Raises SourceError if the file cannot be opened or unpacked.
     """
     number = windows = 0
     with read_errors_reported(path):
@@ -90,14 +79,14 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
         if content := binary_content(file.peek(_PEEKED)):
             faults.error(0, content)
             return
-        text: BinaryIO | _CarriageReturns | None = file
+        text: BinaryIO | None = file
         if start.startswith(codecs.BOM_UTF8):
             faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
             file.read(len(codecs.BOM_UTF8))
         elif start.startswith(_UTF16):
             text = _as_utf8(file, faults)
         elif b"\r" in (peeked := file.peek(_PEEKED)) and b"\n" not in peeked:
-            text = _CarriageReturns(file)
+            text = BytesIO(file.read().replace(b"\r", b"\n"))
             faults.warning(0, "has old Macintosh line ends: a carriage return ends each line")
         ended = True
         for block in _blocks(text) if text else ():
@@ -126,7 +115,7 @@ def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
     return BytesIO(text.encode("utf-8"))
 
 
-def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
     """Yield a file in blocks of complete lines; of a line that is too long, yield only the beginning."""
     rest = b""
     while block := file.read(_BLOCK):

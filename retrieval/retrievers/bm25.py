@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from ..config import Config
+from ..config import BM25Settings, Config
 from ..deadline import Deadline
 from ..dense.vectors import Mask
 from ..domain import Filter, Hit, ScoredDocids
 from ..lucene.index import PassageSearcher, Ranked, Weights
-from ..search.order import Rows, first_of_each, hits_of
+from ..search.order import first_of_each, hits_of
 from ..search.retriever import Retriever
 from ..store.manifest import LUCENE, Manifest
 from . import MissingComponent
@@ -45,18 +45,16 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> BM25Retriever:
-    settings = config.bm25
-    weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
-    return BM25Retriever(snapshot.view(LUCENE), snapshot.rows, weights, group=group)
+    return BM25Retriever(snapshot, config.bm25, group=group)
 
 
 class BM25Retriever(Retriever):
     """Ranks by BM25; with ``group``, it ranks each document by its best passage. It is safe for threads."""
 
-    def __init__(self, searcher: PassageSearcher, rows: Rows, weights: Weights, *, group: bool = True) -> None:
-        self._searcher = searcher
-        self._rows = rows
-        self._weights = weights
+    def __init__(self, snapshot: Snapshot, settings: BM25Settings, *, group: bool) -> None:
+        self._searcher: PassageSearcher = snapshot.view(LUCENE)
+        self._rows = snapshot.rows
+        self._weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
         self._group = group
 
     def search(

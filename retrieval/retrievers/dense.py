@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..config import Config
 from ..deadline import Deadline
-from ..dense.encoder import Encoder
 from ..dense.vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction, unit_vector
 from ..domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..search.collection_statistics import CollectionQuery
-from ..search.order import Rows, first_fetch, top_k
+from ..search.order import first_fetch, top_k
 from ..search.retriever import Retriever
 from ..store.manifest import VECTORS, Manifest
 from . import MissingComponent
@@ -30,15 +29,6 @@ DEFAULT_WEIGHT = 0.5
 PRIORITY = 0
 BLOCKING = True
 BATCHES = True
-
-
-class DocumentRows(NamedTuple):
-    """The rows of an index: all rows, the rows of a document, and a mask of the rows that pass a filter."""
-
-    everything: Rows
-    of_document: Callable[[str], range]
-    mask: Callable[[Filter | None], Mask | None]
-    """A mask of None means all rows."""
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
@@ -63,9 +53,7 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> DenseRetriever:
-    view = _view(name)
-    rows = DocumentRows(snapshot.rows, snapshot.rows_of, snapshot.mask)
-    return DenseRetriever(name, partial(snapshot.encoder_of, view), snapshot.view(view), rows, group=group)
+    return DenseRetriever(name, snapshot, group=group)
 
 
 def _view(name: str) -> str:
@@ -77,21 +65,11 @@ def _view(name: str) -> str:
 class DenseRetriever(Retriever):
     """Ranks by the cosine of query and passage; with ``group``, documents by their best. It is safe for threads."""
 
-    def __init__(
-        self,
-        name: str,
-        encoder: Callable[[], Encoder],
-        vectors: VectorIndex,
-        rows: DocumentRows,
-        *,
-        group: bool = True,
-    ) -> None:
+    def __init__(self, name: str, snapshot: Snapshot, *, group: bool) -> None:
         self._name, self._view = name, _view(name)
-        self._encoder = encoder
-        self._vectors = vectors
-        self._rows = rows.everything
-        self._rows_of = rows.of_document
-        self._mask = rows.mask
+        self._encoder = partial(snapshot.encoder_of, self._view)
+        self._vectors: VectorIndex = snapshot.view(self._view)
+        self._rows, self._rows_of, self._mask = snapshot.rows, snapshot.rows_of, snapshot.mask
         self._group = group
 
     def search(

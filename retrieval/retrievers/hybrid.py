@@ -64,11 +64,7 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
     parts = {part: kind(part).open(part, snapshot, config, group=group) for part in rankings(name, config)}
-    return fused(side_by_side(parts), config, snapshot.manifest.language, group=group)
-
-
-def fused(ranked: Rankings, config: Config, language: str, *, group: bool) -> HybridRetriever:
-    return HybridRetriever(ranked, config.search.fusion, language, group=group)
+    return HybridRetriever(side_by_side(parts), config, snapshot.manifest.language, group=group)
 
 
 def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettings:
@@ -91,9 +87,9 @@ def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettin
 class HybridRetriever(Retriever):
     """Fuses the first ``depth`` hits of several rankings; a longer list continues with the rankings' other hits."""
 
-    def __init__(self, ranked: Rankings, fusion: FusionSettings, language: str, *, group: bool = True) -> None:
+    def __init__(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> None:
         self._rankings = ranked
-        self._fusion = fusion
+        self._fusion = config.search.fusion
         self._language = language
         self._group = group
 
@@ -112,3 +108,6 @@ class HybridRetriever(Retriever):
 
     def matching(self, query: str) -> Mask | None:
         return self._rankings.matching(query)
+
+
+fused = HybridRetriever

@@ -6,7 +6,7 @@ It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import retrievers, views
-from ..caching import OpenedOnce, remembered
+from ..caching import OpenedOnce, opened_once, remembered
 from ..config import Config
 from ..dense.encoder import Encoder
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
@@ -95,22 +95,38 @@ class Snapshot(IndexState):
         self._is_held = lru_cache(maxsize=REMEMBERED)(lambda word: self._lucene.holds(word))  # noqa: PLW0108  opened late
         self._near = lru_cache(maxsize=REMEMBERED_NEAR)(lambda word, edits: tuple(self._words.near(word, edits)))
 
+    @opened_once
     def encoder_of(self, view: str) -> Encoder:
-        fitting = partial(fitting_encoder, self.manifest, view, self._encoders, self.folder)
-        return self._opened.get(f"encoder {view}", fitting)
+        return fitting_encoder(self.manifest, view, self._encoders, self.folder)
 
+    @opened_once
     def view(self, name: str) -> Any:
         """Return the view of this name, opened over all segments. Raises IndexStateError if there is none."""
-        return self._opened.get(f"view {name}", partial(self._opened_view, name))
+        if name not in self.manifest.views:
+            raise IndexStateError(f"has no view {name}", place=self.folder)
+        parts = [OpenSegment(self.place.segment(part.info.name), part.info, part.documents) for part in self.segments]
+        view = views.view(name, self.manifest)
+        for part in parts:
+            check_own(part.folder, part.info, view.owns)
+        return view.open(parts, self.manifest, self.config)
 
     @property
+    @opened_once
     def terms(self) -> Analyzer:
-        return self._opened.get("terms", self._opened_terms)
+        start(self.config.java.heap)
+        return Analyzer(self.manifest.analyzer)
 
     @property
+    @opened_once
     def rows(self) -> Rows:
         """The docid and the passage number of each row."""
-        return self._opened.get("rows", self._read_rows)
+        docids: list[str] = []
+        numbers: list[int] = []
+        for segment in self.segments:
+            more_docids, more_numbers = segment.documents.rows()
+            docids += more_docids
+            numbers += more_numbers
+        return Rows(docids, numbers, any(info.passages != info.documents for info in self.manifest.segments))
 
     def row_of(self, docid: str, number: int) -> int:
         for row in reversed(self.rows_of(docid)):
@@ -120,7 +136,7 @@ class Snapshot(IndexState):
 
     def rows_of(self, docid: str) -> range:
         """Return the rows of a document's passages, which are adjacent; an empty range if it does not exist."""
-        last, docids = self._opened.get("last rows", self._last_rows).get(docid, -1), self.rows.docids
+        last, docids = self._last_rows().get(docid, -1), self.rows.docids
         # The previous segment may end with an older version of this document.
         base = max((segment.base for segment in self.segments if segment.base <= last), default=0)
         first = last
@@ -128,15 +144,25 @@ class Snapshot(IndexState):
             first -= 1
         return range(first + 1, last + 1)
 
+    @opened_once
+    def _last_rows(self) -> dict[str, int]:
+        """Return the last row of each document; a replaced document's row is in the segment that has it now."""
+        return dict(zip(self.rows.docids, range(len(self.rows.docids)), strict=True))
+
     @property
+    @opened_once
     def columns(self) -> DocumentColumns:
         """The values of all documents in the countable fields, read for the first count."""
-        return self._opened.get("columns", self._read_columns)
+        parts = []
+        for info, documents, _ in self.segments:
+            owners = documents.owners if info.passages != info.documents else None
+            parts.append(SegmentColumns(info.kind, info.documents, documents.columns, owners, info.deleted))
+        return DocumentColumns(parts, self.manifest.filter_fields)
 
     def mask(self, where: Filter | None) -> Mask | None:
         """Return a mask of the rows that pass the filter and are not deleted; None if all do."""
         if where is None:
-            return self._opened.get("live", self._live)
+            return self._live()
         if where.excluded:
             wider = where._replace(excluded=())
             admitted = self.mask(wider if wider._replace(undated=False) != Filter() else None)
@@ -278,35 +304,13 @@ class Snapshot(IndexState):
 
     def close(self) -> None:
         for name, opened in self._opened.let_go().items():
-            if not str(name).startswith("encoder ") and hasattr(opened, "close"):  # other indexes share the encoders
+            if "encoder_of" not in name and hasattr(opened, "close"):  # other indexes share the encoders
                 opened.close()
         for remembering in (self._filtered, self._undated, self._unwritten, self._is_held, self._near):
             remembering.cache_clear()
         for segment in self.segments:
             segment.documents.close()
         self._lease.close()
-
-    def _opened_terms(self) -> Analyzer:
-        start(self.config.java.heap)
-        return Analyzer(self.manifest.analyzer)
-
-    def _opened_view(self, name: str) -> Any:
-        if name not in self.manifest.views:
-            raise IndexStateError(f"has no view {name}", place=self.folder)
-        parts = [OpenSegment(self.place.segment(part.info.name), part.info, part.documents) for part in self.segments]
-        view = views.view(name, self.manifest)
-        for part in parts:
-            check_own(part.folder, part.info, view.owns)
-        return view.open(parts, self.manifest, self.config)
-
-    def _read_rows(self) -> Rows:
-        docids: list[str] = []
-        numbers: list[int] = []
-        for segment in self.segments:
-            more_docids, more_numbers = segment.documents.rows()
-            docids += more_docids
-            numbers += more_numbers
-        return Rows(docids, numbers, any(info.passages != info.documents for info in self.manifest.segments))
 
     def undated(self, where: Filter) -> int:
         if where.undated or not (where.as_of or where.since):
@@ -319,10 +323,8 @@ class Snapshot(IndexState):
     def _of_kinds(self, where: Filter) -> Iterator[Segment]:
         return (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
 
+    @opened_once
     def noise_similarities(self, view: str) -> list[float]:
-        return self._opened.get(f"chance {view}", partial(self._noise_similarities, view))
-
-    def _noise_similarities(self, view: str) -> list[float]:
         """Return the values stored in the segments; compute them for an index of a version that did not store them."""
         name = VectorFiles.named(view.partition(":")[2]).chance
         vectors: VectorIndex = self.view(view)
@@ -341,17 +343,7 @@ class Snapshot(IndexState):
         keep.flags.writeable = False
         return keep
 
-    def _last_rows(self) -> dict[str, int]:
-        """Return the last row of each document; a replaced document's row is in the segment that has it now."""
-        return dict(zip(self.rows.docids, range(len(self.rows.docids)), strict=True))
-
-    def _read_columns(self) -> DocumentColumns:
-        parts = []
-        for info, documents, _ in self.segments:
-            owners = documents.owners if info.passages != info.documents else None
-            parts.append(SegmentColumns(info.kind, info.documents, documents.columns, owners, info.deleted))
-        return DocumentColumns(parts, self.manifest.filter_fields)
-
+    @opened_once
     def _live(self) -> Mask | None:
         if not any(segment.info.deleted for segment in self.segments):
             return None

@@ -143,11 +143,7 @@ class SegmentDocuments:
     """
 
     def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
-        """Open the documents in ``path``, without the documents in the rows ``deleted``.
-
-        Raises IndexStateError if the file is missing, damaged or foreign, or if its numbers of documents and passages
-        are not ``expected``.
-        """
+        """Open the documents in ``path``, without the rows ``deleted``; ``expected`` are its documents and passages."""
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
         try:
@@ -171,10 +167,7 @@ class SegmentDocuments:
     def with_passages(
         self, wanted: Sequence[Place], note: Callable[[Document, Span], object] = _ignore
     ) -> dict[Place, tuple[Document, Span]]:
-        """Return the documents of these docids, with the positions of the passages; missing ones are left out.
-
-        ``note`` receives each passage as it is read; an error in it stops the reading.
-        """
+        """Return the existing ones of these passages with their documents; ``note`` receives each as it is read."""
         there = {}
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
@@ -208,10 +201,8 @@ class SegmentDocuments:
 
     def spans(self, docid: str) -> list[Span]:
         """Return the passages of a document, by number."""
-        query = (
-            'SELECT number, start, "end" FROM passages WHERE document = '
-            "(SELECT row FROM documents WHERE docid = ?) ORDER BY number"
-        )
+        own = "(SELECT row FROM documents WHERE docid = ?)"
+        query = f'SELECT number, start, "end" FROM passages WHERE document = {own} ORDER BY number'
         return [Span(*row) for row in self._file.select(query, _SPAN, (docid,))]
 
     def each(self, first: int = 0) -> Iterator[Document]:
@@ -258,16 +249,13 @@ class SegmentDocuments:
 
     def deleted_docids(self) -> list[str]:
         """Return the docids of the deleted documents."""
-        if not self._deleted:
-            return []
-        return [docid for row, docid in self._in_order("row, docid", "documents", (int, str)) if row in self._deleted]
+        rows = self._in_order("row, docid", "documents", (int, str)) if self._deleted else ()
+        return [docid for row, docid in rows if row in self._deleted]
 
     def deleted_rows(self) -> list[int]:
         """Return the rows of the passages of the deleted documents."""
-        if not self._deleted:
-            return []
-        placed = self._in_order("row, document", "passages", (int, int))
-        return [row for row, document in placed if document in self._deleted]
+        rows = self._in_order("row, document", "passages", (int, int)) if self._deleted else ()
+        return [row for row, document in rows if document in self._deleted]
 
     def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
         """Iterate over the passages in the order of their rows, starting at ``first_row``."""

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import IndexStateError
 from .integrity import damage_reported
@@ -38,9 +38,20 @@ _READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY nam
 Types = tuple[type, ...]
 
 
-class _Connection(NamedTuple):
-    db: sqlite3.Connection
-    steps: _Steps
+class _Connection:
+    """A connection that stops a statement of more steps than the file's size can explain."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        # A published segment never changes, so SQLite needs neither locks nor checks for other writers.
+        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+        self.db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, LEAST_LIMIT))
+        self.looks, self._most = 0, 1 + size * STEPS_A_BYTE // STEPS
+        self.db.set_progress_handler(self._is_endless, STEPS)
+
+    def _is_endless(self) -> int:
+        self.looks += 1
+        return int(self.looks > self._most)
 
 
 class DocumentsFile:
@@ -96,7 +107,7 @@ class DocumentsFile:
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         connection = connection or self._opened()
-        connection.steps.looks = 0
+        connection.looks = 0
         return connection
 
     def _end(self, connection: _Connection, cursor: sqlite3.Cursor) -> None:
@@ -112,42 +123,19 @@ class DocumentsFile:
             connection.db.close()
 
     def _opened(self) -> _Connection:
-        # A published segment never changes, so SQLite needs neither locks nor checks for other writers.
-        uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        connection = _Connection(self.path, self._size)
         try:
-            self._check_same()
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(self._size, LEAST_LIMIT))
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA cell_size_check = ON")
-            steps = _Steps(1 + self._size * STEPS_A_BYTE // STEPS)
-            connection.set_progress_handler(steps, STEPS)
-            if connection.execute(_READ_SCHEMA).fetchall() != _schema():
+            there = self.path.stat() if self.path.exists() else None
+            if there is None or (there.st_dev, there.st_ino) != self._identity:
+                raise IndexStateError("the file was replaced; open the index again", place=self.path)
+            connection.db.execute("PRAGMA trusted_schema = OFF")
+            connection.db.execute("PRAGMA cell_size_check = ON")
+            if connection.db.execute(_READ_SCHEMA).fetchall() != _schema():
                 raise self.damaged("its tables are not those that factseek writes")
         except BaseException:
-            connection.close()
+            connection.db.close()
             raise
-        return _Connection(connection, steps)
-
-    def _check_same(self) -> None:
-        try:
-            there = self.path.stat()
-        except OSError:
-            there = None
-        if there is None or (there.st_dev, there.st_ino) != self._identity:
-            raise IndexStateError("the file was replaced; open the index again", place=self.path)
-
-
-class _Steps:
-    """Stops a statement that takes more steps than the file's size can explain."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.looks = 0
-
-    def __call__(self) -> int:
-        self.looks += 1
-        return int(self.looks > self._most)
+        return connection
 
 
 @cache

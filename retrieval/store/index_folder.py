@@ -18,29 +18,13 @@ class IndexFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.manifest = self.path / NAME  # replacing it publishes a new state
+        self.lock = self.path / LOCK  # the only writer holds it
+        self.segments = self.path / SEGMENTS
+        self.building = self.path / BUILD  # of a running or interrupted build
 
     def __str__(self) -> str:
         return str(self.path)
-
-    @property
-    def manifest(self) -> Path:
-        """The manifest file; replacing it publishes a new state."""
-        return self.path / NAME
-
-    @property
-    def lock(self) -> Path:
-        """The lock file, which the only writer holds."""
-        return self.path / LOCK
-
-    @property
-    def segments(self) -> Path:
-        """The folder of the finished segments."""
-        return self.path / SEGMENTS
-
-    @property
-    def building(self) -> Path:
-        """The folder of a running or interrupted build."""
-        return self.path / BUILD
 
     def segment(self, name: str) -> Path:
         """Return the folder of a finished segment."""

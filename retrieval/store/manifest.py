@@ -12,6 +12,7 @@ import hashlib
 import os
 import platform
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from os.path import isfile
@@ -101,7 +102,6 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     sentences: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a name is not one that factseek gives."""
         if not _SEGMENT.fullmatch(self.name):
             raise ValueError(f"a segment is named {self.name[:60]!r}, which is not a number")
         for path in self.files:
@@ -111,9 +111,8 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     @property
     def of_sentences(self) -> bool:
         """Whether its passages are sentences of the source, each with its number."""
-        if self.sentences is None:  # older versions did not record it, and had only one such kind
-            return self.kind == "fever"
-        return self.sentences
+        # Older versions did not record it, and had only one such kind.
+        return self.kind == "fever" if self.sentences is None else self.sentences
 
 
 class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
@@ -131,13 +130,8 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
     @classmethod
     def of(cls, encoder: Encoder) -> EncoderInfo:
         """Return the description of an open encoder."""
-        return cls(
-            name=encoder.name,
-            revision=encoder.revision,
-            dimension=encoder.dimension,
-            precision=encoder.precision,
-            **encoder.origin._asdict(),
-        )
+        own = {name: getattr(encoder, name) for name in ("name", "revision", "dimension", "precision")}
+        return cls(**own, **encoder.origin._asdict())
 
     def __str__(self) -> str:
         return f"{self.name} ({self.precision}, revision {self.revision})"
@@ -191,7 +185,6 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
     shared: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a name is not one that factseek gives, or if two names are the same."""
         for name in self.views:
             if not _VIEW.fullmatch(name):
                 raise ValueError(f"a view is named {name[:60]!r}")
@@ -324,14 +317,11 @@ def _missing_index(folder: Path) -> IndexStateError:
 
 
 def _has_writer(folder: Path) -> bool:
-    try:
-        with open_regular(folder / LOCK) as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return f'"process": {os.getpid()},'.encode() not in lock.read(4096)
-    except OSError:
-        pass
+    with suppress(OSError), open_regular(folder / LOCK) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return f'"process": {os.getpid()},'.encode() not in lock.read(4096)
     return False
 
 
@@ -342,12 +332,9 @@ def versions() -> Versions:
 
     from ..lucene.jvm import anserini_jar
 
-    return Versions(
-        factseek=__version__,
-        python=platform.python_version(),
-        anserini=anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar"),
-        faiss=metadata.version("faiss-cpu"),
-    )
+    anserini, faiss = anserini_jar().name.removeprefix("anserini-"), metadata.version("faiss-cpu")
+    anserini = anserini.removesuffix("-fatjar.jar")
+    return Versions(factseek=__version__, python=platform.python_version(), anserini=anserini, faiss=faiss)
 
 
 def now() -> str:

@@ -11,9 +11,11 @@ multiply-add-shift, Dietzfelbinger 1996) and the orders.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
+from itertools import count
 from typing import TypeAlias
 from zlib import crc32
 
@@ -83,19 +85,17 @@ def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64
 
 
 def _signed(texts: Sequence[str]) -> Signatures:
-    numbers = _Numbers()
+    numbers = defaultdict[bytes, int](count().__next__)
     of_texts = [list(map(numbers.__getitem__, features(text))) for text in texts]
     ordered = _in_orders(np.fromiter(map(crc32, numbers), np.uint64, len(numbers)))
     firsts = np.empty((len(texts), ORDERS), dtype=np.uint32)
     for first, words in zip(firsts, of_texts, strict=True):
         np.minimum.reduce(ordered.take(words, axis=0), axis=0, out=first)
-    return _packed(firsts & np.uint32(2**BITS - 1))
-
-
-class _Numbers(dict[bytes, int]):
-    def __missing__(self, word: bytes) -> int:
-        number = self[word] = len(self)
-        return number
+    # Values of four bits, shape (texts, 64), are packed into words of 64 bits.
+    values = (firsts & np.uint32(2**BITS - 1)).astype("<u8").reshape(len(texts), WORDS, ORDERS // WORDS)
+    places = np.arange(ORDERS // WORDS, dtype=np.uint64) * np.uint64(BITS)
+    packed: Signatures = np.bitwise_or.reduce(values << places, axis=2)
+    return packed
 
 
 def _in_orders(hashed: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -108,14 +108,6 @@ def _in_orders(hashed: NDArray[np.uint64]) -> NDArray[np.uint32]:
         some >>= np.uint64(32)
         ordered[start : start + len(some)] = some
     return ordered
-
-
-def _packed(values: NDArray[np.uint32]) -> Signatures:
-    """Pack values of four bits, shape (texts, 64), into words of 64 bits."""
-    apart = values.astype("<u8").reshape(len(values), WORDS, ORDERS // WORDS)
-    places = np.arange(ORDERS // WORDS, dtype=np.uint64) * np.uint64(BITS)
-    packed: Signatures = np.bitwise_or.reduce(apart << places, axis=2)
-    return packed
 
 
 @cache
