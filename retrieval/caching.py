@@ -19,10 +19,7 @@ T = TypeVar("T")
 
 
 class OpenedOnce:
-    """Keeps one opened object per name. It is safe for threads.
-
-    An open object is returned without waiting. A caller waits only while its own object is being opened.
-    """
+    """Keeps one opened object per name, for all threads; a caller waits only while its own object is being opened."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -138,10 +138,7 @@ class BuildSettings(Settings, frozen=True, kw_only=True):
 
 
 class FusionSettings(Settings, frozen=True, kw_only=True):
-    """The settings for fusing several rankings into one.
-
-    ``weights`` names the rankings; without weights, each retriever has its own default weight.
-    """
+    """The settings for fusing rankings; without ``weights`` by ranking, each retriever has its own default weight."""
 
     kind: FusionKind = "auto"
     rrf_k: RrfK = 10

@@ -13,10 +13,7 @@ from .files import read_regular
 
 
 def read_yaml(path: Path) -> Any:
-    """Return the content of a YAML file, None if it is empty.
-
-    Raises ConfigError, naming the file and the line, if it is not YAML, is nested too deeply, or repeats a key.
-    """
+    """Return the content of a YAML file, None if it is empty. Raises ConfigError, naming the file and the line."""
     try:
         return yaml.load(read_regular(path).decode("utf-8"), _UniqueKeyLoader)  # noqa: S506  it makes nothing that SafeLoader does not
     except FileNotFoundError:

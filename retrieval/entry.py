@@ -46,10 +46,7 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
 
 
 class _Interruption:
-    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not in the middle of an import.
-
-    An error there would leave half a module. The importing code might also replace it, or print it and continue.
-    """
+    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not in an import, where it might leave half a module."""
 
     def __init__(self, main_thread: int) -> None:
         self._main_thread = main_thread

@@ -135,10 +135,7 @@ def sync_tree(folder: Path) -> None:
 
 @contextmanager
 def os_errors_reported(path: Path) -> Iterator[None]:
-    """Raise MachineError for OS errors while writing ``path``.
-
-    These errors are a full disk, a read-only file system, a missing permission, or a file in place of a folder.
-    """
+    """Raise MachineError for a full disk, a missing permission and other OS errors while writing ``path``."""
     try:
         yield
     except BrokenPipeError:

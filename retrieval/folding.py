@@ -62,11 +62,7 @@ def _normalized(text: str) -> str:
 
 
 def folded_value(value: str) -> str:
-    """Return the value of a field, such as a source, in the form in which values are stored, counted and compared.
-
-    It drops invisible characters, converts apostrophes and hyphens to ASCII, and compatibility forms to plain letters
-    (NFKC).
-    """
+    """Return a field's value as stored and compared: NFKC, with ASCII apostrophes and hyphens, nothing invisible."""
     if value.isascii():
         return value
     value = _normalized(_INVISIBLE.sub("", value)).replace("\u2010", "-")

@@ -15,10 +15,9 @@ Offered = TypeVar("Offered")
 
 
 class NameOf(NamedTuple):
-    """An annotation of a setting: its values name plug-ins of ``package``, such as ``retrieval.stages``.
+    """An annotation of a setting: its values name plug-ins of ``package``, or are in ``also``.
 
-    ``also`` are further names, or all names if ``package`` is empty. A name may start with ``begins``. The plug-in
-    interprets the part after ``ends``. A name has ``joint`` where the module's name has an underscore.
+    A name may start with ``begins``; the plug-in interprets the part after ``ends``. ``joint`` replaces underscores.
     """
 
     package: str

@@ -117,11 +117,7 @@ def listed(words: Sequence[str], conjunction: str = "and") -> str:
 
 
 def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None, around: Around = nullcontext) -> int:
-    """Run the command that the arguments name; return its exit code.
-
-    0 means success, 1 a bad checked file, 2 a user's error, reported in one line on standard error. The context
-    ``around`` stays open while the command runs.
-    """
+    """Run the named command in the context ``around``; return 0, 1 for a bad checked file, 2 for a user's error."""
     _open_streams()
     args = argparse.Namespace(interrupted=BEFORE_ANYTHING)
     try:
@@ -166,10 +162,7 @@ def program(
 
 
 def _open_streams() -> None:
-    """Make the standard streams accept any output.
-
-    A closed stream (``>&-``) becomes the null device. A character that the terminal's encoding lacks becomes an escape.
-    """
+    """Make the standard streams accept any output, escaped if need be; a closed stream becomes the null device."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

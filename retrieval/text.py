@@ -104,10 +104,7 @@ def tweet(text: str) -> str:
 
 
 def _words_of(tag: str) -> str:
-    """Return a tag and, if it has several words, also these words, since texts contain both forms.
-
-    Words are split between a lower-case letter and a capital, an acronym and a word, letters and digits.
-    """
+    """Return a tag and, if it has several words, also these words, since texts contain both forms."""
     tag, words, before = tag.strip("_"), "", ""
     for at, char in enumerate(tag):
         after = tag[at + 1 : at + 2]

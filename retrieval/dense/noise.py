@@ -50,10 +50,7 @@ def noise_similarities(queries: Vectors, vectors: VectorIndex, keep: Mask | None
 
 
 class Chance(NamedTuple):
-    """The vectors of the random queries, and the cosine of a segment's nearest passage to each.
-
-    The vectors are included so that segments can be merged without the encoder.
-    """
+    """The random queries' vectors, needed to merge segments without an encoder, and the nearest passages' cosines."""
 
     queries: Vectors
     cosines: Vectors

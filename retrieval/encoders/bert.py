@@ -64,10 +64,7 @@ class Bert(NamedTuple):
 
 
 def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | None:
-    """Return the BERT model of sentence-transformers' modules (kind, folder); None if it is of another kind.
-
-    ``scores`` requests a model that scores pairs.
-    """
+    """Return sentence-transformers' modules (kind, folder) as a BERT that ``scores`` pairs or not; None if it is none."""
     from safetensors import safe_open
 
     folder = modules[0][1]
@@ -314,10 +311,7 @@ class _Graph:
     def norm(
         self, values: str, name: str, norm: tuple[Floats, Floats], weights: Floats, epsilon: float
     ) -> tuple[str, str, Floats]:
-        """Add the norm before a product; in int8, move part of each channel's size into the weights.
-
-        Return the values for the product, the same values unscaled, and the weights of the product.
-        """
+        """Add the norm before a product; return its values scaled for int8, unscaled ones, and the product's weights."""
         if self.largest is None:
             made = self.node("LayerNormalization", values, *map(self.tensor, norm), epsilon=epsilon)
             self.norms[name] = made

@@ -56,10 +56,7 @@ KINDS = {kind.noun: kind for kind in (ENCODER, CROSS_ENCODER, ENTAILMENT)}
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of an export; ``content`` is the digest of its ``files``.
-
-    ``labels`` are the labels of a classifier.
-    """
+    """The description of an export; ``content`` is the digest of its ``files``, ``labels`` are a classifier's."""
 
     name: str
     revision: str
@@ -174,10 +171,7 @@ def content_digest(folder: Path, names: Sequence[str]) -> str:
 
 
 def _remembered_digest(folder: Path, names: Sequence[str], cache: Path, *, plain: bool = False) -> str:
-    """Return the digest of files, cached until their sizes or times change.
-
-    It is the result of :func:`content_digest` or, if ``plain``, the digest of the single file's content.
-    """
+    """Return the digest of files, or of a single ``plain`` file's content, cached until their sizes or times change."""
     facts = [f"plain {folder}" if plain else str(folder)]
     for name in names:
         there = (folder / name).stat()

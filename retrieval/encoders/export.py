@@ -183,10 +183,7 @@ def _versions(*more: str) -> dict[str, str]:
 
 
 class _TorchModel:
-    """A model loaded by sentence-transformers, with its tokenizer.
-
-    ``own_limit`` is the number of tokens that it reads, ``positions`` the most that it could read.
-    """
+    """A model loaded by sentence-transformers: it reads ``own_limit`` tokens, and could read ``positions``."""
 
     def __init__(self, folder: Path, kind: ExportKind) -> None:
         """Load the model. Raises MachineError if the tokenizer cannot run without the model."""

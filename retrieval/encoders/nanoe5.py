@@ -228,10 +228,7 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
 
 
 def tokenizer(pieces: Pieces) -> Any:
-    """Return the Unigram tokenizer: it maps characters, merges runs of spaces, and puts a space first.
-
-    Each character that is in no piece is one unknown token, even next to another such character.
-    """
+    """Return the Unigram tokenizer; each character that is in no piece is one unknown token, even beside another."""
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
     made = Tokenizer(models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unknown))

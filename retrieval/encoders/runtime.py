@@ -104,10 +104,7 @@ def available_cores() -> int:
 
 
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
-    """Open the configured encoder; export its model first if necessary; ``auto`` means the English model.
-
-    A ``layered`` encoder reads several layers: the same name, but another revision and other vectors.
-    """
+    """Open the configured encoder; a ``layered`` one reads several layers: another revision, other vectors."""
     settings = for_language(settings, "en")
     folder, description, model = exported(settings)
     revision = description.revision + ("-layered" if layered else "")

@@ -57,10 +57,7 @@ BUNDLES = {
 
 
 class ModelSource(NamedTuple):
-    """A sentence-transformers model on this machine: its folder or, if it is packed, its single file.
-
-    ``setting`` is the value of ``encoder.model`` that locates it from any folder, if that is not its name.
-    """
+    """A model on this machine: its folder or packed file, and the ``setting`` that locates it, if not its name."""
 
     name: str
     path: Path
@@ -119,10 +116,7 @@ def check_tokenizer(folder: Path) -> None:
 
 
 def model_files(folder: Path) -> list[str]:
-    """Return the files of a model's folder and of its modules, relative to it and sorted.
-
-    Exports for other runtimes are left out, and so are pickled weights beside safetensors.
-    """
+    """Return the files of a model and its modules, sorted, without other exports and pickles beside safetensors."""
     names: set[str] = set()
     for part in {folder, *(part for _, part in modules_of(folder) if part.is_dir())}:
         here = [path for path in part.iterdir() if path.suffix in MODEL_FILES and path.is_file()]

@@ -44,10 +44,7 @@ LANGUAGES: dict[str, str] = {
 
 
 def language_code(written: str) -> str:
-    """Return the ISO 639 code, of two letters if it has one, of a language tag such as ``en``, ``en-US`` or ``eng``.
-
-    Raises ConfigError if the tag has no such code.
-    """
+    """Return the ISO 639 code of a tag such as ``en``, ``en-US`` or ``eng``. Raises ConfigError without one."""
     code = languages.language_code(written)
     if code and re.fullmatch(r"\s*[A-Za-z]{2,3}\s*([-_].*)?", written, re.DOTALL):
         return code
@@ -56,10 +53,7 @@ def language_code(written: str) -> str:
 
 
 def analyzer_name(language: str, analyzer: str = "") -> str:
-    """Return the name of the analyzer that ``analyzer`` (name or code) selects, else the language's, else ``standard``.
-
-    Raises ConfigError if ``analyzer`` is unknown.
-    """
+    """Return the analyzer of a name or code, else of the language, else ``standard``. Raises ConfigError if unknown."""
     if not analyzer:
         return LANGUAGES.get(language, "standard")
     name = LANGUAGES.get(analyzer.lower(), analyzer.lower())
@@ -198,10 +192,7 @@ class TermCache:
         return matching
 
     def finder(self, wanted: frozenset[str]) -> Highlighter:
-        """Return a function from a text to the positions of its words with a term in ``wanted``, in order.
-
-        In a script without spaces, a word of many terms matches only where the wanted terms are.
-        """
+        """Return a function from a text to the places of words, or parts of unspaced words, with a term in ``wanted``."""
         holding = self._holding(wanted)
         marks_of: dict[str, list[Stretch]] = {}
 

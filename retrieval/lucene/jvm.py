@@ -134,10 +134,7 @@ def java_version(home: Path) -> int | None:
 
 @cache
 def anserini_jar() -> Path:
-    """Return the jar with Lucene and Anserini from the package pyserini, without importing it.
-
-    Raises MachineError if it is missing.
-    """
+    """Return Pyserini's jar with Lucene and Anserini, without importing it. Raises MachineError if it is missing."""
     spec = importlib.util.find_spec("pyserini")
     folders = list(spec.submodule_search_locations or ()) if spec else []
     jars = [jar for folder in folders for jar in Path(folder).glob("resources/jars/anserini-*-fatjar.jar")]

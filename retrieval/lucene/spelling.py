@@ -218,10 +218,7 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
 
 
 def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
-    """Return the best correction of a word: the fewest edits, then the highest frequency; ``""`` if there is none.
-
-    The correction starts with the same letter and is common. The frequencies of equal candidates add up.
-    """
+    """Return the best common correction, with the same first letter: fewest edits, most frequent; or ``""``."""
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
     for candidate in candidates:

@@ -121,10 +121,7 @@ _NEAR = 0.5
 
 
 def groups(claims: Sequence[Claim]) -> list[int]:
-    """Return a number for each claim, the same for claims that share a page of evidence or are near-duplicates.
-
-    A reversed claim ("lowers" for "raises") is a near-duplicate.
-    """
+    """Return a number for each claim, the same for claims that share a page of evidence or are near-duplicates."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -124,10 +124,7 @@ class Index:
 
     @property
     def re_ranker(self) -> OnnxCrossEncoder:
-        """The model of the stage ``rerank``.
-
-        Raises QueryError if no model is configured. Raises MachineError if it is not installed here.
-        """
+        """The model of the stage ``rerank``. Raises QueryError if none is configured."""
         return re_ranker(self._context)
 
     def resolve(self, asked: Search = DEFAULT_SEARCH) -> ResolvedSearch:
@@ -144,10 +141,7 @@ class Index:
         return self._resolved(*shared, asked.collapse, asked.sort, asked.bm25)
 
     def search(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
-        """Return the hits of each query, best first.
-
-        Raises QueryError if a query is too long or contains no words, or if ``k`` or the offset is out of range.
-        """
+        """Return the hits of each query, best first. Raises QueryError if a query or an option is out of range."""
         resolved = self.resolve(asked)
         k, texts = _depth(asked, resolved), _worded(queries, resolved)
         staged, retriever = self._stages(resolved, asked.where), self._retriever(resolved)
@@ -257,8 +251,8 @@ class Index:
     def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:
         """Return whether a hit seems related to a text, from its score in each ranking and the words that it contains.
 
-        It is related if its cosine is clearly above that of random queries, or if it contains more than half of the
-        words. An index without vectors cannot tell: every hit counts as related.
+        Its cosine is clearly above that of random queries, or it contains more than half of the words. An index without
+        vectors cannot tell: every hit counts as related.
         """
         if not self.resolve().encodes:
             return True
@@ -272,11 +266,7 @@ class Index:
         return bool(held) and len(held) > min(len(asked), _ENOUGH) / 2
 
     def _floor(self, view: str) -> tuple[float, float]:
-        """Return two cosines of a view of vectors.
-
-        Below the first, a passage is no nearer to a query than to random words. From the second on, it is clearly
-        nearer.
-        """
+        """Return two cosines of a view: no nearer than random words below the first, clearly nearer from the second."""
         if view not in self._floors:
             by_chance = self._state.noise_similarities(view)
             floor = noise_threshold(by_chance)

@@ -29,10 +29,7 @@ ReadNote = Callable[[Document, Span], object]
 
 
 class CountQuery(NamedTuple):
-    """A count request: a text after its profile, with its resolved search and its filter.
-
-    ``typed`` is the part of the filter that comes from the query itself.
-    """
+    """A count request, its text after the profile; ``typed`` is the part of the filter that comes from the query."""
 
     text: str
     resolved: ResolvedSearch
@@ -56,11 +53,7 @@ class IndexState(Protocol):
         """The analyzer."""
 
     def encoder_of(self, view: str) -> Encoder:
-        """Return the encoder of the vectors of a view.
-
-        Raises IndexStateError if there are no vectors, or if the encoder is missing or has changed. Raises MachineError
-        if it is not installed here.
-        """
+        """Return the encoder of a view's vectors. Raises IndexStateError if there is none, or if it has changed."""
 
     def noise_similarities(self, view: str) -> list[float]:
         """Return, for each meaningless query, the cosine of the nearest passage in a view of vectors."""

@@ -172,10 +172,7 @@ def _bibtex(hits: Sequence[Evidence], _: str) -> str:
 
 
 def _jsonld(hits: Sequence[Evidence], _: str) -> str:
-    """Return one ``ItemList`` of schema.org with one item per hit; it is safe inside a page's script.
-
-    A hit that reviews a claim becomes a ``ClaimReview``. Other items fit under its ``citation`` or ``appearance``.
-    """
+    """Return one ``ItemList`` of schema.org, safe in a page's script; a hit that reviews a claim is a review."""
     items = [{"@type": "ListItem", "position": hit.rank, "item": _item(_as_cited(hit))} for hit in hits]
     listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}
     return script_safe(listed) + "\n"
@@ -236,8 +233,5 @@ def kind(format: str) -> ListingKind:
 
 
 def list_hits(hits: Sequence[Evidence], format: str, qid: str = "1") -> str:
-    """Return hits, best first, in a format of :data:`KINDS`; ``qid`` is the query's id in a TREC run.
-
-    Raises QueryError if the format does not exist or cannot contain an id.
-    """
+    """Return hits, best first, in a format of :data:`KINDS`; ``qid`` is for a TREC run. Raises QueryError."""
     return kind(format).write(hits, qid)

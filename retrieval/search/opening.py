@@ -25,10 +25,7 @@ FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
-    """Open the last published state of the index in ``folder``.
-
-    Raises IndexStateError if the index is missing, incomplete, damaged, or of another layout.
-    """
+    """Open the last published state of the index in ``folder``. Raises IndexStateError if it cannot be read."""
     form = _form(folder)
     try:
         opened: IndexState = form.open_state(folder, config, encoders) if form else Snapshot(folder, config, encoders)
@@ -40,10 +37,7 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
 
 
 def published(folder: Path) -> Manifest:
-    """Return the published state of the index in ``folder``, described by one manifest.
-
-    Raises IndexStateError if this version can read no index there.
-    """
+    """Return the published state of the index in ``folder``. Raises IndexStateError if there is none."""
     form = _form(folder)
     return form.published(folder) if form else manifests.read(folder)
 
@@ -55,10 +49,7 @@ def published_file(folder: Path) -> Path:
 
 @contextmanager
 def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
-    """Hold the published segments of the index in ``folder``; yield folder and manifest of the index, or of each part.
-
-    Raises IndexStateError as :func:`published` does, or if a part is missing.
-    """
+    """Hold the published segments of the index in ``folder``; yield folder and manifest of each of its parts."""
     if form := _form(folder):
         parts, lease = form.leased(folder)
     else:

@@ -149,10 +149,7 @@ class Footprint(NamedTuple):
 
 
 def check_whole(index: Index, since: float) -> None:
-    """Raise PartMissingError if a shard failed to answer since a moment of :func:`time.monotonic`.
-
-    Use it for answers that cannot report their coverage.
-    """
+    """Raise PartMissingError if a shard failed to answer since a moment, for answers that cannot report it."""
     missing = index.missing_since(since)
     if missing:
         raise PartMissingError(f"{', '.join(missing)} did not answer, so the answer would be incomplete")

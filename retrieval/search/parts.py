@@ -45,10 +45,7 @@ def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery,
 
 
 def _interesting_terms(state: IndexState, text: str) -> list[str]:
-    """Return the heaviest terms of a text that at least two passages contain, heaviest first.
-
-    Equally heavy terms are in alphabetical order. A term of a single passage cannot find another passage.
-    """
+    """Return the heaviest terms that two passages or more contain, heaviest first, equal ones by alphabet."""
     field = state.field_statistics()[0]
     often = Counter(state.terms.tokens(text)[:READ_TERMS])
     terms = sorted(often)
@@ -61,11 +58,7 @@ def _interesting_terms(state: IndexState, text: str) -> list[str]:
 
 
 def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
-    """Return, for each term, a word of the text that has only this term, or the term if it is itself such a word.
-
-    In a script without spaces, a word of the text may be a whole sentence with many terms. There, a term is its own
-    word.
-    """
+    """Return a word of the text for each term, or the term itself: an unspaced word may be a sentence of many terms."""
     of_term: dict[str, str] = {}
     for word, made in sorted(vocabulary.matcher(frozenset(terms))(text).items()):
         if len(made) == 1:
@@ -116,10 +109,7 @@ _MOST = 8
 
 
 def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str, str]:
-    """Return the misspelt words of a text, each with its correction, which some passage under the filter contains.
-
-    So the corrected text matches more passages. An index without the view ``words`` corrects nothing.
-    """
+    """Return the misspelt words of a text, each with a correction that some passage under the filter contains."""
     if WORDS not in state.manifest.views:
         return {}
     text = folded(text)

@@ -21,10 +21,7 @@ class Retriever(Protocol):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits per query, in the total order of :mod:`factseek.retrieval.search.order`.
-
-        Raises CutOffError if nothing is ready within the limit.
-        """
+        """Return at most ``k`` hits per query, in the total order. Raises CutOffError if nothing is ready in time."""
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
@@ -33,10 +30,7 @@ class Retriever(Protocol):
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
     def matching(self, query: str) -> Mask | None:
-        """Return a mask over all rows, of the passages that a query can find without a filter; None means all.
-
-        Override it if the retriever does not rank every passage.
-        """
+        """Return a mask of the rows that a query can find without a filter; None, unless overridden, means all."""
         return None
 
 
@@ -48,20 +42,14 @@ class Rankings(Protocol):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> Ranked:
-        """Return at most ``k`` hits per query for each ranking, in the total order, without rankings that were cut off.
-
-        Raises CutOffError if no ranking is ready within the limit.
-        """
+        """Return at most ``k`` hits per query for each ranking that is ready; raise CutOffError if none is."""
 
     def matching(self, query: str) -> Mask | None:
         """Return the passages that at least one of the rankings can find; None means all."""
 
 
 class SideBySide(Rankings):
-    """The rankings of open retrievers in this process; a search cannot interrupt those named in ``blocking``.
-
-    Without a limit, they run one after another; with a limit, in parallel.
-    """
+    """The rankings of open retrievers in this process, in parallel under a limit; it cannot interrupt ``blocking``."""
 
     def __init__(self, parts: Mapping[str, Retriever], blocking: Collection[str]) -> None:
         self._parts = parts

@@ -52,10 +52,7 @@ def _zscore(scores: Sequence[float]) -> list[float]:
 
 
 def mixed(before: Sequence[float], after: Sequence[float], weight: float) -> list[float]:
-    """Return the weighted sum of two lists of scores, each scaled to 0..1; ``weight`` is the share of ``after``.
-
-    With a weight of 1, return ``after`` unchanged.
-    """
+    """Return the weighted sum of two lists of scores, scaled to 0..1; ``weight`` is the share of ``after``."""
     if weight >= 1:
         return list(after)
     pairs = zip(_minmax(before), _minmax(after), strict=True)

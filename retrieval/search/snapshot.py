@@ -62,10 +62,7 @@ def _ignore(*_: object) -> None:
 
 
 class Snapshot(IndexState):
-    """The last published state of an index when it was opened; it opens large parts on first use.
-
-    It keeps the files of its segments until it is closed.
-    """
+    """The last published state of an index when it was opened; it keeps its files and opens large parts late."""
 
     def __init__(
         self, folder: Path, config: Config, encoders: IndexEncoders, *, manifest: Manifest | None = None

@@ -34,10 +34,7 @@ Kept = TypeVar("Kept")
 
 
 class StageContext:
-    """What a stage may use of its index: settings, manifest, the analyzer's terms, and objects that stay open.
-
-    A kept object (a model, for example) is opened once for all searches of the index and closed with it.
-    """
+    """A stage's settings, manifest and terms, and what stays open, such as a model, until the index is closed."""
 
     def __init__(self, settings: Config, manifest: Manifest, terms: Callable[[], TermCache]) -> None:
         self.settings = settings
@@ -59,10 +56,7 @@ class Stage(Protocol):
 
     @property
     def window(self) -> int | None:
-        """The number of hits that a reordering stage reads, for any ``k``; later hits stay behind them.
-
-        None means that the stage only thins: its decision on a hit depends only on the hits before that hit.
-        """
+        """The number of hits that the stage reorders, for any ``k``; None if it thins by the hits before alone."""
 
     def depth(self, k: int) -> int:
         """Return the number of hits that the stage needs so that ``k`` remain."""
@@ -100,10 +94,7 @@ class StageKind(Protocol):
     HELP: str  # half a line on what it does
 
     def open(self, value: str, context: StageContext) -> Stage | OverIndex:
-        """Return the stage of ``NAME=VALUE``; ``""`` is the default value. The first search opens its model.
-
-        Raises QueryError if the value is invalid, or if the settings lack what the stage needs.
-        """
+        """Return the stage of ``NAME=VALUE``; ``""`` is the default value. Raises QueryError if it cannot work."""
 
 
 class Named(NamedTuple):
@@ -127,11 +118,7 @@ def ranking() -> list[str]:
 
 
 def opened(asked: Sequence[str], context: StageContext) -> dict[str, Stage | OverIndex]:
-    """Return the stages that ``asked`` names, in this order, by name.
-
-    Raises QueryError if a stage does not exist or appears twice, if its value is invalid, or if the index lacks a view
-    that it reads.
-    """
+    """Return the stages that ``asked`` names, in this order, by name. Raises QueryError if one cannot work here."""
     stages: dict[str, Stage | OverIndex] = {}
     for text in asked:
         name, _, value = text.partition("=")
@@ -170,10 +157,7 @@ def _placed_below(hits: Sequence[Hit], stage: str, before: int, scores: Sequence
 
 
 def rescored(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
-    """Return hits in the total order of new scores; each hit's part records its old rank and its old and new scores.
-
-    Hits beyond the scores keep their order after the others, with lower scores that only express this order.
-    """
+    """Return hits in the total order of new scores, each with its old rank and score; those without one come last."""
     ranks = enumerate(zip(hits, float32(scores), strict=False), 1)
     ranked = ordered(
         replace(with_part(hit, stage, rank, hit.score, score), score=score) for rank, (hit, score) in ranks

@@ -27,10 +27,7 @@ _MOST = 1_000
 
 
 class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
-    """The CrossEncoder of the stage ``rerank``, and how it runs.
-
-    ``weight`` is the model's share of the new score; the rest comes from the hit's score before the stage.
-    """
+    """The CrossEncoder of the stage ``rerank``; ``weight`` is its share of the new score, beside the old score."""
 
     depth: Annotated[int, msgspec.Meta(ge=1, le=_MOST)] = 50
     weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
@@ -62,11 +59,10 @@ def open(value: str, context: StageContext) -> Rerank:
 
 
 class Rerank:
-    """Scores the first hits one after another; later hits keep their order after them.
+    """Scores the first hits one after another; those not scored in time keep their order after them.
 
-    With a time limit, it sorts the hits that it scored in time. The others keep their order after them, and the limit
-    records that. If ``weight`` is below 1, the new score is the weighted sum of the model's score and the hit's old
-    score. Both are scaled to 0..1 over the scored hits.
+    If ``weight`` is below 1, the new score is the weighted sum of the model's score and the old one, both scaled to
+    0..1.
     """
 
     def __init__(self, model: Callable[[], OnnxCrossEncoder], settings: RerankSettings, depth: int) -> None:

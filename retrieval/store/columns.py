@@ -105,10 +105,7 @@ class DocumentColumns:
         return row if self._owners is None else int(self._owners[row])
 
     def passing(self, where: Filter | None, beside: str = "", excluded: Sequence[int] = ()) -> Documents | None:
-        """Return the live documents that pass a filter, ignoring its condition on the field ``beside``; None means all.
-
-        ``since`` and ``as_of`` are conditions on the field ``year``. ``excluded`` are the documents excluded by docid.
-        """
+        """Return the live documents that pass a filter without its condition on ``beside``; None means all."""
         masks = [] if self._live is None else [self._live]
         if excluded:
             others = np.ones(self.size, dtype=np.bool_)

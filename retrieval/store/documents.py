@@ -137,10 +137,7 @@ def _ignore(*_: object) -> None:
 
 
 class SegmentDocuments:
-    """Reads the documents of one published segment. It is safe for threads.
-
-    Its methods raise IndexStateError if the file is damaged, for example if a row is missing.
-    """
+    """Reads a published segment's documents, for all threads; IndexStateError if the file is damaged."""
 
     def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
         """Open the documents in ``path``, without the rows ``deleted``; ``expected`` are its documents and passages."""

@@ -51,10 +51,7 @@ class IndexFolder:
         return manifest, lease
 
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents of a published segment, without the deleted ones.
-
-        Raises IndexStateError if the file is missing, damaged or another segment's, or if its counts are.
-        """
+        """Open the documents of a published segment. Raises IndexStateError if they are not those of the manifest."""
         check_own(self.segment(segment.name), segment, DOCUMENTS.__eq__)
         return self.documents_as_found(segment)
 

@@ -41,10 +41,7 @@ def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 
 
 def faults_in(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in the files of a segment whose folder is, or will be, ``place``; ``only`` names some files.
-
-    A file may be missing, cut off, changed, or unlisted.
-    """
+    """Yield the missing, changed and unlisted files of a segment at, or soon at, ``place``; or ``only`` some."""
     for name, info in segment.files.items():
         if (not only or name in only) and (what := file_fault(place / name, info)):
             yield Fault(place / name, what, segment.name)

@@ -44,11 +44,7 @@ class Lease:
 
 
 def open_leased(folder: Path) -> tuple[Manifest, Lease]:
-    """Read the manifest of the index in ``folder`` and hold the segments that it names.
-
-    If a segment is missing although no newer manifest was published, reading that segment raises the error. Raises
-    IndexStateError as :func:`factseek.retrieval.store.manifest.read` does.
-    """
+    """Read the manifest of the index in ``folder`` and hold its segments; reading a missing one raises the error."""
     manifest = manifests.read(folder)
     while True:
         lease = Lease()

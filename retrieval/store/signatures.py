@@ -46,10 +46,7 @@ def signatures_of(texts: Sequence[str]) -> Signatures:
 
 
 def features(text: str) -> set[bytes]:
-    """Return the features of a text: its words in lower case; pairs of characters in scripts without spaces.
-
-    A text without words is its own feature. All features are UTF-8.
-    """
+    """Return the words of a text in lower case, pairs of characters in scripts without spaces, or the text itself."""
     folded = text.casefold()
     pieces = set(folded.encode("utf-8", "replace").translate(_WORD_BYTES).split())
     if text.isascii():
@@ -67,10 +64,7 @@ def features(text: str) -> set[bytes]:
 
 
 def most_disagreements(similarity: float) -> int:
-    """Return the most orders in which two texts may differ if their share of common words is at least ``similarity``.
-
-    If the first words in an order differ, their four bits still agree in one case of sixteen.
-    """
+    """Return the most orders in which texts of this share of common words may differ; 1 in 16 agrees by chance."""
     return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))
 
 

@@ -168,10 +168,7 @@ def views(manifest: Manifest) -> list[View]:
 def descriptions(
     config: Config, encoders: Encoders, *, without: Sequence[str] = (), further: Sequence[str] = ()
 ) -> Mapping[str, dict[str, Any]]:
-    """Return the views of a new index, each with its description: one per kind, except those in ``without``.
-
-    ``further`` names additional views, such as ``vectors:multilingual``.
-    """
+    """Return a new index's views with descriptions: one per kind not in ``without``, and the ``further`` ones."""
     names = [kind for kind in kinds() if kind not in without] + list(further)
     described = {name: _kind(name).describe(name, config, encoders) for name in sorted(names)}
     return {name: description for name, description in described.items() if description is not None}
