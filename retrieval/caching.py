@@ -56,7 +56,7 @@ def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenat
     """Return a method whose object keeps what it returns for each arguments, in the :class:`OpenedOnce` ``_opened``."""
 
     @wraps(method)
-    def get(self: Any, *args: P.args, **options: P.kwargs) -> T:
+    def get(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
         opened: OpenedOnce = self._opened
         return opened.get((method.__name__, *args), lambda: method(self, *args, **options))
 

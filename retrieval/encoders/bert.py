@@ -64,7 +64,7 @@ class Bert(NamedTuple):
 
 
 def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | None:
-    """Return sentence-transformers' modules (kind, folder) as a BERT that ``scores`` pairs or not; None if it is none."""
+    """Return the BERT of sentence-transformers' modules (kind, folder); None if it is none, or ``scores`` no pairs."""
     from safetensors import safe_open
 
     folder = modules[0][1]
@@ -311,7 +311,7 @@ class _Graph:
     def norm(
         self, values: str, name: str, norm: tuple[Floats, Floats], weights: Floats, epsilon: float
     ) -> tuple[str, str, Floats]:
-        """Add the norm before a product; return its values scaled for int8, unscaled ones, and the product's weights."""
+        """Add the norm before a product; return its values scaled for int8, unscaled, and the product's weights."""
         if self.largest is None:
             made = self.node("LayerNormalization", values, *map(self.tensor, norm), epsilon=epsilon)
             self.norms[name] = made

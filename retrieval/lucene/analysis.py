@@ -192,7 +192,7 @@ class TermCache:
         return matching
 
     def finder(self, wanted: frozenset[str]) -> Highlighter:
-        """Return a function from a text to the places of words, or parts of unspaced words, with a term in ``wanted``."""
+        """Return a function from a text to the places of words, or parts of unspaced words, with a wanted term."""
         holding = self._holding(wanted)
         marks_of: dict[str, list[Stretch]] = {}
 
