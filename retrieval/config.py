@@ -37,8 +37,7 @@ Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 DenseType = Literal["auto", "flat"]
 
 
-AUTO = "auto"
-"""The index chooses: among retrievers its preferred one, among encoders the one for its language."""
+AUTO = "auto"  # the index chooses: among retrievers its preferred one, among encoders the one for its language
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]

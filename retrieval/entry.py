@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 BEFORE_ANYTHING = "interrupted before anything was done"
 _IMPORTING = "<frozen importlib._bootstrap>"
-_AGAIN = 0.02
-"""The delay in seconds after which a Ctrl-C during an import is raised again."""
-_PATIENCE = 10.0
-"""The seconds of importing after which Ctrl-C takes effect anyway."""
+_AGAIN = 0.02  # the delay in seconds after which a Ctrl-C during an import is raised again
+_PATIENCE = 10.0  # the seconds of importing after which Ctrl-C takes effect anyway
 
 
 def enter(load: "Callable[[], Callable[[], int]]") -> int:

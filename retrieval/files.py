@@ -18,8 +18,7 @@ from .errors import FactseekError, MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
 """A sample has the last ``BLOCK`` bytes of at most ``SAMPLED`` stretches of a file, the first and last included."""
-MOST_READ = 1 << 30
-"""The most bytes to read into memory: files of models, indexes and settings are much smaller."""
+MOST_READ = 1 << 30  # the most bytes to read into memory: files of models, indexes and settings are much smaller
 _PIECE = 1 << 20
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
@@ -202,8 +201,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_ROOM = 64 << 20
-"""The fewest free bytes on a disk that is not full; with fewer, any failed write counts as a full disk."""
+_ROOM = 64 << 20  # the fewest free bytes on a disk that is not full; with fewer, any failed write counts as a full disk
 _NO_ROOM = ("No space left on device", "Disk quota exceeded")
 _NOT_WRITTEN = ("inline_container", "PytorchStreamWriter", "SafetensorError", "I/O error", "Parent directory")
 """Words in the libraries' errors for failed writes, which hide the system's error."""

@@ -19,12 +19,10 @@ from .lucene.analysis import LETTER, parts_of, words_of
 from .text import refuse_text
 
 FIELDS = ("topic", "source", "language", "kind")
-METADATA = "metadata"
-"""The prefix of declared fields' tokens, which keeps them apart from built-in fields."""
+METADATA = "metadata"  # the prefix of declared fields' tokens, which keeps them apart from built-in fields
 RESERVED = (*FIELDS, "date", "id", "year", "as_of", "since", "undated")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-MOST_CHARS = 8_000
-"""The most characters of a filter token: Lucene refuses tokens of more than 32,766 bytes."""
+MOST_CHARS = 8_000  # the most characters of a filter token: Lucene refuses tokens of more than 32,766 bytes
 _SAFE = re.compile(r"[A-Za-z0-9_.~:-]*")  # unreserved characters, and colons
 _LETTERS = re.compile(f"((?:{LETTER.pattern})+)")
 _SURROGATE = re.compile("[\ud800-\udfff]")

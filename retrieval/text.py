@@ -121,8 +121,7 @@ def _words_of(tag: str) -> str:
     return tag if words == tag else f"{tag} {words}"
 
 
-PROFILES: dict[str, Callable[[str], str]] = {"plain": plain, "tweet": tweet}
-"""The profiles by name."""
+PROFILES: dict[str, Callable[[str], str]] = {"plain": plain, "tweet": tweet}  # the profiles by name
 
 if TYPE_CHECKING:
     ProfileName = str

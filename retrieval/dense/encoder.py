@@ -46,8 +46,7 @@ class Encoder(Protocol):
 
 
 ENTAILS, CONTRADICTS, NEUTRAL = "entailment", "contradiction", "neutral"
-LABELS = (ENTAILS, CONTRADICTS, NEUTRAL)
-"""The labels, in the order of a judgement's probabilities."""
+LABELS = (ENTAILS, CONTRADICTS, NEUTRAL)  # the labels, in the order of a judgement's probabilities
 _NAMES = {
     ENTAILS: ("entailment", "entails", "supports", "support", "supported", "true"),
     CONTRADICTS: ("contradiction", "contradicts", "refutes", "refute", "refuted", "contradict", "false"),

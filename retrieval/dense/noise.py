@@ -26,8 +26,7 @@ from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
 
 QUERIES = 32
 WORDS = 4
-SHARE = 0.9
-"""The share of random queries that come no nearer to any passage than the floor."""
+SHARE = 0.9  # the share of random queries that come no nearer to any passage than the floor
 _ENCODED: WeakKeyDictionary[Encoder, Vectors] = WeakKeyDictionary()
 """The vectors of the random queries, cached by open encoder because a writer needs them for each segment."""
 _ONSETS = "bdfgklmnprstvz"

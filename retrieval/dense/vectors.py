@@ -29,24 +29,18 @@ ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
-MARGIN = 16
-"""The number of candidates beyond ``k`` that the first fetch reads."""
-DEPTH = 4
-"""The multiple of ``k`` to fetch from an approximate index, whose own order is not exact."""
+MARGIN = 16  # the number of candidates beyond ``k`` that the first fetch reads
+DEPTH = 4  # the multiple of ``k`` to fetch from an approximate index, whose own order is not exact
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
 """For fewer queries FAISS scans row by row; a selector, even of all rows, makes the scan more than twice as fast."""
-UNIT_TOLERANCE = 1e-3
-"""How far rounding may move a length from 1."""
-SCATTERED = 4_096
-"""The most rows to read one by one from the file; more rows are read through the memory map."""
+UNIT_TOLERANCE = 1e-3  # how far rounding may move a length from 1
+SCATTERED = 4_096  # the most rows to read one by one from the file; more rows are read through the memory map
 SAMPLED = 2_048
 """The number of a segment's vectors, evenly spaced, whose length is checked on opening; all of a smaller segment."""
-POINTS_PER_LIST = 39
-"""FAISS's own minimum of training vectors per list."""
-FEWEST_SCANNED = 16
-"""The fewest vectors for a fast-scan index: each codebook needs this many points."""
+POINTS_PER_LIST = 39  # FAISS's own minimum of training vectors per list
+FEWEST_SCANNED = 16  # the fewest vectors for a fast-scan index: each codebook needs this many points
 
 
 class VectorFiles(NamedTuple):

@@ -28,13 +28,11 @@ KINDS = ("bert", "roberta", "xlm-roberta", "camembert")
 ACTIVATIONS = {"gelu": ("Gelu", "com.microsoft"), "gelu_new": ("FastGelu", "com.microsoft"), "relu": ("Relu", "")}
 POOLING = {"cls": "cls", "cls_token": "cls", "mean": "mean", "mean_tokens": "mean", "max": "max", "max_tokens": "max"}
 WEIGHTS = "weights.bin"
-STRENGTH = 0.6
-"""The share of a channel's size that moves from the values into the weights; 1 would be all of it."""
+STRENGTH = 0.6  # the share of a channel's size that moves from the values into the weights; 1 would be all of it
 OUTLIERS, MOST_OUTLIERS = 48, 16
 """One channel in ``OUTLIERS`` is computed separately, but at most ``MOST_OUTLIERS`` channels."""
 _TINY = 1e-6
-_INLINE = 1_024
-"""Tensors of at most this many bytes are stored in the graph itself."""
+_INLINE = 1_024  # Tensors of at most this many bytes are stored in the graph itself
 _ROWS = 16_384
 _WORDS = "embeddings.word_embeddings.weight"
 

@@ -16,19 +16,16 @@ from numpy.typing import NDArray
 from ..errors import MachineError
 from ..files import read_regular
 
-REBUILT = 1
-"""The version of the rebuilding: increase it if the same file would give another model or export."""
+REBUILT = 1  # the version of the rebuilding: increase it if the same file would give another model or export
 PROMPTS = {"query": "query: ", "document": "passage: "}
 MAGIC, VERSION = b"E5S1", 1
 BLOCK = 32
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
 _KINDS = (np.dtype("<f4"), _BLOCK_TYPE)
-_AT_ONCE = 1 << 16
-"""The number of weight blocks to unpack at a time."""
+_AT_ONCE = 1 << 16  # the number of weight blocks to unpack at a time
 _BLANK = "▁"
 _LEAF, _WIDE, _VALUE = 1 << 8, 1 << 9, 1 << 31
-_NEAR = 1 << 21
-"""Smaller offsets are stored directly in a cell; larger ones are stored in steps of 256."""
+_NEAR = 1 << 21  # smaller offsets are stored directly in a cell; larger ones are stored in steps of 256
 
 
 class Shape(NamedTuple):

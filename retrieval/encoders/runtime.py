@@ -28,8 +28,7 @@ from ..text import refuse_text
 from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, exported
 from .sources import for_language, languages, of_index
 
-CHARACTERS_PER_TOKEN = 64
-"""A text of this many characters per token nearly always fills the model's window."""
+CHARACTERS_PER_TOKEN = 64  # a text of this many characters per token nearly always fills the model's window
 _SLOW_FUSIONS = ["SkipLayerNormFusion"]
 """Fusions to disable in onnxruntime's optimiser: the fused kernel takes a seventh longer than its parts."""
 

@@ -63,16 +63,13 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
     return name
 
 
-MOST_REMEMBERED = 400_000
-"""The most chunks, words and terms in memory; beyond this the cache starts again from empty."""
+MOST_REMEMBERED = 400_000  # the most chunks, words and terms in memory; beyond this the cache starts again from empty
 LONGEST_REMEMBERED = 100  # characters: in a script without spaces a word may be a whole text
-PIECE = 50_000
-"""The number of characters to highlight at once: analysing new words takes a few tenths of a second."""
+PIECE = 50_000  # the number of characters to highlight at once: analysing new words takes a few tenths of a second
 _FEW_CHUNKS = 32  # the most chunks to find one by one; for more, one pass over the text is faster
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
-_READ_JOINERS = ("persian", "sorani")
-"""The analyzers for which a zero-width joiner has a meaning."""
+_READ_JOINERS = ("persian", "sorani")  # the analyzers for which a zero-width joiner has a meaning
 _JOINT = re.compile(r"[:._,'](?:(?<=\w[:._])(?=\w)|(?<=\d[,'])(?=\d\d\d))")
 _JOINED = re.compile(r"\w+(?:[:.]\w+)*")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}([',.])\d{3}(?:\1\d{3})*(?:[.,]\d+)?(?![.,]?\w)")
@@ -80,14 +77,10 @@ _PART = re.compile(r"[^\W_]+")
 LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
 """A letter of a script without spaces between words, or of one whose letters may be words, such as Korean."""
 
-Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]
-"""Return the terms of each word."""
-Terms = dict[str, tuple[str, ...]]
-"""Words, each with its terms."""
-Stretch = tuple[int, int]
-"""The start and the end of a slice of a text, in characters."""
-Highlighter = Callable[[str], list[Stretch]]
-"""Return the slices of a text that match a query, in order."""
+Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]  # Return the terms of each word
+Terms = dict[str, tuple[str, ...]]  # words, each with its terms
+Stretch = tuple[int, int]  # the start and the end of a slice of a text, in characters
+Highlighter = Callable[[str], list[Stretch]]  # Return the slices of a text that match a query, in order
 
 
 @cache

@@ -28,8 +28,7 @@ from .analysis import analysable, open_analyzer, parts_of, terms_of
 from .jvm import guarded, java, java_text, pack, unpack
 
 Fields = Literal["flat", "title_text"]
-Ranked = tuple[list[float], list[int]]
-"""Scores and rows, best first."""
+Ranked = tuple[list[float], list[int]]  # Scores and rows, best first
 FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filters"
 _PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # per call that adds passages to Java
 _TOKENS_AT_ONCE = 100_000  # per read, when verifying

@@ -30,8 +30,7 @@ OLDEST_JAVA = 21
 WARNS_OF_UNSAFE = 23  # from this version on Java warns of Lucene's memory access, and has an option to silence it
 LEAST_HEAP = 32 << 20
 JAR = Path(__file__).with_name("factseek.jar")
-ARCHIVES = 4
-"""The number of class archives to keep, one per installation; each has about 25 MB."""
+ARCHIVES = 4  # the number of class archives to keep, one per installation; each has about 25 MB
 ARCHIVE_SECONDS = 120
 _CLASSES = ("Handles", "Analysis", "PassageWriter", "PassageSearcher")
 _QUIET = ("-Xshare:auto", "-Xlog:cds*=off", "-Xlog:class+path*=off")

@@ -23,14 +23,12 @@ from ..folding import folded
 from ..store.signatures import UNSPACED
 from ..text import marks
 
-SHORTEST, LONGEST = 3, 40
-"""The fewest and the most letters of a word to keep."""
+SHORTEST, LONGEST = 3, 40  # the fewest and the most letters of a word to keep
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
 """The fewest letters of a word that is corrected by a swapped or doubled letter, another single edit, or two edits."""
 COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
 """The least frequency of a correction outside the vocabulary by one edit, by two edits, or by an unusual change."""
-MOST_WORDS = 300_000
-"""The number of words to keep of a segment: the most frequent."""
+MOST_WORDS = 300_000  # the number of words to keep of a segment: the most frequent
 DENIALS = frozenset(
     "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
     "nunca jamás nadie nada ninguno ninguna ningún tampoco sin nie niemals niemand nichts kein keine keiner ohne "
@@ -45,14 +43,11 @@ _ASCII_LINES = re.compile(rf"{_ASCII_WORD.pattern}|\n")
 _NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
 _APOSTROPHE = re.compile("['’]")
 _BITS_AN_EDIT = 2
-_CAPITAL_NOUNS = frozenset({"de", "lb"})
-"""Languages that capitalise all nouns."""
-_TITLE_SMALL = 3
-"""The most letters of a word that stays in lower case in a title."""
+_CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages that capitalise all nouns
+_TITLE_SMALL = 3  # the most letters of a word that stays in lower case in a title
 _OPENING = " \t\"'“”‘’«»([{-–—*#"
 _ENDS = ".!?…:;\n،؟。"
-_ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")
-"""Letters that people confuse with each other."""
+_ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")  # letters that people confuse with each other
 _BRITISH = [pair.split("=") for pair in "ae=e oe=e our=or is=iz ys=yz ll=l gue=g re=er".split()]
 _BEGINNINGS = ("un", "re", "non", "anti", "over", "mis", "pre")
 _FORMS: Mapping[str, tuple[str, ...]] = {

@@ -17,8 +17,7 @@ import msgspec
 
 from ..domain import Claim, Document
 
-URN = "urn:x-factseek:"
-"""The prefix of a percent-escaped docid, for the id of a review without a web address."""
+URN = "urn:x-factseek:"  # the prefix of a percent-escaped docid, for the id of a review without a web address
 
 
 def review_of(document: Document) -> dict[str, Any] | None:
@@ -116,8 +115,7 @@ def _text(known: Mapping[str, Any], name: str) -> str:
 
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
-_NEAR = 0.5
-"""Two claims are near-duplicates if they have at least this share of all their words in common."""
+_NEAR = 0.5  # two claims are near-duplicates if they have at least this share of all their words in common
 
 
 def groups(claims: Sequence[Claim]) -> list[int]:

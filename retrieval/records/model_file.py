@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from ..errors import SourceError
 from ..files import write_atomically
 
-LAYOUT = 1
-"""The version of the file's content; readers of another version refuse it."""
+LAYOUT = 1  # the version of the file's content; readers of another version refuse it
 
 _KEY = "factseek"
 _AGAIN = "train it again"

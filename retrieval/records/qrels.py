@@ -24,8 +24,7 @@ LARGEST_GRADE = 1_000
 
 GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
 
-_GRADES = {b"%d" % grade: grade for grade in range(4)}
-"""The usual grades in their written form, for a fast path."""
+_GRADES = {b"%d" % grade: grade for grade in range(4)}  # the usual grades in their written form, for a fast path
 
 _COLUMNS = {
     "qids": (

@@ -49,14 +49,10 @@ _INSIDE = {
 """The kinds of office files, by names near the beginning of their archive or older container."""
 _ZIP, _CONTAINER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _OFFICE_ENTRY = re.compile(rb"mimetype|\[Content_Types\]\.xml|(?:_rels|docProps|customXml|word|xl|ppt)/")
-_ENTRY_NAME = 30
-"""The offset of the first entry's name in a zip archive."""
-_PAIRED = 400
-"""The number of bytes to check for the NUL bytes of UTF-16 and UTF-32."""
-_PLANES = 0x10
-"""The highest third byte of a character in UTF-32."""
-_PICKLED = b"(c]})"
-"""The first bytes of a pickle of protocol 0 or 1 that contains more than a word or a number."""
+_ENTRY_NAME = 30  # the offset of the first entry's name in a zip archive
+_PAIRED = 400  # the number of bytes to check for the NUL bytes of UTF-16 and UTF-32
+_PLANES = 0x10  # the highest third byte of a character in UTF-32
+_PICKLED = b"(c]})"  # the first bytes of a pickle of protocol 0 or 1 that contains more than a word or a number
 
 
 def known_binary(start: bytes) -> str:
@@ -151,8 +147,7 @@ Form = Literal[
 ]
 """The form of a file's records; ``text`` has no columns, ``binary`` is not text."""
 
-LOOKED_AT = 1 << 16
-"""The number of bytes to read from the beginning of a file."""
+LOOKED_AT = 1 << 16  # the number of bytes to read from the beginning of a file
 
 SAVE_AS_UTF8 = (
     'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8, where ENCODING is often '
@@ -160,15 +155,12 @@ SAVE_AS_UTF8 = (
 )
 """The remedy for text in an unknown encoding."""
 
-SAVE_TEXT = "save its text as plain text, in UTF-8"
-"""The remedy for a document of an office program."""
+SAVE_TEXT = "save its text as plain text, in UTF-8"  # the remedy for a document of an office program
 
 _ROWS = 20
-_NULS = 4
-"""The fewest NUL bytes of a line that may be UTF-16."""
+_NULS = 4  # the fewest NUL bytes of a line that may be UTF-16
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}
-TABLES: tuple[Form, ...] = tuple(_DELIMITERS)
-"""The forms whose rows have a character between cells."""
+TABLES: tuple[Form, ...] = tuple(_DELIMITERS)  # the forms whose rows have a character between cells
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
 _REMEDIES = {

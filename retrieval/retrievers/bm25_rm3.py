@@ -37,8 +37,7 @@ DEFAULT_WEIGHT = 0.0
 PRIORITY = -1
 BLOCKING = False
 BATCHES = False
-MOST_OF_COLLECTION = 0.1
-"""The largest share of passages that may contain a term that expands a query; Anserini's value."""
+MOST_OF_COLLECTION = 0.1  # the largest share of passages that may contain a term that expands a query; Anserini's value
 _SHORTEST, _LONGEST = 2, 20  # characters of a term that expands a query
 
 Few = Annotated[int, msgspec.Meta(ge=1, le=1_000)]

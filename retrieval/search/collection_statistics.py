@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from ..domain import WeightedQuery
 
 Vectors = NDArray[np.float32]
-Term = tuple[str, str]
-"""A field and one of its terms."""
+Term = tuple[str, str]  # a field and one of its terms
 
 
 class FieldStatistics(NamedTuple):

@@ -198,8 +198,7 @@ def _restored_weights(state: State, width: int) -> WeightedSum:
     return WeightedSum(centre, scale, weights)
 
 
-Titled = tuple[str, str]
-"""The title of a document and the text of one of its passages."""
+Titled = tuple[str, str]  # the title of a document and the text of one of its passages
 
 _OF_RANKING = ("found", "reciprocal rank", "score", "stretched score", "below the best")
 _OF_TEXT = (
@@ -311,8 +310,7 @@ def _share(there: Sequence[str] | frozenset[str], wanted: frozenset[str] | set[s
     return len(there) / len(wanted) if wanted else 0.0
 
 
-FIRST = (3, 5, 10)
-"""The numbers of first hits to compare a hit with."""
+FIRST = (3, 5, 10)  # the numbers of first hits to compare a hit with
 LIKENESS = (*(f"like the first {count}" for count in FIRST), "like another")
 _RANKED_BY_VECTORS = "dense"
 

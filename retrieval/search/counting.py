@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from .snapshot import Snapshot
 
 
-USUAL_VALUES, MOST_VALUES = 10, 1_000
-"""The default and the largest number of values to return for a field."""
+USUAL_VALUES, MOST_VALUES = 10, 1_000  # the default and the largest number of values to return for a field
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
 

@@ -30,12 +30,10 @@ if TYPE_CHECKING:
     from .index import Index
 
 
-INDEX = "index"
-"""The field of a hit that names its index, in a search of several."""
+INDEX = "index"  # the field of a hit that names its index, in a search of several
 
 
-_UNLIKELY = 0.5
-"""The factor for an index whose first hit seems unrelated: its hits follow the first page of the others."""
+_UNLIKELY = 0.5  # the factor for an index whose first hit seems unrelated: its hits follow the first page of the others
 
 
 class IndexedHit(NamedTuple):

@@ -51,8 +51,7 @@ _CHOICES = (*_SHARED, "collapse", "sort", "bm25")
 REMEMBERED = 64
 """The number of resolved searches in memory: nearly all searches of an index differ in query and filter alone."""
 _WORD = re.compile(r"\w")
-_SMALL = 2
-"""A word of at most this many characters says little about a text."""
+_SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
 """A hit that contains more than half of a text's words seems related; a longer text counts as this many words."""
 _CLEARLY = 3

@@ -24,8 +24,7 @@ from .collection_statistics import FieldStatistics, Term, TermCount
 from .options import ResolvedSearch
 from .retriever import Rankings, Retriever
 
-ReadNote = Callable[[Document, Span], object]
-"""A callback that receives each passage as it is read."""
+ReadNote = Callable[[Document, Span], object]  # a callback that receives each passage as it is read
 
 
 class CountQuery(NamedTuple):

@@ -18,10 +18,8 @@ from ..records.runs import run_lines
 from ..sentences import sentences
 from .evidence import Evidence
 
-JSON = "json"
-"""The format of a search's own answer; it is not a listing."""
-PAPER = "cord19"
-"""The kind of source whose documents are journal articles."""
+JSON = "json"  # the format of a search's own answer; it is not a listing
+PAPER = "cord19"  # the kind of source whose documents are journal articles
 RUN_TAG = "factseek"
 _OF_REVIEW = ("rating", "publisher", "claimant")
 HEADER = (

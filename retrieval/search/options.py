@@ -43,8 +43,7 @@ class Search(NamedTuple):
 
 
 DEFAULT_SEARCH = Search()
-MOST_SOURCES = 10
-"""The most sources of a segment that a description names."""
+MOST_SOURCES = 10  # the most sources of a segment that a description names
 
 
 class ResolvedSearch(NamedTuple):

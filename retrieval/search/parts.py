@@ -24,12 +24,9 @@ from ..views import view
 from .index_state import IndexState
 from .options import Footprint, IndexInfo, ResolvedSearch
 
-QUERY_WORDS = 25
-"""The number of words of a document query; Lucene uses the same number."""
-READ_CHARS = 100_000
-"""The number of characters at the beginning of a document from which its query words are taken."""
-READ_TERMS = 5_000
-"""The number of terms in these characters to examine; Lucene uses the same number."""
+QUERY_WORDS = 25  # the number of words of a document query; Lucene uses the same number
+READ_CHARS = 100_000  # the number of characters at the beginning of a document from which its query words are taken
+READ_TERMS = 5_000  # the number of terms in these characters to examine; Lucene uses the same number
 
 
 def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery, set[str]]:
@@ -104,8 +101,7 @@ def left_out(undated: int) -> str:
     return f"{documents} left out by the date filter; undated: keep (--undated keep) includes them"
 
 
-_MOST = 8
-"""The most misspelt words of a query to correct: a text with more is in another language than the index."""
+_MOST = 8  # the most misspelt words of a query to correct: a text with more is in another language than the index
 
 
 def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str, str]:

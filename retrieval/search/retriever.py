@@ -11,8 +11,7 @@ from ..dense.vectors import Mask
 from ..domain import Filter, Hit, ScoredDocids
 from ..records.runs import best_documents
 
-Ranked = dict[str, list[list[Hit]]]
-"""The hits of each query, by the name of the ranking."""
+Ranked = dict[str, list[list[Hit]]]  # the hits of each query, by the name of the ranking
 
 
 class Retriever(Protocol):

@@ -43,8 +43,7 @@ IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
 """Open an encoder, from its description in a manifest and the folder of the index."""
 MASKS = 8
 """The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
-REMEMBERED = 20_000
-"""The number of query words for which it stays in memory whether the index contains them."""
+REMEMBERED = 20_000  # the number of query words for which it stays in memory whether the index contains them
 REMEMBERED_NEAR = 1_000
 """The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
 

@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 from ..domain import FacetCounts, Filter
 from ..filters import FIELDS, metadata_values
 
-Documents = NDArray[np.bool_]
-"""A mask of documents: one value per document, over all segments."""
-Rows = NDArray[np.bool_]
-"""A mask of passages."""
+Documents = NDArray[np.bool_]  # a mask of documents: one value per document, over all segments
+Rows = NDArray[np.bool_]  # a mask of passages
 YEAR, DAY = "year", "last_day"
-COUNTED = (*FIELDS, YEAR)
-"""The fields that every index can count, in addition to its declared metadata fields."""
+COUNTED = (*FIELDS, YEAR)  # the fields that every index can count, in addition to its declared metadata fields
 NO_VALUE = 0
 
 

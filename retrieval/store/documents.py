@@ -35,8 +35,7 @@ _WITH_PASSAGES = (
     "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
 )
 _METADATA = msgspec.json.Decoder(dict[str, Any]).decode
-_AT_ONCE = 500
-"""The number of passages per query."""
+_AT_ONCE = 500  # the number of passages per query
 
 
 def checksum(document: Document) -> str:
@@ -96,8 +95,7 @@ class DocumentWriter:
         self._db.close()
 
 
-Place = tuple[str, int]
-"""A docid and the number of a passage."""
+Place = tuple[str, int]  # a docid and the number of a passage
 
 
 class Stored(NamedTuple):

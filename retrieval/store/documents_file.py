@@ -28,12 +28,10 @@ CREATE TABLE passages (
 ) STRICT;
 CREATE INDEX passages_document ON passages (document);
 """
-LEAST_LIMIT = 64 << 20
-"""The limit in bytes of a value in small files; in a larger file the limit is the file's size."""
+LEAST_LIMIT = 64 << 20  # the limit in bytes of a value in small files; in a larger file the limit is the file's size
 STEPS, STEPS_A_BYTE = 1_000_000, 16
 """The SQLite steps between two checks, and the most steps per byte of the file: more mean an endless cycle."""
-KEPT = 2
-"""The number of idle connections to keep: one per thread and segment would be hundreds of open files."""
+KEPT = 2  # the number of idle connections to keep: one per thread and segment would be hundreds of open files
 _READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 Types = tuple[type, ...]
 

@@ -30,24 +30,20 @@ from ..lucene.analysis import ANALYZERS
 
 LAYOUT = 3
 NAME = "manifest.json"
-SHARDS = "shards.json"
-"""The file that describes an index in shards; each shard is an index with its own manifest."""
+SHARDS = "shards.json"  # the file that describes an index in shards; each shard is an index with its own manifest
 SEGMENTS = "segments"
 BUILD = "build"
-PART = "part-of"
-"""The file in a folder that is part of another index; it names that index."""
+PART = "part-of"  # the file in a folder that is part of another index; it names that index
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 """The file of a segment's documents, and the views that retrieve passages."""
-SIGNATURES, WORDS = "signatures", "words"
-"""The views that detect near-duplicates and correct misspelt words."""
+SIGNATURES, WORDS = "signatures", "words"  # the views that detect near-duplicates and correct misspelt words
 FILTER_FIELDS = "filter_fields"
 """The property of the view of words that lists the metadata fields for filters and counts."""
 RESTORE = "restore it or rebuild with --overwrite"
 OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --overwrite"
-MOST = 2**31 - 1
-"""The most passages that Lucene can number."""
+MOST = 2**31 - 1  # the most passages that Lucene can number
 _SEGMENT = re.compile(r"[0-9]{1,18}")
 _VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")

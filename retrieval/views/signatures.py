@@ -24,8 +24,7 @@ from ..store.signatures import AT_ONCE, WORDS, Signatures, disagreements, signat
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 FILE = "signatures.u64"
-SCANNED_AT_ONCE = 4_096
-"""The number of signatures to compare together: they fit in the processor's cache."""
+SCANNED_AT_ONCE = 4_096  # the number of signatures to compare together: they fit in the processor's cache
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:

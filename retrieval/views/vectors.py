@@ -33,8 +33,7 @@ from ..progress import bar
 from ..store.manifest import EncoderInfo, Manifest
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
 
-ENCODED_AT_ONCE = 256
-"""The number of passages to encode and write together: an interruption loses at most this many."""
+ENCODED_AT_ONCE = 256  # the number of passages to encode and write together: an interruption loses at most this many
 COPIED_AT_ONCE = 4_096
 
 
