@@ -33,18 +33,13 @@ RrfK = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
-
 DenseType = Literal["auto", "flat"]
-
-
 AUTO = "auto"  # the index chooses: among retrievers its preferred one, among encoders the one for its language
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
-
 _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
 """A group of settings, and the end of its former setting ``NAME_weight``, which was the weight of a ranking."""
-
 _AUTO_NEEDS_NONE = "leave it out: dense.type auto needs no such setting"
 
 

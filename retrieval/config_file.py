@@ -26,9 +26,7 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError("is nested too deeply", place=path) from None
     except _RepeatedKeyError as error:
         raise ConfigError(
-            f"the key {error.key!r} is already on line {error.first}",
-            place=f"{path}:{error.line}",
-            remedy="keep one",
+            f"the key {error.key!r} is already on line {error.first}", place=f"{path}:{error.line}", remedy="keep one"
         ) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

@@ -24,7 +24,6 @@ GOES_ON = "interrupted; published data is intact, and the same command continues
 """The message of an interrupted command that can continue where it stopped: ``set_defaults(interrupted=…)``."""
 STAYS_WHOLE = "interrupted; published data is intact"
 """The message of an interrupted command that publishes all or nothing."""
-
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 Command = Callable[[argparse.Namespace], int]
 Around = Callable[[argparse.Namespace], AbstractContextManager[object]]

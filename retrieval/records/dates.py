@@ -13,7 +13,6 @@ from typing import Literal
 Order = Literal["", "day-first", "month-first", "either"]
 """The position of the day among the two numbers before the year, if the date shows it."""
 ORDERS: tuple[Order, ...] = ("day-first", "month-first")
-
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAME = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
@@ -44,8 +43,6 @@ _PATTERNS = tuple(
         r"(?P<day>\d{1,2})\. ?(?P<number>\d{1,2})\. ?(?P<year>\d{4}|\d\d)",
     )
 )
-
-
 _LANGUAGES = ("ar", "ar_SY", "bg", "de", "el", "es", "fr", "it", "nl", "pl", "pt", "ru", "sv", "tr", "uk")
 """The languages whose names of months are read besides English ones."""
 _OF = r"(?: de| del)?"

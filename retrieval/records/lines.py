@@ -14,13 +14,9 @@ from .gzip_files import opened
 from .table_shape import binary_content, nul_reason
 
 MAX_LINE = 1_000_000  # the most bytes of a line; a longer line is a fault
-
 UNENDED = "the last line has no line end: is the file complete?"
-
 _PEEKED = 4_096
-
 _BLOCK = 1 << 18  # the number of bytes per read, fewer than the longest line
-
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 

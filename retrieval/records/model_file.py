@@ -20,11 +20,9 @@ from ..errors import SourceError
 from ..files import write_atomically
 
 LAYOUT = 1  # the version of the file's content; readers of another version refuse it
-
 _KEY = "factseek"
 _AGAIN = "train it again"
 _CHANGED = "was changed after it was written"
-
 M = TypeVar("M", bound=msgspec.Struct)
 
 

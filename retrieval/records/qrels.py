@@ -21,11 +21,8 @@ from .table_shape import column_at, column_name, unlike_columns
 
 LARGEST_GRADE = 1_000
 """The largest relevance; the smallest is its negative. trec_eval allocates one cell per grade up to the largest."""
-
 GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
-
 _GRADES = {b"%d" % grade: grade for grade in range(4)}  # the usual grades in their written form, for a fast path
-
 _COLUMNS = {
     "qids": (
         *("qid", "query_id", "queryid", "topic_id", "topicid", "topic", "claim_id", "claimid", "query", "claim"),

@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
 """The largest score that can be written: it still rounds to a float32."""
-
 ScoreTable = dict[str, dict[str, float]]
 """The score of each docid for each qid, in the order of the file; measures are computed from this."""
-
 _LONGEST_RANK = 9  # digits
 _RANKS = [b"%d" % rank for rank in range(1_001)]
 

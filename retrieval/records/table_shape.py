@@ -18,7 +18,6 @@ from .gzip_files import opened
 
 UTF32 = "text in UTF-32"
 PICKLE = "a pickle"
-
 _KINDS = {
     b"PK\x03\x04": "compressed (zip)",
     b"\xd0\xcf\x11\xe0": "an Excel workbook (.xls)",
@@ -146,17 +145,13 @@ Form = Literal[
     "empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "commas", "semicolons", "pipes", "blanks", "text"
 ]
 """The form of a file's records; ``text`` has no columns, ``binary`` is not text."""
-
 LOOKED_AT = 1 << 16  # the number of bytes to read from the beginning of a file
-
 SAVE_AS_UTF8 = (
     'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8, where ENCODING is often '
     "WINDOWS-1252, for Cyrillic WINDOWS-1251, for Turkish WINDOWS-1254, for Arabic WINDOWS-1256)"
 )
 """The remedy for text in an unknown encoding."""
-
 SAVE_TEXT = "save its text as plain text, in UTF-8"  # the remedy for a document of an office program
-
 _ROWS = 20
 _NULS = 4  # the fewest NUL bytes of a line that may be UTF-16
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}

@@ -39,7 +39,6 @@ BLOCKING = False
 BATCHES = False
 MOST_OF_COLLECTION = 0.1  # the largest share of passages that may contain a term that expands a query; Anserini's value
 _SHORTEST, _LONGEST = 2, 20  # characters of a term that expands a query
-
 Few = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
 

@@ -53,17 +53,16 @@ def register(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "search", help="find the evidence for a claim", description="Find the evidence for a claim."
     )
-    parser.add_argument(
-        "text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several arguments are joined by spaces"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several arguments are joined by spaces")
+    add(
         "--like",
         default="",
         metavar="DOCID",
         help="find documents similar to this document of the index, without itself; --collapse near also leaves out"
         " its near-duplicates",
     )
-    parser.add_argument(
+    add(
         "--syntax",
         choices=SYNTAXES,
         default=PLAIN,
@@ -71,7 +70,7 @@ def register(commands: Subparsers) -> None:
         help='plain (default): the text has only words; query: it can also have "exact words", -word, title:, source:, '
         "topic:, before: and after:",
     )
-    parser.add_argument(
+    add(
         "--index",
         type=Path,
         required=True,
@@ -79,7 +78,7 @@ def register(commands: Subparsers) -> None:
         metavar="DIR",
         help="the index directory; if repeated, the rankings of all indexes are merged",
     )
-    parser.add_argument(
+    add(
         "--weight",
         action="append",
         default=[],
@@ -88,13 +87,13 @@ def register(commands: Subparsers) -> None:
     )
     add_config(parser)
     add_search_options(parser)
-    parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N hits (default: 0)")
-    parser.add_argument(
+    add("--offset", type=int, default=0, metavar="N", help="leave out the first N hits (default: 0)")
+    add(
         "--count",
         action="store_true",
         help="print the total number of hits; for bm25, of documents that contain a word of the text",
     )
-    parser.add_argument(
+    add(
         "--facet",
         action="append",
         default=[],
@@ -102,13 +101,13 @@ def register(commands: Subparsers) -> None:
         help="count the hits by a field, and print its N most frequent values (default: 10); fields: topic, source,"
         " language, kind, year and --filter-field names; repeatable",
     )
-    parser.add_argument(
+    add(
         "--format",
         choices=(JSON, *listings.KINDS),
         metavar="NAME",
         help=f"print the hits in a format for other programs: {', '.join((JSON, *listings.KINDS))}",
     )
-    parser.add_argument("--explain", action="store_true", help="explain the rank of each hit")
+    add("--explain", action="store_true", help="explain the rank of each hit")
     add_verify(parser)
     add_json(parser)
     parser.set_defaults(command=search)
@@ -116,31 +115,29 @@ def register(commands: Subparsers) -> None:
 
 def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
     """Add the options of a search, for one query or many; ``hits`` describes the default number of hits."""
-    listed = ", ".join(retrievers.names())
-    parser.add_argument("--retriever", metavar="NAME", help=f"{listed} (default: hybrid if the index has vectors)")
-    parser.add_argument("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
+    add, listed = parser.add_argument, ", ".join(retrievers.names())
+    add("--retriever", metavar="NAME", help=f"{listed} (default: hybrid if the index has vectors)")
+    add("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
     add_filter(parser)
-    parser.add_argument("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
-    parser.add_argument("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
-    parser.add_argument(
-        "--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents"
-    )
-    parser.add_argument("--profile", choices=list(PROFILES), help="how the text of a query is prepared")
-    parser.add_argument("--fusion", choices=FUSION_KINDS, help="how hybrid fuses its rankings")
-    parser.add_argument(
+    add("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
+    add("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
+    add("--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents")
+    add("--profile", choices=list(PROFILES), help="how the text of a query is prepared")
+    add("--fusion", choices=FUSION_KINDS, help="how hybrid fuses its rankings")
+    add(
         "--stage",
         action="append",
         metavar="NAME[=VALUE]",
         help=f"a stage that reorders or thins the ranking; repeatable: {', '.join(stages.names())}",
     )
-    parser.add_argument(
+    add(
         "--collapse",
         choices=("near",),
         metavar="near",
         help="group near-duplicates under their best hit, and count them",
     )
-    parser.add_argument("--sort", choices=("date",), metavar="date", help="sort the first hits by date, newest first")
-    parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
+    add("--sort", choices=("date",), metavar="date", help="sort the first hits by date, newest first")
+    add("--passages", action="store_true", help="rank passages, not documents by their best passage")
 
 
 def search(args: argparse.Namespace) -> int:

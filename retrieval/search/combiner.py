@@ -199,7 +199,6 @@ def _restored_weights(state: State, width: int) -> WeightedSum:
 
 
 Titled = tuple[str, str]  # the title of a document and the text of one of its passages
-
 _OF_RANKING = ("found", "reciprocal rank", "score", "stretched score", "below the best")
 _OF_TEXT = (
     "fused score", "terms covered", "rare terms covered", "terms covered by the title", "title in the query",

@@ -105,8 +105,6 @@ def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
 
 REMEMBERED = 16
 """The number of queries and filters whose matches stay in memory, a byte per document: later pages repeat them."""
-
-
 _Key = tuple[str, tuple[str, ...], str, tuple[tuple[str, float], ...], Filter]
 
 

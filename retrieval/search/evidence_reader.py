@@ -112,13 +112,7 @@ class _Charge:
 
 
 def _evidence(
-    marked: Highlighter,
-    rank: int,
-    hit: Hit,
-    *,
-    retriever: str,
-    stored: Mapping[Place, Stored],
-    staged: Container[str],
+    marked: Highlighter, rank: int, hit: Hit, *, retriever: str, stored: Mapping[Place, Stored], staged: Container[str]
 ) -> Evidence:
     record = stored[hit.docid, hit.passage]
     document, passage = record.document, record.passage

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 INDEX = "index"  # the field of a hit that names its index, in a search of several
-
-
 _UNLIKELY = 0.5  # the factor for an index whose first hit seems unrelated: its hits follow the first page of the others
 
 

@@ -65,7 +65,6 @@ RULES = {
     "zscore": FusionRule(lambda _: _zscore, by_rank=False),
 }
 """The kinds of fusion by name."""
-
 AUTO = "auto"
 """The kind that depends on the query's language: ``minmax`` in the language of the index, ``zscore`` in another."""
 FUSION_KINDS = (AUTO, *RULES)

@@ -28,8 +28,6 @@ from ..store.manifest import Manifest
 
 Texts = Callable[[Sequence[Hit]], list[Stored]]
 """Read the passages of hits with their documents, all together, in the order of the hits."""
-
-
 Kept = TypeVar("Kept")
 
 

@@ -47,7 +47,6 @@ MOST = 2**31 - 1  # the most passages that Lucene can number
 _SEGMENT = re.compile(r"[0-9]{1,18}")
 _VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
-
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]

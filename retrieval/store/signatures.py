@@ -28,7 +28,6 @@ WORDS = ORDERS * BITS // 64  # the number of 64-bit words of a signature
 AT_ONCE = 256  # the number of texts whose words are hashed together
 _HASHED_AT_ONCE = 512
 Signatures: TypeAlias = NDArray[np.uint64]  # Shape (texts, 4), little-endian
-
 _WORD = re.compile(r"[^\W_]+")
 _WORD_BYTES = bytes(code if code >= 128 or chr(code).isalnum() else 32 for code in range(256))
 """The translation of each UTF-8 byte of a text: ASCII characters other than letters and digits separate words."""
