@@ -35,7 +35,7 @@ from ..views import OpenSegment
 from ..views.words import WordIndex
 from .collection_statistics import FieldStatistics, Term, TermCount
 from .counting import HitCounter
-from .index_state import CountQuery, IndexState, ShardState
+from .index_state import CountQuery, ShardState
 from .order import Rows
 from .retriever import Rankings, Retriever
 
@@ -60,7 +60,7 @@ def _ignore(*_: object) -> None:
     """Do nothing."""
 
 
-class Snapshot(IndexState):
+class Snapshot:
     """The last published state of an index when it was opened; it keeps its files and opens large parts late."""
 
     def __init__(
@@ -93,6 +93,7 @@ class Snapshot(IndexState):
 
     @opened_once
     def encoder_of(self, view: str) -> Encoder:
+        """Return the encoder of a view's vectors. Raises IndexStateError if there is none, or if it has changed."""
         return fitting_encoder(self.manifest, view, self._encoders, self.folder)
 
     @opened_once
@@ -109,6 +110,7 @@ class Snapshot(IndexState):
     @property
     @opened_once
     def terms(self) -> Analyzer:
+        """The analyzer."""
         start(self.config.java.heap)
         return Analyzer(self.manifest.analyzer)
 
@@ -125,6 +127,7 @@ class Snapshot(IndexState):
         return Rows(docids, numbers, any(info.passages != info.documents for info in self.manifest.segments))
 
     def row_of(self, docid: str, number: int) -> int:
+        """Return the row of a passage of a document."""
         for row in reversed(self.rows_of(docid)):
             if self.rows.numbers[row] == number:
                 return row
@@ -169,6 +172,7 @@ class Snapshot(IndexState):
         return self._filtered(where)
 
     def document(self, docid: str) -> Document:
+        """Return the document of this docid."""
         return self._found(docid)[1]
 
     def _found(self, docid: str) -> tuple[Segment, Document]:
@@ -179,6 +183,7 @@ class Snapshot(IndexState):
         raise _no_document(docid)
 
     def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this docid, in order."""
         segment, document = self._found(docid)
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
 
@@ -207,6 +212,7 @@ class Snapshot(IndexState):
         return NotFoundError(what)
 
     def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found, or those that pass the filter, ignoring its conditions on words."""
         begin, first = (0, 0) if after is None else self._behind(after)
         for number, segment in enumerate(self.segments[begin:]):
             row = 0 if number else first
@@ -224,62 +230,79 @@ class Snapshot(IndexState):
         raise _no_document(docid)
 
     def ranking(self, name: str, config: Config) -> Retriever:
+        """Return the retriever of this name with these settings."""
         return retrievers.kind(name).open(name, self, config, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+        """Return the rankings of these names, made together with these settings."""
         return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
 
     def count(self, question: CountQuery) -> Total:
+        """Return how many documents, or passages if passages are ranked, can be found."""
         return self._counter.count(question)
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents by the values of each field."""
         return self._counter.facets(question, fields)
 
     def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage, including deleted passages that no merge has removed yet."""
         return iter(self.rows.docids)
 
     def field_statistics(self) -> Sequence[FieldStatistics]:
+        """Return the statistics of the searched text fields."""
         return self._lucene.field_statistics()
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return, for each term, the number of passages that contain it and the number of its occurrences."""
         return self._lucene.term_counts(terms)
 
     def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
+        """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
         return self._lucene.term_weights(text, self._rows_at(places), weights)
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of ``words``, in lower case, of which the index contains no form."""
         return list(filter(self._unwritten, words))
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
+        """Return the words of the index within ``edits`` edits of a word."""
         return self._near(word, edits)
 
     def has_word(self, word: str, where: Filter | None) -> bool:
+        """Return whether a passage of a document that passes the filter contains a word."""
         keep = self.mask(where.of_documents if where else None)
         if keep is None:
             return self._is_held(word)
         return bool((self._lucene.having_words(word) & keep).any())
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
+        """Return the signatures of passages, in their order."""
         signatures: Signatures = self.view(SIGNATURES).of_rows(self._rows_at(places))
         return signatures
 
     def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
+        """Return, for each signature, the documents under a filter that differ from it in at most ``most`` orders."""
         keep, docids = self.mask(where), self.rows.docids
         near = self.view(SIGNATURES).near
         return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
 
     def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
+        """Return the vectors of passages in a view, in their order, shape (places, dimension)."""
         vectors: VectorIndex = self.view(view)
         return vectors.of_places(self._rows_at(places))
 
     def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view."""
         self._found(docid)
         return mean_direction(self.view(view).of_rows(self.rows_of(docid)))
 
     def missing_since(self, moment: float) -> Sequence[str]:
+        """Return the names of the parts that failed to answer since a moment of :func:`time.monotonic`."""
         return ()
 
     def shards(self) -> Sequence[ShardState]:
+        """Return the shards that other processes serve; none if this process reads the index itself."""
         return ()
 
     @property
@@ -299,6 +322,7 @@ class Snapshot(IndexState):
         return not self._words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
 
     def close(self) -> None:
+        """Close the files; a second call does nothing."""
         for name, opened in self._opened.let_go().items():
             if "encoder_of" not in name and hasattr(opened, "close"):  # other indexes share the encoders
                 opened.close()
@@ -309,6 +333,7 @@ class Snapshot(IndexState):
         self._lease.close()
 
     def undated(self, where: Filter) -> int:
+        """Return how many documents a date bound excludes because they have no date, whatever their words."""
         if where.undated or not (where.as_of or where.since):
             return 0
         return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
