@@ -7,7 +7,7 @@ module interprets it. Configuration, command line, HTTP, the page, ``bench`` and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -34,9 +34,9 @@ class MissingComponent(NamedTuple):
 class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
-    A module with ``FUSES`` also implements :class:`FusingKind`. One with ``EXPANDS = True`` implements
-    :class:`ExpandingKind`; an index does not list it, so a search uses it only by name. ``SETTINGS`` is the class of a
-    module's own settings, a group of the configuration with the module's name.
+    A module with ``FUSES`` fuses other rankings: it has ``fused`` and ``fusion_of``. One with ``EXPANDS = True``
+    changes a query by the hits of another retriever: it has ``over``, and an index does not list it. ``SETTINGS`` is the class
+    of a module's own settings, a group of the configuration with the module's name.
     """
 
     LABEL: str  # its name for people, in one word
@@ -63,19 +63,11 @@ class RetrieverKind(Protocol):
     def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Retriever:
         """Return the retriever over a snapshot; with ``group``, a document has the rank of its best passage."""
 
-
-class FusingKind(RetrieverKind, Protocol):
-    """The interface of a module that fuses other rankings."""
-
     def fused(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> Retriever:
         """Return the fusion of rankings, made in this process or elsewhere, for an index in ``language``."""
 
     def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
         """Return the fusion settings for one query in an index in ``language``."""
-
-
-class ExpandingKind(RetrieverKind, Protocol):
-    """The interface of a module that changes a query by the hits of another retriever, then searches with that one."""
 
     def over(self, state: IndexState, config: Config, *, group: bool) -> ExpandingRetriever:
         """Return the retriever over the state of an index: of one folder, or of all shards together."""
@@ -101,16 +93,14 @@ def kind(name: str) -> RetrieverKind:
     return KINDS.load(name.partition(":")[0])
 
 
-def fusing(name: str) -> FusingKind | None:
+def fusing(name: str) -> RetrieverKind | None:
     """Return the kind of a retriever if it fuses others, else None. Raises QueryError if it does not exist."""
-    named = kind(name)
-    return cast(FusingKind, named) if named.FUSES else None
+    return kind(name) if kind(name).FUSES else None
 
 
-def expanding(name: str) -> ExpandingKind | None:
+def expanding(name: str) -> RetrieverKind | None:
     """Return the kind of a retriever if it expands queries, else None. Raises QueryError if it does not exist."""
-    named = kind(name)
-    return cast(ExpandingKind, named) if getattr(named, "EXPANDS", False) else None
+    return kind(name) if getattr(kind(name), "EXPANDS", False) else None
 
 
 def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
@@ -119,10 +109,7 @@ def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of an index's available retrievers: that of ``auto`` first, the others in alphabetical order.
-
-    Retrievers that expand queries are not listed.
-    """
+    """Return the names of an index's available retrievers: that of ``auto`` first, the others in alphabetical order."""
     able = [
         (name, of_kind)
         for of_kind in map(kind, names())
@@ -147,10 +134,7 @@ def with_default_weights(config: Config, manifest: Manifest) -> Config:
 
 
 def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:
-    """Return the retriever that ``name`` selects in an index.
-
-    Raises QueryError if it does not exist, or if the index, at ``place``, lacks what it needs.
-    """
+    """Return the retriever that ``name`` selects. Raises QueryError if the index at ``place`` lacks what it needs."""
     if name == AUTO:
         for each in names():  # report an invalid configuration, rather than ignore it
             kind(each).lacks(each, manifest, config)

@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -24,7 +25,8 @@ from ..records import model_file, qrels
 from ..records.model_file import State, array, number, restored_from
 from ..records.qrels import JudgedQueries
 from ..store.manifest import VECTORS
-from . import trees
+from .trees import Trees
+from .trees import restore as restored_trees
 
 TASK = "combine"
 _SPREADS = ("spread of the weights", "spread of the trees")
@@ -74,15 +76,14 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, Any] = {}
 
 
+@dataclass(eq=False)
 class WeightedSum:
     """A weighted sum of the features, after ``centre`` is subtracted from them and they are divided by ``scale``."""
 
     KIND: ClassVar[str] = "linear"
-
-    def __init__(self, centre: NDArray[np.float64], scale: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        self.centre = centre
-        self.scale = scale
-        self.weights = weights
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    weights: NDArray[np.float64]
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score of each row."""
@@ -96,13 +97,12 @@ class WeightedSum:
         return State({}, {"centre": self.centre, "scale": self.scale, "weights": self.weights})
 
 
+@dataclass(eq=False)
 class Boosted:
     """Gradient-boosted trees: the score is the sum of the leaves that a row reaches."""
 
     KIND: ClassVar[str] = "trees"
-
-    def __init__(self, grown: trees.Trees) -> None:
-        self.trees = grown
+    trees: Trees
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score of each row."""
@@ -114,15 +114,14 @@ class Boosted:
         return self.trees.state()
 
 
+@dataclass(eq=False)
 class Averaged:
     """Weights and trees together: the score adds both, each divided by its spread, so that both count equally."""
 
     KIND: ClassVar[str] = "both"
-
-    def __init__(self, weights: CombinerModel, grown: CombinerModel, spreads: tuple[float, float]) -> None:
-        self.weights = weights
-        self.trees = grown
-        self.spreads = spreads
+    weights: CombinerModel
+    trees: CombinerModel
+    spreads: tuple[float, float]
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score of each row."""
@@ -182,13 +181,13 @@ def load(path: Path) -> Combiner:
 def _restored(manifest: CombinerManifest, state: State) -> CombinerModel:
     width = len(manifest.features)
     if manifest.model == Boosted.KIND:
-        return Boosted(trees.restore(state, width))
+        return Boosted(restored_trees(state, width))
     if manifest.model == WeightedSum.KIND:
         return _restored_weights(state, width)
     if manifest.model != Averaged.KIND:
         raise ValueError(f"{manifest.model} is not a kind of combination")
     of_weights, of_trees = (number(state, name, lambda value: value > 0) for name in _SPREADS)
-    return Averaged(_restored_weights(state, width), Boosted(trees.restore(state, width)), (of_weights, of_trees))
+    return Averaged(_restored_weights(state, width), Boosted(restored_trees(state, width)), (of_weights, of_trees))
 
 
 def _restored_weights(state: State, width: int) -> WeightedSum:

@@ -27,6 +27,7 @@ HEADER = (
     *("near_copies", "index", *_OF_REVIEW),
 )
 """The columns of the table formats."""
+_as_lines = msgspec.json.Encoder().encode_lines
 _SPACE = re.compile(r"\s+")
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
@@ -115,10 +116,6 @@ def _csv(hits: Sequence[Evidence], _: str) -> str:
 def _tsv(hits: Sequence[Evidence], _: str) -> str:
     rows = (HEADER, *map(_cells, hits))
     return "".join("\t".join(_BREAKS.sub(" ", cell) for cell in row) + "\n" for row in rows)
-
-
-def _ndjson(hits: Sequence[Evidence], _: str) -> str:
-    return "".join(msgspec.json.encode(hit).decode() + "\n" for hit in hits)
 
 
 def _trec(hits: Sequence[Evidence], qid: str) -> str:
@@ -214,7 +211,7 @@ KINDS = MappingProxyType(
         "bibtex": ListingKind("application/x-bibtex", "bib", _bibtex),
         "csv": ListingKind("text/csv", "csv", _csv),
         "jsonld": ListingKind("application/ld+json", "jsonld", _jsonld),
-        "ndjson": ListingKind("application/x-ndjson", "ndjson", _ndjson),
+        "ndjson": ListingKind("application/x-ndjson", "ndjson", lambda hits, _: _as_lines(hits).decode()),
         "ris": ListingKind("application/x-research-info-systems", "ris", _ris),
         "trec": ListingKind("text/plain", "run", _trec),
         "tsv": ListingKind("text/tab-separated-values", "tsv", _tsv),
