@@ -44,7 +44,7 @@ _APART = {"fraction": re.compile(r"\d\Z"), "superscript": re.compile(rf"(?s)\A(?
 _UP_TO_THREE, _THOUSAND = re.compile(r"(?:^|\D)\d{1,3}\Z"), re.compile(r"\d{3}(?!\d)")
 # Lucene's tokenizer takes these characters for part of a word; between ASCII characters they stay.
 _GLUE = re.compile(r"[:._](?:(?<=[^\x00-\x7f].)(?<!\d.)(?=\w)|(?<=[A-Za-z].)(?=[^\x00-\x7f])(?!\d))")
-_ATTACHED = "\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc"
+_ATTACHED = re.compile("[\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc]")
 """Characters that are not marks, but may combine with the one before: sounds of Hangul and kana."""
 
 
@@ -82,7 +82,8 @@ def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
     characters += [(text[at], at, at + 1) for at in range(last, len(text))]
     form, starts, ends, first = "", list[int](), list[int](), 0
     for after in range(1, len(characters) + 1):
-        if after < len(characters) and _is_attached(characters[after][0]):
+        following = characters[after][0] if after < len(characters) else " "
+        if unicodedata.category(following)[0] == "M" or _ATTACHED.match(following):
             continue
         group = _normalized("".join(character for character, _, _ in characters[first:after]))
         form += group
@@ -112,7 +113,3 @@ def _plain(special: re.Match[str]) -> str:
     elif kind == "apart":
         form = f" {form} "
     return form
-
-
-def _is_attached(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M" or re.match(f"[{_ATTACHED}]", character) is not None

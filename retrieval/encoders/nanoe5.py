@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -231,7 +231,10 @@ def tokenizer(pieces: Pieces) -> Any:
     made = Tokenizer(models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unknown))
     mapped = normalizers.Precompiled(charsmap(pieces.characters))
     made.normalizer = normalizers.Sequence([mapped, normalizers.Replace(Regex(" {2,}"), " ")])
-    unknown = pre_tokenizers.Split(Regex(_none_of(pieces.pieces)), "isolated")
+    codes = np.unique(np.frombuffer("".join(pieces.pieces).encode("utf-32-le"), dtype="<u4"))
+    ranges = np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1)
+    none_of_pieces = "[^" + "".join(f"\\x{{{int(some[0]):x}}}-\\x{{{int(some[-1]):x}}}" for some in ranges) + "]"
+    unknown = pre_tokenizers.Split(Regex(none_of_pieces), "isolated")
     made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(_BLANK, "always"), unknown])
     begin, end = ((pieces.pieces[number], number) for number in (pieces.begin, pieces.end))
     made.post_processor = processors.TemplateProcessing(
@@ -242,13 +245,6 @@ def tokenizer(pieces: Pieces) -> Any:
     specials = [pieces.begin, pieces.padding, pieces.end, pieces.unknown]
     made.add_special_tokens([AddedToken(pieces.pieces[number], normalized=False) for number in specials])
     return made
-
-
-def _none_of(pieces: Sequence[str]) -> str:
-    """Return a pattern of the characters that are in none of the pieces."""
-    codes = np.unique(np.frombuffer("".join(pieces).encode("utf-32-le"), dtype="<u4"))
-    ranges = ((int(some[0]), int(some[-1])) for some in np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1))
-    return "[^" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges) + "]"
 
 
 def charsmap(characters: Mapping[str, str]) -> bytes:

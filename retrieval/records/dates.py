@@ -74,13 +74,6 @@ def _plain(name: str) -> str:
     return name.casefold().strip(". ")
 
 
-def _date_in_words(text: str) -> str:
-    for match in filter(None, (pattern.fullmatch(text) for pattern in _IN_WORDS)):
-        if number := _month_number(_plain(match["month"])):
-            return _from_parts({"day": None, **match.groupdict(), "month": None, "number": str(number)})
-    return ""
-
-
 def _month_number(word: str) -> int:
     """Return the number of the month that ``word`` names or, in three letters or more, unambiguously begins; or 0."""
     names = _month_names()
@@ -106,12 +99,13 @@ def clean_date(value: object, order: str = "") -> str:
     if basic := _BASIC.fullmatch(text):
         year, month, day, *clock, offset = basic.groups("")
         text = f"{year}-{month}-{day}T{':'.join(filter(None, clock))}{offset}"
-    if _ISO.fullmatch(text):
-        return _utc_day(text)
+    moment = text if _ISO.fullmatch(text) else ""
     if mail := _MAIL.fullmatch(text):
-        return _utc_day(mail[1])
-    if tweet := _TWITTER.fullmatch(text):
-        return _utc_day(f"{tweet[2]} {tweet[1]} {tweet[5]} {tweet[3]} {tweet[4] or 'GMT'}")
+        moment = mail[1]
+    elif tweet := _TWITTER.fullmatch(text):
+        moment = f"{tweet[2]} {tweet[1]} {tweet[5]} {tweet[3]} {tweet[4] or 'GMT'}"
+    if moment:
+        return _utc_day(moment)
     text = _CLOCK.sub("", text)
     if match := _PARTED.fullmatch(text):
         known = order_of(text) or "day-first"
@@ -119,8 +113,13 @@ def clean_date(value: object, order: str = "") -> str:
             order if known == "either" else known
         )
         return _from_parts({"year": match["year"], "number": match[days[1]], "day": match[days[0]]}) if days else ""
-    match = next((match for pattern in _PATTERNS if (match := pattern.fullmatch(text))), None)
-    return _from_parts(match.groupdict()) if match else _date_in_words(text.casefold())
+    if match := next(filter(None, (pattern.fullmatch(text) for pattern in _PATTERNS)), None):
+        return _from_parts(match.groupdict())
+    text = text.casefold()
+    for match in filter(None, (pattern.fullmatch(text) for pattern in _IN_WORDS)):
+        if number := _month_number(_plain(match["month"])):
+            return _from_parts({"day": None, **match.groupdict(), "month": None, "number": str(number)})
+    return ""
 
 
 def order_of(text: str) -> Order:

@@ -35,8 +35,8 @@ class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
     A module with ``FUSES`` fuses other rankings: it has ``fused`` and ``fusion_of``. One with ``EXPANDS = True``
-    changes a query by the hits of another retriever: it has ``over``, and an index does not list it. ``SETTINGS`` is the class
-    of a module's own settings, a group of the configuration with the module's name.
+    changes a query by the hits of another retriever: it has ``over``, and an index does not list it. ``SETTINGS`` is
+    the class of a module's own settings, a group of the configuration with the module's name.
     """
 
     LABEL: str  # its name for people, in one word

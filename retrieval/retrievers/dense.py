@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -87,19 +87,20 @@ class DenseRetriever(Retriever):
 
     def _vectors_of(self, queries: Sequence[str]) -> Vectors:
         texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery | VectorQuery)]
-        if len(texts) == len(queries):
-            return self._encoder().encode_query(texts)
-        encoded = iter(self._encoder().encode_query(texts) if texts else ())
-        return np.stack([self._known_vector(query, encoded) for query in queries])
-
-    def _known_vector(self, query: str, encoded: Iterator[Vectors]) -> Vectors:
-        if isinstance(query, CollectionQuery):
-            return query.vectors[self._view]
-        if isinstance(query, DocumentQuery):
-            return mean_direction(self._vectors.of_rows(self._rows_of(query.docid)))
-        if isinstance(query, VectorQuery):
-            return unit_vector(query.vector, self._encoder().dimension)
-        return next(encoded)
+        encoded = self._encoder().encode_query(texts) if texts else ()
+        if len(encoded) == len(queries):
+            return np.asarray(encoded)
+        following, vectors = iter(encoded), []
+        for query in queries:
+            if isinstance(query, CollectionQuery):
+                vectors.append(query.vectors[self._view])
+            elif isinstance(query, DocumentQuery):
+                vectors.append(mean_direction(self._vectors.of_rows(self._rows_of(query.docid))))
+            elif isinstance(query, VectorQuery):
+                vectors.append(unit_vector(query.vector, self._encoder().dimension))
+            else:
+                vectors.append(next(following))
+        return np.stack(vectors)
 
     def _ranked(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:
         asked = first_fetch(k, self._rows, group=self._group)

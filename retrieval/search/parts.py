@@ -81,16 +81,13 @@ def note(
         language = unknown_language(query, known)
         if language:
             vectors = f"the vectors of this index are for {', '.join(known)} ({encoder.name})"
-            return f"the query looks like {language}, and {vectors}; {_advice(name, info, views)}"
+            doubtful = sorted(retriever for retriever in info.retrievers if name in views(retriever))
+            others = sorted(set(info.retrievers).difference(doubtful))
+            are = "is" if len(others) == 1 else "are"
+            trusted = f"{listed(others)} {are} more reliable here than {listed(doubtful, 'or')}; " if others else ""
+            advice = f"{trusted}a multilingual encoder would know the language"
+            return f"the query looks like {language}, and {vectors}; {advice}"
     return ""
-
-
-def _advice(view: str, info: IndexInfo, views: Callable[[str], Sequence[str]]) -> str:
-    doubtful = sorted(name for name in info.retrievers if view in views(name))
-    others = sorted(set(info.retrievers).difference(doubtful))
-    are = "is" if len(others) == 1 else "are"
-    trusted = f"{listed(others)} {are} more reliable here than {listed(doubtful, 'or')}; " if others else ""
-    return f"{trusted}a multilingual encoder would know the language"
 
 
 def left_out(undated: int) -> str:

@@ -77,7 +77,10 @@ class DocumentsFile:
     def stream(self, query: str, types: Types, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Yield the rows that :meth:`select` would return."""
         try:
-            connection = self._lent()
+            with self._lock:
+                idle = self._idle.pop() if self._idle else None
+            connection = idle or self._opened()
+            connection.looks = 0
             rows = connection.db.cursor()
             try:
                 for row in rows.execute(query, values):
@@ -87,7 +90,10 @@ class DocumentsFile:
             finally:
                 self._end(connection, rows)
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise self.damaged(_reason(error)) from error
+            # If Python cannot decode a text, the error has no SQLite code.
+            undecoded = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
+            is_text = undecoded or isinstance(error, UnicodeDecodeError)
+            raise self.damaged("a text is not UTF-8" if is_text else str(error)) from error
 
     def damaged(self, what: str) -> IndexStateError:
         """Return the error for damage of this file."""
@@ -100,13 +106,6 @@ class DocumentsFile:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.db.close()
-
-    def _lent(self) -> _Connection:
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        connection = connection or self._opened()
-        connection.looks = 0
-        return connection
 
     def _end(self, connection: _Connection, cursor: sqlite3.Cursor) -> None:
         try:
@@ -144,11 +143,3 @@ def _schema() -> list[Any]:
         return connection.execute(_READ_SCHEMA).fetchall()
     finally:
         connection.close()
-
-
-def _reason(error: Exception) -> str:
-    # If Python cannot decode a text, the error has no SQLite code.
-    undecoded = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
-    if undecoded or isinstance(error, UnicodeDecodeError):
-        return "a text is not UTF-8"
-    return str(error)
