@@ -5,23 +5,21 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
 from threading import Lock, RLock
 from types import MethodType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class OpenedOnce:
-    """Keeps one opened object per name. It is safe for threads.
-
-    An open object is returned without waiting. A caller waits only while its own object is being opened.
-    """
+    """Keeps one opened object per name, for all threads; a caller waits only while its own object is being opened."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -37,7 +35,7 @@ class OpenedOnce:
                 self._open[name] = make()
             return cast(T, self._open[name])
 
-    def let_go(self) -> dict[Hashable, Any]:
+    def let_go(self) -> dict[Any, Any]:
         """Release all objects, and return the open ones by name; wait for those that are being opened."""
         with self._lock:
             names = list(self._opening)
@@ -52,6 +50,17 @@ class OpenedOnce:
         """Return the lock under which one object is opened and closed."""
         with self._lock:
             return self._opening.setdefault(name, RLock())
+
+
+def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Return a method whose object keeps what it returns for each arguments, in the :class:`OpenedOnce` ``_opened``."""
+
+    @wraps(method)
+    def get(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
+        opened: OpenedOnce = self._opened
+        return opened.get((method.__name__, *args), lambda: method(self, *args, **options))
+
+    return get
 
 
 def remembered(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:

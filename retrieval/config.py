@@ -22,9 +22,9 @@ from .errors import ConfigError
 from .plugins import NameOf
 from .plugins import load as load_plugin
 from .plugins import names as plugin_names
+from .records.validation import Mismatch, mismatch, mismatch_in
 from .search.score_normalizers import FusionKind
 from .text import ProfileName
-from .validation import Mismatch, mismatch, mismatch_in
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
@@ -33,19 +33,13 @@ RrfK = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
-
 DenseType = Literal["auto", "flat"]
-
-
-AUTO = "auto"
-"""The index chooses: among retrievers its preferred one, among encoders the one for its language."""
+AUTO = "auto"  # the index chooses: among retrievers its preferred one, among encoders the one for its language
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
-
 _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
 """A group of settings, and the end of its former setting ``NAME_weight``, which was the weight of a ranking."""
-
 _AUTO_NEEDS_NONE = "leave it out: dense.type auto needs no such setting"
 
 
@@ -109,9 +103,18 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
     train_sample: Positive = 100_000
 
 
+def _anchored_model(self: Any, folder: Path) -> Any:
+    """Resolve the cache from ``folder``, and the model if it is a folder there; otherwise the model is a name."""
+    is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
+    model = anchored_path(self.model, folder) if is_folder else self.model
+    cache = anchored_path(self.cache, folder) if self.cache else ""
+    return msgspec.structs.replace(self, model=model, cache=cache)
+
+
 class EncoderSettings(Settings, frozen=True, kw_only=True):
     """The sentence-transformers model that makes the vectors, and how it runs."""
 
+    anchored = _anchored_model
     model: str = AUTO
     precision: Literal["int8", "fp32"] = "int8"
     max_tokens: Count = 0
@@ -121,13 +124,6 @@ class EncoderSettings(Settings, frozen=True, kw_only=True):
     threads: Count = 0
     cache: str = ""
 
-    def anchored(self, folder: Path) -> Self:
-        """Resolve the cache from ``folder``, and the model if it is a folder there; otherwise the model is a name."""
-        is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
-        model = anchored_path(self.model, folder) if is_folder else self.model
-        cache = anchored_path(self.cache, folder) if self.cache else ""
-        return msgspec.structs.replace(self, model=model, cache=cache)
-
 
 class BuildSettings(Settings, frozen=True, kw_only=True):
     """The settings for writing the views of a new segment; the indexer adds its own."""
@@ -136,10 +132,7 @@ class BuildSettings(Settings, frozen=True, kw_only=True):
 
 
 class FusionSettings(Settings, frozen=True, kw_only=True):
-    """The settings for fusing several rankings into one.
-
-    ``weights`` names the rankings; without weights, each retriever has its own default weight.
-    """
+    """The settings for fusing rankings; without ``weights`` by ranking, each retriever has its own default weight."""
 
     kind: FusionKind = "auto"
     rrf_k: RrfK = 10
@@ -167,17 +160,11 @@ class SearchSettings(Settings, frozen=True, kw_only=True):
 class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
     """A CrossEncoder, which reads two texts together: its model, and how it is exported."""
 
+    anchored = _anchored_model
     model: str = ""
     precision: Literal["int8", "fp32"] = "int8"
     max_tokens: Count = 0
     cache: str = ""
-
-    def anchored(self, folder: Path) -> Self:
-        """Resolve the cache from ``folder``, and the model if it is a folder there; otherwise the model is a name."""
-        is_folder = bool(self.model.strip()) and (folder / self.model).is_dir()
-        model = anchored_path(self.model, folder) if is_folder else self.model
-        cache = anchored_path(self.cache, folder) if self.cache else ""
-        return msgspec.structs.replace(self, model=model, cache=cache)
 
 
 class JavaSettings(Settings, frozen=True, kw_only=True):
@@ -216,10 +203,7 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def plugin_settings(only: Collection[str] | None = None) -> dict[str, type[Settings]]:
-    """Return the settings class of each retriever and stage that has settings, by the name of its module.
-
-    A module declares its class as ``SETTINGS``. With ``only``, only the modules of these names are loaded.
-    """
+    """Return the class ``SETTINGS`` of each retriever and stage that has one, or of ``only`` some, by module name."""
     modules = [
         load_plugin(package, name)
         for package in (f"{__package__}.retrievers", f"{__package__}.stages")
@@ -256,10 +240,7 @@ def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def _is_foreign(path: Path, kind: type[Config]) -> bool:
-    """Return whether a file has content, but none of our groups at its top level; the content need not be YAML.
-
-    Raises ConfigError if it cannot be read.
-    """
+    """Return whether a file has content, but none of our groups at its top level; the content need not be YAML."""
     from .config_file import read_yaml
 
     groups = (*kind.__struct_fields__, *plugin_settings())
@@ -273,11 +254,7 @@ def _is_foreign(path: Path, kind: type[Config]) -> bool:
 
 
 def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
-    """Read one configuration file, which may contain the groups of ``kind``.
-
-    Raises ConfigError, naming file and dotted key.
-    """
-
+    """Read one configuration file, which may contain the groups of ``kind``. Raises ConfigError as :func:`load`."""
     from .config_file import read_yaml  # importing YAML is slow: import it only to read a file
 
     raw = read_yaml(path)
@@ -286,11 +263,9 @@ def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
-    """Check ``raw``, the mapping in a configuration file, and convert it to ``kind``.
-
-    Raises ConfigError, naming ``place`` and the dotted key.
-    """
-    values = _without_empty(raw)
+    """Return the mapping ``raw`` of a file as settings. Raises ConfigError, naming ``place`` and the dotted key."""
+    # An empty group in the file means its defaults.
+    values = {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
     others = set(values) - set(kind.__struct_fields__) if isinstance(values, dict) else set()
     groups = plugin_settings(others) if others else {}
     whole = _with_groups(kind, groups)
@@ -310,11 +285,9 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) -> type[AnyConfig]:
-    """Return ``kind`` with the groups of plug-ins added to its own groups."""
     fields = [(name, group, group()) for name, group in groups.items()]
-    made = msgspec.defstruct(
-        kind.__name__, fields, bases=(kind,), module=__name__, frozen=True, kw_only=True, forbid_unknown_fields=True
-    )
+    options: dict[str, Any] = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True}
+    made = msgspec.defstruct(kind.__name__, fields, bases=(kind,), module=__name__, **options)
     return cast(type[AnyConfig], made)
 
 
@@ -362,7 +335,6 @@ def formerly_weighed(setting: str) -> str:
 
 
 def _settings(kind: type[Settings]) -> dict[str, Any]:
-    """Return the type of every setting by its dotted key."""
     types: dict[str, Any] = {}
 
     def collect(group: type[Settings], prefix: str) -> None:
@@ -387,10 +359,3 @@ def _unknown_names(group: Settings, prefix: str = "") -> Iterator[str]:
             if isinstance(name_of, NameOf):
                 names = [setting] if isinstance(setting, str) else setting
                 yield from (f"{prefix}{key}: {fault}" for fault in map(name_of.fault, names) if fault)
-
-
-def _without_empty(raw: Any) -> Any:
-    """Return the content of a file without its empty groups."""
-    if isinstance(raw, dict):
-        return {key: value for key, value in raw.items() if value is not None}
-    return raw

@@ -13,10 +13,7 @@ from .files import read_regular
 
 
 def read_yaml(path: Path) -> Any:
-    """Return the content of a YAML file, None if it is empty.
-
-    Raises ConfigError, naming the file and the line, if it is not YAML, is nested too deeply, or repeats a key.
-    """
+    """Return the content of a YAML file, None if it is empty. Raises ConfigError, naming the file and the line."""
     try:
         return yaml.load(read_regular(path).decode("utf-8"), _UniqueKeyLoader)  # noqa: S506  it makes nothing that SafeLoader does not
     except FileNotFoundError:
@@ -29,9 +26,7 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError("is nested too deeply", place=path) from None
     except _RepeatedKeyError as error:
         raise ConfigError(
-            f"the key {error.key!r} is already on line {error.first}",
-            place=f"{path}:{error.line}",
-            remedy="keep one",
+            f"the key {error.key!r} is already on line {error.first}", place=f"{path}:{error.line}", remedy="keep one"
         ) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -53,10 +48,6 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     """Reads what SafeLoader reads, but refuses a mapping that repeats a key; SafeLoader keeps the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Return the mapping.
-
-        Raises _RepeatedKeyError if a key appears twice in it.
-        """
         lines: dict[tuple[str, str], int] = {}
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):

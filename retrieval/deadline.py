@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
@@ -62,10 +63,7 @@ class Deadline:
         return Deadline(self._seconds, self.beside, self.memory)
 
     def left(self, retriever: str) -> float:
-        """Return the seconds left for a retriever.
-
-        Raises CutOffError, and records the retriever as missing, if none are left.
-        """
+        """Return the seconds left. Raises CutOffError, and records the retriever as missing, if none are left."""
         seconds = self._deadline - monotonic()
         if seconds <= 0:
             raise self.cut_off(retriever)
@@ -73,10 +71,10 @@ class Deadline:
 
     def is_over(self, part: str) -> bool:
         """Return whether no time is left; if so, record ``part`` as missing."""
-        if self._deadline > monotonic():
-            return False
-        self.cut_off(part)
-        return True
+        over = self._deadline <= monotonic()
+        if over:
+            self.cut_off(part)
+        return over
 
     def cut_off(self, retriever: str) -> CutOffError:
         """Record a retriever as missing, and return the error for it."""
@@ -98,19 +96,16 @@ class Deadline:
         return Pending(self, retriever, self.beside.submit(call))
 
 
+@dataclass
 class Pending(Generic[T]):
     """The work of a retriever in another thread."""
 
-    def __init__(self, limit: Deadline, retriever: str, begun: Future[T]) -> None:
-        self._limit = limit
-        self._retriever = retriever
-        self._begun = begun
+    _limit: Deadline
+    _retriever: str
+    _begun: Future[T]
 
     def result(self) -> T:
-        """Wait for the result and return it.
-
-        Raises CutOffError if it takes longer than the limit.
-        """
+        """Wait for the result and return it. Raises CutOffError if it takes longer than the limit."""
         try:
             return self._begun.result(self._limit.left(self._retriever))
         except FutureTimeoutError:

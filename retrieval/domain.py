@@ -190,7 +190,6 @@ class ScoredDocids(NamedTuple):
 
 Run = dict[str, list[Hit]]
 """The hits of each qid, best first."""
-
 Qrels = dict[str, dict[str, int]]
 """The relevance of each docid for each qid."""
 

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 BEFORE_ANYTHING = "interrupted before anything was done"
 _IMPORTING = "<frozen importlib._bootstrap>"
-_AGAIN = 0.02
-"""The delay in seconds after which a Ctrl-C during an import is raised again."""
-_PATIENCE = 10.0
-"""The seconds of importing after which Ctrl-C takes effect anyway."""
+_AGAIN = 0.02  # the delay in seconds after which a Ctrl-C during an import is raised again
+_PATIENCE = 10.0  # the seconds of importing after which Ctrl-C takes effect anyway
 
 
 def enter(load: "Callable[[], Callable[[], int]]") -> int:
@@ -46,17 +44,13 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
 
 
 class _Interruption:
-    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not in the middle of an import.
-
-    An error there would leave half a module. The importing code might also replace it, or print it and continue.
-    """
+    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not in an import, where it might leave half a module."""
 
     def __init__(self, main_thread: int) -> None:
         self._main_thread = main_thread
         self._first = 0.0
 
     def __call__(self, _: int, frame: "FrameType | None") -> None:
-        """Raise KeyboardInterrupt, at once or after the current import."""
         self._first = self._first or time.monotonic()
         if _is_importing(frame) and time.monotonic() < self._first + _PATIENCE:
             _thread.start_new_thread(self._interrupt_later, ())

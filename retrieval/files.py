@@ -18,35 +18,25 @@ from .errors import FactseekError, MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
 """A sample has the last ``BLOCK`` bytes of at most ``SAMPLED`` stretches of a file, the first and last included."""
-MOST_READ = 1 << 30
-"""The most bytes to read into memory: files of models, indexes and settings are much smaller."""
+MOST_READ = 1 << 30  # the most bytes to read into memory: files of models, indexes and settings are much smaller
 _PIECE = 1 << 20
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that readers see either the old or the new content, even after a crash at any instant.
-
-    Raises MachineError if there is no space or no permission to write.
-    """
+    """Write a file so that readers see either the old or the new content, even after a crash at any instant."""
     with replacing(path) as file:
         file.write(content)
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return a unique name for a temporary file beside ``path``.
-
-    The process id is not enough: containers that share a folder may have processes with the same id.
-    """
+    """Return a unique name for a temporary file beside ``path``: containers that share a folder may share ids."""
     return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces ``path`` durably at the end; an error removes the temporary file.
-
-    Raises MachineError if there is no space or no permission to write.
-    """
+    """Open a temporary file that replaces ``path`` durably at the end, with :func:`os_errors_reported`."""
     temporary = temporary_beside(path)
     with os_errors_reported(path):
         try:
@@ -61,35 +51,25 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading, or an open file of this process: ``/dev/stdin``, ``/dev/fd/63``.
-
-    Raises OSError if it cannot be opened, or if it is a pipe, a device or a folder; it does not wait for their data.
-    """
+    """Open a regular file, or an open file such as ``/dev/stdin``; it never waits for a pipe or a device."""
     inherited = str(path) == "/dev/stdin" or os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd"
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if inherited else os.O_NONBLOCK))
     try:
-        _check_regular(handle, str(path), inherited=inherited)
+        there = os.fstat(handle)
+        if stat.S_ISDIR(there.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        is_stream = stat.S_ISFIFO(there.st_mode) or stat.S_ISSOCK(there.st_mode) or os.isatty(handle)
+        is_file = stat.S_ISREG(there.st_mode) or os.path.samestat(there, Path(os.devnull).stat())
+        if not is_file and not (inherited and is_stream):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     except BaseException:
         os.close(handle)
         raise
     return os.fdopen(handle, "rb")
 
 
-def _check_regular(handle: int, path: str, *, inherited: bool) -> None:
-    there = os.fstat(handle)
-    if stat.S_ISDIR(there.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if inherited and (stat.S_ISFIFO(there.st_mode) or stat.S_ISSOCK(there.st_mode) or os.isatty(handle)):
-        return
-    if not stat.S_ISREG(there.st_mode) and not os.path.samestat(there, Path(os.devnull).stat()):
-        raise OSError(errno.EINVAL, "it is not a regular file", path)
-
-
 def read_regular(path: Path) -> bytes:
-    """Return the content of a file that :func:`open_regular` opens.
-
-    Raises OSError if it cannot be opened or is too large.
-    """
+    """Return the content of a file that :func:`open_regular` opens. Raises OSError if it is too large."""
     content = bytearray()
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size  # 0 for a pipe
@@ -101,10 +81,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Check, before any work, that a result can be written to ``path`` without overwriting an input.
-
-    Raises QueryError if its folder does not exist, if it is not a regular file, or if it is one of ``inputs``.
-    """
+    """Raise QueryError, before any work, if a result cannot be written to ``path``, or would overwrite an input."""
     if not path.parent.is_dir():
         raise QueryError(f"there is no folder {path.parent}", place=path, remedy="create it first")
     if path.is_dir():
@@ -113,23 +90,17 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
         raise QueryError("is not a regular file", place=path, remedy="give a regular file or a new file")
     for read in inputs:
         if path.exists() and read.exists() and path.samefile(read):
-            raise QueryError(
-                "is an input of this command and would be overwritten", place=path, remedy="give another file"
-            )
+            what = "is an input of this command and would be overwritten"
+            raise QueryError(what, place=path, remedy="give another file")
 
 
 def files_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the files in ``paths``; a folder is replaced by its files that are not hidden, sorted by name.
-
-    Raises QueryError if a folder contains no files.
-    """
+    """Return the files in ``paths``; a folder is replaced by its files that are not hidden, sorted by name."""
     files: list[Path] = []
     for path in paths:
-        inside = (
-            sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-            if path.is_dir()
-            else [path]
-        )
+        inside = [path]
+        if path.is_dir():
+            inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
         if not inside:
             raise QueryError("is a folder without files", place=path)
         files += inside
@@ -137,21 +108,13 @@ def files_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def rereadable(path: Path) -> None:
-    """Check that a file can be read twice; the reader reports a missing file or a folder.
-
-    Raises SourceError if it is a pipe or a device.
-    """
+    """Raise SourceError if a file is a pipe or a device, which cannot be read twice."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise SourceError("is not a regular file", place=path, remedy="save its content to a file first")
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk."""
-    sync_file(folder)
-
-
 def sync_file(path: Path) -> None:
-    """Flush the content of a file to the disk."""
+    """Flush the content of a file, or the names in a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -159,20 +122,19 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
+sync_folder = sync_file
+
+
 def sync_tree(folder: Path) -> None:
     """Flush every file and every name below a folder to the disk."""
     for parent, _, names in os.walk(folder):
-        for name in names:
-            sync_file(Path(parent) / name)
-        sync_folder(Path(parent))
+        for path in (*(Path(parent, name) for name in names), Path(parent)):
+            sync_file(path)
 
 
 @contextmanager
 def os_errors_reported(path: Path) -> Iterator[None]:
-    """Raise MachineError for OS errors while writing ``path``.
-
-    These errors are a full disk, a read-only file system, a missing permission, or a file in place of a folder.
-    """
+    """Raise MachineError for a full disk, a missing permission and other OS errors while writing ``path``."""
     try:
         yield
     except BrokenPipeError:
@@ -239,34 +201,26 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_ROOM = 64 << 20
-"""The fewest free bytes on a disk that is not full; with fewer, any failed write counts as a full disk."""
+_ROOM = 64 << 20  # the fewest free bytes on a disk that is not full; with fewer, any failed write counts as a full disk
 _NO_ROOM = ("No space left on device", "Disk quota exceeded")
 _NOT_WRITTEN = ("inline_container", "PytorchStreamWriter", "SafetensorError", "I/O error", "Parent directory")
 """Words in the libraries' errors for failed writes, which hide the system's error."""
-_LONGEST = 200
 
 
 @contextmanager
 def saving_reported(folder: Path) -> Iterator[None]:
     """Raise MachineError for failed writes in ``folder``, whatever error the writing library raises."""
-    with os_errors_reported(folder), _libraries_errors_reported(folder):
-        yield
-
-
-@contextmanager
-def _libraries_errors_reported(folder: Path) -> Iterator[None]:
-    """Raise MachineError for failed writes: each library has its own error for them."""
     try:
-        yield
-    except (FactseekError, OSError):
+        with os_errors_reported(folder):
+            yield
+    except FactseekError:
         raise
     except Exception as error:
         words = f"{type(error).__name__}: {error}"
         if any(sign in words for sign in _NO_ROOM) or shutil.disk_usage(folder).free < _ROOM:
             raise disk_full(folder) from None
         if any(sign in words for sign in _NOT_WRITTEN):
-            line = str(error).strip().partition("\n")[0][:_LONGEST]
+            line = str(error).strip().partition("\n")[0][:200]
             raise MachineError(f"cannot be written: {line}", place=folder) from error
         raise
 

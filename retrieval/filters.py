@@ -19,12 +19,10 @@ from .lucene.analysis import LETTER, parts_of, words_of
 from .text import refuse_text
 
 FIELDS = ("topic", "source", "language", "kind")
-METADATA = "metadata"
-"""The prefix of declared fields' tokens, which keeps them apart from built-in fields."""
+METADATA = "metadata"  # the prefix of declared fields' tokens, which keeps them apart from built-in fields
 RESERVED = (*FIELDS, "date", "id", "year", "as_of", "since", "undated")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-MOST_CHARS = 8_000
-"""The most characters of a filter token: Lucene refuses tokens of more than 32,766 bytes."""
+MOST_CHARS = 8_000  # the most characters of a filter token: Lucene refuses tokens of more than 32,766 bytes
 _SAFE = re.compile(r"[A-Za-z0-9_.~:-]*")  # unreserved characters, and colons
 _LETTERS = re.compile(f"((?:{LETTER.pattern})+)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -32,16 +30,11 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 
 
 def field_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of declared fields, sorted, each once.
-
-    Raises QueryError if a name is invalid or reserved.
-    """
+    """Return the names of declared fields, sorted, each once. Raises QueryError if one is invalid or reserved."""
     for name in names:
         if not _NAME.fullmatch(name):
-            raise QueryError(
-                f"{name[:80]!r} cannot name a field",
-                remedy="use up to 64 letters, digits, '_' and '-', and do not start with a digit",
-            )
+            remedy = "use up to 64 letters, digits, '_' and '-', and do not start with a digit"
+            raise QueryError(f"{name[:80]!r} cannot name a field", remedy=remedy)
         if name in RESERVED:
             raise QueryError(f"the field {name!r} already exists", remedy="declare only metadata fields")
     return tuple(sorted(set(names)))
@@ -71,23 +64,20 @@ def parse_filter(
 ) -> Filter | None:
     """Return the filter of ``field=value`` pairs and date bounds; None if there are none.
 
-    Values of one field are alternatives; several fields must all match. A language may have any spelling that documents
-    may have: ``fra`` and ``French`` mean ``fr``. ``declared`` names the index's metadata fields for filters. Raises
-    QueryError if a field is unknown, if a value is missing, if a date is invalid, or if no day is admitted.
+    Values of one field are alternatives; several fields must all match. ``fra`` and ``French`` mean ``fr``.
+    ``declared`` names the index's metadata fields. Raises QueryError if something is unknown, invalid, or admits
+    nothing.
     """
     refuse_text("pairs", pairs)
     values: dict[str, list[str]] = {}
     known = (*FIELDS, *declared)
     for pair in pairs:
         name, separator, value = pair.partition("=")
+        remedy = f"the fields are {', '.join(known)}"
         if not separator or not value:
-            raise QueryError(
-                f"filter {pair!r} is not of the form field=value", remedy=f"the fields are {', '.join(known)}"
-            )
+            raise QueryError(f"filter {pair!r} is not of the form field=value", remedy=remedy)
         if name not in known:
-            raise QueryError(
-                f"filter {pair!r}: there is no field {name!r}", remedy=f"the fields are {', '.join(known)}"
-            )
+            raise QueryError(f"filter {pair!r}: there is no field {name!r}", remedy=remedy)
         if _SURROGATE.search(value):
             raise QueryError(f"filter {pair!r} is not UTF-8 text")
         if name == "language":
@@ -116,10 +106,7 @@ class DateError(QueryError):
 
 
 def bound(value: str, name: str) -> str:
-    """Return the last day of ``value`` (a day, a month or a year).
-
-    Raises QueryError if it is not a date.
-    """
+    """Return the last day of ``value`` (a day, a month or a year). Raises QueryError if it is not a date."""
     day = last_day(value)
     if not day:
         raise DateError(name, value)
@@ -140,19 +127,13 @@ def last_day(value: str) -> str:
 
 
 def first_day(value: str, name: str) -> str:
-    """Return the first day of ``value``; an error calls the value ``name``.
-
-    Raises QueryError if it is not a date.
-    """
+    """Return the first day of ``value``. Raises QueryError, which calls the value ``name``, if it is not a date."""
     bound(value, name)
     return (value + "-01-01")[:10] if len(value) < 10 else value
 
 
 def narrowed(where: Filter | None, further: Filter) -> Filter | None:
-    """Return the filter that admits what both filters admit; None if that is everything.
-
-    Raises QueryError if no value of a field, or no day, passes both.
-    """
+    """Return the filter that admits what both admit; None if that is everything. Raises QueryError if it is nothing."""
     where = where or Filter()
     values: dict[str, Any] = {name: _common(name, getattr(where, name), getattr(further, name)) for name in FIELDS}
     as_of = min(filter(None, (where.as_of, further.as_of)), default="")
@@ -186,21 +167,14 @@ def _common(name: str, first: tuple[str, ...], second: tuple[str, ...]) -> tuple
 def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] = ()) -> str:
     """Return a document's tokens for filters and deletions in Lucene, separated by spaces."""
     shared = _shared(kind, document.topic, document.source, document.language, document.date)
-    own = [
-        token(f"{METADATA}.{name}", value)
-        for name in declared
-        for value in metadata_values(document.metadata.get(name))
-    ]
-    return " ".join(
-        (token("id", f"{segment}:{document.docid}"), shared, *_title_tokens(document.title, by_letters=True), *own)
-    )
+    pairs = ((name, value) for name in declared for value in metadata_values(document.metadata.get(name)))
+    own = (token(f"{METADATA}.{name}", value) for name, value in pairs)
+    titles = _title_tokens(document.title, by_letters=True)
+    return " ".join((token("id", f"{segment}:{document.docid}"), shared, *titles, *own))
 
 
 def title_tokens(title: str) -> list[str]:
-    """Return the search tokens of a title's words, regardless of case and order.
-
-    In scripts without spaces they are pairs of letters, or a single letter.
-    """
+    """Return the search tokens of a title's words; in scripts without spaces they are letters or pairs of letters."""
     return _title_tokens(title, by_letters=False)
 
 
@@ -225,22 +199,17 @@ def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
 
 @lru_cache(maxsize=20_000)
 def _title_token(word: str) -> str:
-    """Return the token of a word; many titles share it, so it is cached."""
     return token("title", word)
 
 
 @lru_cache(maxsize=1_000)
 def _shared(kind: str, topic: str, source: str, language: str, dated: str) -> str:
-    """Return the tokens that many documents share."""
     fields = {"kind": kind, "topic": topic, "source": source, "language": language, "date": last_day(dated)}
     return " ".join(token(name, value) for name, value in fields.items())
 
 
 def token(name: str, value: str) -> str:
-    """Return one filter token: the field and its value, without characters at which a tokenizer splits.
-
-    A very long value is replaced by its SHA-256, after a character that no other token contains.
-    """
+    """Return a filter token: the field and its value without characters at which a tokenizer splits, or its SHA-256."""
     quoted = value.replace(":", "%3A") if _SAFE.fullmatch(value) else quote(value, safe="")
     return f"{name}={quoted}" if len(quoted) <= MOST_CHARS else f"{name}=#{hashlib.sha256(quoted.encode()).hexdigest()}"
 

@@ -44,7 +44,7 @@ _APART = {"fraction": re.compile(r"\d\Z"), "superscript": re.compile(rf"(?s)\A(?
 _UP_TO_THREE, _THOUSAND = re.compile(r"(?:^|\D)\d{1,3}\Z"), re.compile(r"\d{3}(?!\d)")
 # Lucene's tokenizer takes these characters for part of a word; between ASCII characters they stay.
 _GLUE = re.compile(r"[:._](?:(?<=[^\x00-\x7f].)(?<!\d.)(?=\w)|(?<=[A-Za-z].)(?=[^\x00-\x7f])(?!\d))")
-_ATTACHED = "\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc"
+_ATTACHED = re.compile("[\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc]")
 """Characters that are not marks, but may combine with the one before: sounds of Hangul and kana."""
 
 
@@ -58,16 +58,11 @@ def folded(text: str) -> str:
 
 
 def _normalized(text: str) -> str:
-    """Return a text in NFKC, with ASCII apostrophes for those that NFKC produces."""
     return _KINDS["apostrophe"].sub("'", unicodedata.normalize("NFKC", text))
 
 
 def folded_value(value: str) -> str:
-    """Return the value of a field, such as a source, in the form in which values are stored, counted and compared.
-
-    It drops invisible characters, converts apostrophes and hyphens to ASCII, and compatibility forms to plain letters
-    (NFKC).
-    """
+    """Return a field's value as stored and compared: NFKC, with ASCII apostrophes and hyphens, nothing invisible."""
     if value.isascii():
         return value
     value = _normalized(_INVISIBLE.sub("", value)).replace("\u2010", "-")
@@ -87,7 +82,8 @@ def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
     characters += [(text[at], at, at + 1) for at in range(last, len(text))]
     form, starts, ends, first = "", list[int](), list[int](), 0
     for after in range(1, len(characters) + 1):
-        if after < len(characters) and _is_attached(characters[after][0]):
+        following = characters[after][0] if after < len(characters) else " "
+        if unicodedata.category(following)[0] == "M" or _ATTACHED.match(following):
             continue
         group = _normalized("".join(character for character, _, _ in characters[first:after]))
         form += group
@@ -98,7 +94,6 @@ def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _plain(special: re.Match[str]) -> str:
-    """Return the replacement of a special character."""
     character, text, at = special[0], special.string, special.start()
     before = text[max(0, at - 4) : at]
     form = unicodedata.normalize("NFKC", character).replace("\u2044", "/")
@@ -118,7 +113,3 @@ def _plain(special: re.Match[str]) -> str:
     elif kind == "apart":
         form = f" {form} "
     return form
-
-
-def _is_attached(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M" or re.match(f"[{_ATTACHED}]", character) is not None

@@ -9,39 +9,21 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-_SCRIPTS = {
-    "ARABIC": "Arabic",
-    "CYRILLIC": "Cyrillic",
-    "GREEK": "Greek",
-    "HEBREW": "Hebrew",
-    "DEVANAGARI": "Devanagari",
-    "BENGALI": "Bengali",
-    "TAMIL": "Tamil",
-    "TELUGU": "Telugu",
-    "THAI": "Thai",
-    "HANGUL": "Korean",
-    "HIRAGANA": "Japanese",
-    "KATAKANA": "Japanese",
-    "CJK": "Chinese or Japanese",
-    "ARMENIAN": "Armenian",
-}
 _WRITTEN_IN = {
     "Arabic": ("ar", "fa", "ur", "ckb"),
     "Cyrillic": ("bg", "ru", "sr", "uk", "mk"),
-    "Greek": ("el",),
-    "Hebrew": ("he",),
     "Devanagari": ("hi", "ne", "mr"),
-    "Bengali": ("bn",),
-    "Tamil": ("ta",),
-    "Telugu": ("te",),
-    "Thai": ("th",),
-    "Korean": ("ko",),
-    "Japanese": ("ja",),
     "Chinese or Japanese": ("zh", "ja"),
-    "Armenian": ("hy",),
+    **{"Greek": ("el",), "Hebrew": ("he",), "Bengali": ("bn",), "Tamil": ("ta",), "Telugu": ("te",)},
+    **{"Thai": ("th",), "Korean": ("ko",), "Japanese": ("ja",), "Armenian": ("hy",)},
 }
+"""The languages of each script other than Latin."""
+_SCRIPTS = {
+    **{script.upper(): script for script in _WRITTEN_IN},
+    **{"HANGUL": "Korean", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "CJK": "Chinese or Japanese"},
+}
+"""The scripts by the first word of a character's name."""
 _OTHER_SCRIPTS = frozenset(code for codes in _WRITTEN_IN.values() for code in codes)
-"""The languages in scripts other than Latin."""
 _LATIN_WORDS = 4  # a shorter text in Latin script is not judged: a name has no language
 _SURE = 0.5
 _ENGLISH = frozenset("the and that this which their been with from are were your you what".split())
@@ -50,10 +32,7 @@ _NO_LANGUAGE = "zxx"  # the identifier's label for codes and numbers
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
-    """Return the script or language of ``text`` if it is none of the languages ``known``, else ``""``.
-
-    An empty ``known`` means every language.
-    """
+    """Return the script or language of ``text`` if it is none of ``known``, else ``""``; no ``known`` means all."""
     if not known:
         return ""
     script = _script(text)
@@ -98,15 +77,8 @@ def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabil
     from py3langid.langid import LanguageIdentifier
 
     model = _model()
-    chosen = LanguageIdentifier(
-        model.nb_ptc,
-        model.nb_pc,
-        model.nb_classes,
-        model.tk_nextmove,
-        model.tk_output,
-        norm_probs=probabilities,
-        tk_row=model.tk_row,
-    )
+    parts = (model.nb_ptc, model.nb_pc, model.nb_classes, model.tk_nextmove, model.tk_output)
+    chosen = LanguageIdentifier(*parts, norm_probs=probabilities, tk_row=model.tk_row)
     possible = [label for label in chosen.labels if len(label) == 2] if iso_639_1 else list(among)
     if possible:
         chosen.set_languages(possible)
@@ -187,7 +159,6 @@ def _codes() -> dict[str, str]:
 
 
 def _letters(written: str) -> str:
-    """Return a word in lower case without accents."""
     parted = unicodedata.normalize("NFKD", written.strip().casefold())
     return unicodedata.normalize(
         "NFC", "".join(c for c in parted if not 0x300 <= ord(c) < 0x370 and not 0x653 <= ord(c) < 0x656)

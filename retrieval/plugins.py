@@ -15,10 +15,9 @@ Offered = TypeVar("Offered")
 
 
 class NameOf(NamedTuple):
-    """An annotation of a setting: its values name plug-ins of ``package``, such as ``retrieval.stages``.
+    """An annotation of a setting: its values name plug-ins of ``package``, or are in ``also``.
 
-    ``also`` are further names, or all names if ``package`` is empty. A name may start with ``begins``. The plug-in
-    interprets the part after ``ends``. A name has ``joint`` where the module's name has an underscore.
+    A name may start with ``begins``; the plug-in interprets the part after ``ends``. ``joint`` replaces underscores.
     """
 
     package: str
@@ -48,7 +47,6 @@ def names(package: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _names(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the modules in a package's folders; cached, because every search needs them."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")))
 
 
@@ -78,10 +76,7 @@ class Plugins(Generic[Offered]):
         return sorted(name.replace("_", self._joint) for name in names(self.package))
 
     def load(self, name: str) -> Offered:
-        """Return the plug-in of a name.
-
-        Raises the error ``unknown``, with the list of names, if it does not exist.
-        """
+        """Return the plug-in of a name. Raises the error ``unknown``, with the list of names, if it does not exist."""
         package = sys.modules.get(self.package) or importlib.import_module(self.package)
         path = tuple(package.__path__)
         if (path, name) not in self._loaded:

@@ -28,10 +28,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def leave_current_folder() -> None:
-    """Remove the current folder from the front of ``sys.path``; add it at the end if this package is in it.
-
-    It does nothing if Python was started without the current folder (``-P``, ``-I``, ``PYTHONSAFEPATH``).
-    """
+    """Move the current folder from the front of ``sys.path`` to the end, if this package is in it, or away."""
     if sys.flags.safe_path or not sys.path or sys.path[0] not in ("", _current()):
         return
     sys.path.pop(0)

@@ -24,7 +24,6 @@ GOES_ON = "interrupted; published data is intact, and the same command continues
 """The message of an interrupted command that can continue where it stopped: ``set_defaults(interrupted=…)``."""
 STAYS_WHOLE = "interrupted; published data is intact"
 """The message of an interrupted command that publishes all or nothing."""
-
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 Command = Callable[[argparse.Namespace], int]
 Around = Callable[[argparse.Namespace], AbstractContextManager[object]]
@@ -36,10 +35,6 @@ class _Once(argparse._StoreAction):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        """Store the value.
-
-        Raises ArgumentError if the option was given before.
-        """
         if option and isinstance(parser, Parser):
             if self.dest in parser.options_read:
                 raise argparse.ArgumentError(self, "is given twice; give it once")
@@ -57,10 +52,7 @@ class Parser(argparse.ArgumentParser):
             self.register("action", name, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments, starting without any recorded options.
-
-        Raises UsageError, naming the command, if an argument is unknown.
-        """
+        """Parse arguments, starting without recorded options. Raises UsageError if an argument is unknown."""
         self.options_read.clear()
         parsed, left = super().parse_known_args(args, namespace)
         if left and self._subparsers is None:
@@ -70,10 +62,6 @@ class Parser(argparse.ArgumentParser):
         return parsed, left
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Check that a value is one of the choices.
-
-        Raises ArgumentError; for an unknown command, raises UsageError with the nearest command.
-        """
         choices: Iterable[Any] = action.choices or ()
         if not isinstance(action, argparse._SubParsersAction) or value in choices:
             super()._check_value(action, value)
@@ -128,11 +116,7 @@ def listed(words: Sequence[str], conjunction: str = "and") -> str:
 
 
 def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None, around: Around = nullcontext) -> int:
-    """Run the command that the arguments name; return its exit code.
-
-    0 means success, 1 a bad checked file, 2 a user's error, reported in one line on standard error. The context
-    ``around`` stays open while the command runs.
-    """
+    """Run the named command in the context ``around``; return 0, 1 for a bad checked file, 2 for a user's error."""
     _open_streams()
     args = argparse.Namespace(interrupted=BEFORE_ANYTHING)
     try:
@@ -148,7 +132,18 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None,
     except (FactseekError, KeyboardInterrupt, ModuleNotFoundError, OSError) as error:
         if isinstance(error, OSError) and not error.filename:
             _drop_output()
-        line, code = _line_and_code(error, getattr(args, "interrupted", "interrupted"))
+        code = USER_ERROR
+        match error:
+            case CheckFailed():
+                line, code = error.line, BAD_FILE
+            case FactseekError():
+                line = error.line
+            case KeyboardInterrupt():
+                line, code = getattr(args, "interrupted", "interrupted"), INTERRUPTED
+            case ModuleNotFoundError():
+                line = f"the package {error.name} is missing; reinstall factseek with its dependencies"
+            case OSError():
+                line = f"{error.filename or 'standard output'}: {error.strerror or error}"
         say(f"factseek: {line}")
     return code
 
@@ -165,27 +160,8 @@ def program(
     return partial(run, parser)
 
 
-def _line_and_code(error: BaseException, interrupted: str) -> tuple[str, int]:
-    """Return the line that reports an error, and its exit code."""
-    match error:
-        case CheckFailed():
-            return error.line, BAD_FILE
-        case FactseekError():
-            return error.line, USER_ERROR
-        case KeyboardInterrupt():
-            return interrupted, INTERRUPTED
-        case ModuleNotFoundError():
-            return f"the package {error.name} is missing; reinstall factseek with its dependencies", USER_ERROR
-        case OSError():
-            return f"{error.filename or 'standard output'}: {error.strerror or error}", USER_ERROR
-    raise error
-
-
 def _open_streams() -> None:
-    """Make the standard streams accept any output.
-
-    A closed stream (``>&-``) becomes the null device. A character that the terminal's encoding lacks becomes an escape.
-    """
+    """Make the standard streams accept any output, escaped if need be; a closed stream becomes the null device."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -245,10 +221,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def config_of(args: argparse.Namespace, kind: type[AnyConfig]) -> AnyConfig:
-    """Return the settings that a command reads, of class ``kind``, from the configuration of ``--config``.
-
-    Raises ConfigError, naming file and dotted key, if the file cannot be read or any setting is invalid.
-    """
+    """Return the settings that a command reads, of class ``kind``, as :func:`full_config_of` does."""
     return view(full_config_of(args), kind)
 
 
@@ -256,7 +229,7 @@ def full_config_of(args: argparse.Namespace) -> Config:
     """Return all settings from the configuration of ``--config``, with ``--verify`` if the command has it.
 
     The program sets the class of all settings in ``config_type``, so one file works for every command. Raises
-    ConfigError, naming file and dotted key, if the file cannot be read or a setting is invalid.
+    ConfigError if the file cannot be read or a setting is invalid.
     """
     kind: type[Config] = args.config_type
     config = load(args.config, kind)

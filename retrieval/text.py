@@ -85,7 +85,6 @@ _WORD = re.compile(r"\w")
 
 @cache
 def _hashtag() -> re.Pattern[str]:
-    """Return the pattern of a hashtag in any script; its vowels may be marks, and it may contain a joiner."""
     return re.compile(rf"[#＃](\w(?:\w|[{marks()}\u200c\u200d])*)")
 
 
@@ -105,10 +104,7 @@ def tweet(text: str) -> str:
 
 
 def _words_of(tag: str) -> str:
-    """Return a tag and, if it has several words, also these words, since texts contain both forms.
-
-    Words are split between a lower-case letter and a capital, an acronym and a word, letters and digits.
-    """
+    """Return a tag and, if it has several words, also these words, since texts contain both forms."""
     tag, words, before = tag.strip("_"), "", ""
     for at, char in enumerate(tag):
         after = tag[at + 1 : at + 2]
@@ -125,8 +121,7 @@ def _words_of(tag: str) -> str:
     return tag if words == tag else f"{tag} {words}"
 
 
-PROFILES: dict[str, Callable[[str], str]] = {"plain": plain, "tweet": tweet}
-"""The profiles by name."""
+PROFILES: dict[str, Callable[[str], str]] = {"plain": plain, "tweet": tweet}  # the profiles by name
 
 if TYPE_CHECKING:
     ProfileName = str

@@ -19,6 +19,7 @@ from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 from ..indexer.queue import Mode, State
 from ..retrieval.config import Count, Positive, RrfK, formerly_weighed
 from ..retrieval.domain import Document, Passage
+from ..retrieval.records.validation import Mismatch, mismatch, mismatch_in
 from ..retrieval.search.answer import Coverage, Question, Took
 from ..retrieval.search.counting import FacetAnswer, TotalAnswer
 from ..retrieval.search.evidence import Answer, Evidence, page_at
@@ -27,7 +28,6 @@ from ..retrieval.search.query_syntax import ParsedQuery
 from ..retrieval.search.score_normalizers import FusionKind
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.text import ProfileName
-from ..retrieval.validation import Mismatch, mismatch, mismatch_in
 from .errors import BadInput
 
 

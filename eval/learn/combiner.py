@@ -31,8 +31,8 @@ from ...retrieval.search.combiner import (
     JudgedFile,
     columns,
     matrix,
+    views_of,
 )
-from ...retrieval.search.likeness import views_of
 from ..run.batch import with_evidence
 from ..run.judged import Judged
 from ..scoring.measures import values_of

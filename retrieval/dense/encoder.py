@@ -31,28 +31,22 @@ class Encoder(Protocol):
 
     def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of queries, shape (n, dimension)."""
-        ...
 
     def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of passages, shape (n, dimension)."""
-        ...
 
     def encode_documents_stream(self, texts: Iterable[str], size: int) -> Iterator[NDArray[np.float32]]:
         """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer at the end."""
-        ...
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Return how many tokens of the texts the model reads in total, without prompts."""
-        ...
 
     def close(self) -> None:
         """Release the model."""
-        ...
 
 
 ENTAILS, CONTRADICTS, NEUTRAL = "entailment", "contradiction", "neutral"
-LABELS = (ENTAILS, CONTRADICTS, NEUTRAL)
-"""The labels, in the order of a judgement's probabilities."""
+LABELS = (ENTAILS, CONTRADICTS, NEUTRAL)  # the labels, in the order of a judgement's probabilities
 _NAMES = {
     ENTAILS: ("entailment", "entails", "supports", "support", "supported", "true"),
     CONTRADICTS: ("contradiction", "contradicts", "refutes", "refute", "refuted", "contradict", "false"),
@@ -74,11 +68,9 @@ class EntailmentModel(Protocol):
     @property
     def name(self) -> str:
         """The name of the model."""
-        ...
 
     def judge(self, text: str, claim: str) -> Entailment:
         """Return the probabilities that a text entails or contradicts a claim, or is neutral."""
-        ...
 
 
 def label_of(name: str) -> str:

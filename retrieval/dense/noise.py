@@ -20,30 +20,25 @@ import numpy as np
 
 from ..errors import IndexStateError
 from ..files import os_errors_reported, read_regular
-from ..store.integrity import REMEDY
+from ..store.integrity import REMEDY, damage_reported
 from .encoder import Encoder
 from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
 
 QUERIES = 32
 WORDS = 4
-SHARE = 0.9
-"""The share of random queries that come no nearer to any passage than the floor."""
+SHARE = 0.9  # the share of random queries that come no nearer to any passage than the floor
 _ENCODED: WeakKeyDictionary[Encoder, Vectors] = WeakKeyDictionary()
 """The vectors of the random queries, cached by open encoder because a writer needs them for each segment."""
 _ONSETS = "bdfgklmnprstvz"
 _VOWELS = "aeiou"
 
 
-def made_up_queries() -> list[str]:
-    """Return queries of meaningless words, always the same."""
-    return [" ".join(_word(query, word) for word in range(WORDS)) for query in range(QUERIES)]
-
-
 def made_up_vectors(encoder: Encoder) -> Vectors:
-    """Return the vectors of the random queries; they are encoded once per open encoder."""
+    """Return the vectors of queries of meaningless words, always the same; they are encoded once per open encoder."""
     queries = _ENCODED.get(encoder)
     if queries is None:
-        queries = _ENCODED[encoder] = encoder.encode_query(made_up_queries())
+        words = [" ".join(_word(query, word) for word in range(WORDS)) for query in range(QUERIES)]
+        queries = _ENCODED[encoder] = encoder.encode_query(words)
     return queries
 
 
@@ -54,20 +49,14 @@ def noise_similarities(queries: Vectors, vectors: VectorIndex, keep: Mask | None
 
 
 class Chance(NamedTuple):
-    """The vectors of the random queries, and the cosine of a segment's nearest passage to each.
-
-    The vectors are included so that segments can be merged without the encoder.
-    """
+    """The random queries' vectors, needed to merge segments without an encoder, and the nearest passages' cosines."""
 
     queries: Vectors
     cosines: Vectors
 
 
 def write_chance(path: Path, queries: Vectors, cosines: Sequence[float]) -> None:
-    """Write the chance of a segment: one row per query, its vector and its cosine.
-
-    Raises MachineError if the file cannot be written.
-    """
+    """Write the chance of a segment: one row per query, its vector and its cosine."""
     rows = np.column_stack([queries, np.asarray(cosines, dtype=np.float32)]).astype("<f4")
     with os_errors_reported(path), path.open("wb") as file:
         file.write(rows.tobytes())
@@ -76,16 +65,12 @@ def write_chance(path: Path, queries: Vectors, cosines: Sequence[float]) -> None
 
 
 def read_chance(path: Path, dimension: int) -> Chance | None:
-    """Return the chance of a segment; None if it stores none.
-
-    Raises IndexStateError, naming the file, if its content is damaged.
-    """
-    try:
-        content = read_regular(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+    """Return the chance of a segment; None if it stores none. Raises IndexStateError if the file is damaged."""
+    with damage_reported(path):
+        try:
+            content = read_regular(path)
+        except FileNotFoundError:
+            return None
     size = QUERIES * (dimension + 1) * 4
     if len(content) != size:
         raise IndexStateError(f"has {len(content)} bytes, expected {size}", place=path, remedy=REMEDY)
@@ -97,17 +82,12 @@ def read_chance(path: Path, dimension: int) -> Chance | None:
 
 
 def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | None:
-    """Return the cosines of the nearest passages over all segments; None if a segment stores none.
-
-    Raises the errors of :func:`read_chance`.
-    """
-    of_segments = []
-    for path in paths:
-        chance = read_chance(path, dimension)
-        if chance is None:
-            return None
-        of_segments.append(chance.cosines)
-    nearest: list[float] = np.max(of_segments, axis=0).tolist() if of_segments else []
+    """Return the cosines of the nearest passages over all segments; None if a segment stores none."""
+    chances = [read_chance(path, dimension) for path in paths]
+    cosines = [chance.cosines for chance in chances if chance is not None]
+    if len(cosines) < len(chances):
+        return None
+    nearest: list[float] = np.max(cosines, axis=0).tolist() if cosines else []
     return nearest
 
 

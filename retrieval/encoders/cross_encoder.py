@@ -1,4 +1,7 @@
-"""Score pairs of texts: a CrossEncoder of sentence-transformers, exported to ONNX, run one pair per call."""
+"""Score pairs of texts: a CrossEncoder of sentence-transformers, exported to ONNX, run one pair per call.
+
+What opens a model raises MachineError if it is not installed here or cannot be exported.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,7 @@ from .sources import find_model
 
 
 def open_cross_encoder(settings: CrossEncoderSettings) -> OnnxCrossEncoder:
-    """Open the configured re-ranker; export its model first if necessary.
-
-    Raises MachineError if the model is not installed here or cannot be exported.
-    """
+    """Open the configured re-ranker; export its model first if necessary."""
     folder, description, model = exported(settings, CROSS_ENCODER)
     return OnnxCrossEncoder(folder, name=model.name, max_tokens=description.max_tokens)
 
@@ -78,10 +78,7 @@ class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
-    """Open the configured model; export it first if necessary.
-
-    Raises MachineError if it is not installed here, if its labels do not fit, or if it cannot be exported.
-    """
+    """Open the configured model; export it first if necessary. Raises MachineError if its labels do not fit."""
     folder, description, model = exported(settings, ENTAILMENT)
     info = EntailmentInfo(
         name=storable(model.name),
@@ -94,10 +91,7 @@ def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
 
 
 def revision_of(settings: CrossEncoderSettings) -> str:
-    """Return the current revision of the configured model, without exporting it.
-
-    Raises MachineError if it is not installed here.
-    """
+    """Return the current revision of the configured model, without exporting it."""
     return model_digest(find_model(settings.model, ENTAILMENT.noun), cache_folder(settings))[:REVISION]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,19 +16,16 @@ from numpy.typing import NDArray
 from ..errors import MachineError
 from ..files import read_regular
 
-REBUILT = 1
-"""The version of the rebuilding: increase it if the same file would give another model or export."""
+REBUILT = 1  # the version of the rebuilding: increase it if the same file would give another model or export
 PROMPTS = {"query": "query: ", "document": "passage: "}
 MAGIC, VERSION = b"E5S1", 1
 BLOCK = 32
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
 _KINDS = (np.dtype("<f4"), _BLOCK_TYPE)
-_AT_ONCE = 1 << 16
-"""The number of weight blocks to unpack at a time."""
+_AT_ONCE = 1 << 16  # the number of weight blocks to unpack at a time
 _BLANK = "▁"
 _LEAF, _WIDE, _VALUE = 1 << 8, 1 << 9, 1 << 31
-_NEAR = 1 << 21
-"""Smaller offsets are stored directly in a cell; larger ones are stored in steps of 256."""
+_NEAR = 1 << 21  # smaller offsets are stored directly in a cell; larger ones are stored in steps of 256
 
 
 class Shape(NamedTuple):
@@ -80,12 +77,9 @@ class _FormatError(ValueError):
 
 
 def read_packed(path: Path) -> PackedModel:
-    """Read a file of 4-bit weights.
-
-    Raises MachineError if it cannot be read, is not such a file, is of another version, or is cut off.
-    """
+    """Read a file of 4-bit weights. Raises MachineError if it is not such a file, of another version, or cut off."""
     try:
-        return _read(_Cursor(read_regular(path)))
+        return _read(read_regular(path))
     except OSError as error:
         raise MachineError(f"cannot be read: {error.strerror}", place=path) from None
     except (struct.error, ValueError, IndexError, OverflowError) as error:
@@ -93,80 +87,59 @@ def read_packed(path: Path) -> PackedModel:
         raise MachineError(what, place=path, remedy="reinstall its package") from None
 
 
-class _Cursor:
-    """A position in the content of a file."""
+def _read(content: bytes) -> PackedModel:
+    at = 0
 
-    def __init__(self, content: bytes) -> None:
-        self.content = content
-        self.at = 0
-
-    def take(self, layout: str) -> tuple[Any, ...]:
-        """Return the next numbers; ``layout`` uses the letters of :mod:`struct`."""
-        values = struct.unpack_from(f"<{layout}", self.content, self.at)
-        self.at += struct.calcsize(f"<{layout}")
+    def take(layout: str) -> tuple[Any, ...]:
+        nonlocal at
+        values = struct.unpack_from(f"<{layout}", content, at)
+        at += struct.calcsize(f"<{layout}")
         return values
 
-    def array(self, kind: str, count: int) -> NDArray[Any]:
-        """Return the next ``count`` numbers of one kind."""
-        values = np.frombuffer(self.content, kind, count, self.at)
-        self.at += values.nbytes
-        return values
-
-    def bytes(self, count: int) -> bytes:
-        """Return the next ``count`` bytes."""
-        taken = self.content[self.at : self.at + count]
-        if len(taken) < count:
-            raise _FormatError("is truncated or damaged")
-        self.at += count
-        return taken
-
-
-def _read(cursor: _Cursor) -> PackedModel:
-    if cursor.bytes(len(MAGIC)) != MAGIC:
+    if take(f"{len(MAGIC)}s") != (MAGIC,):
         raise _FormatError(f"is not a file of 4-bit weights (it does not begin with {MAGIC.decode()})")
-    (version,) = cursor.take("I")
+    (version,) = take("I")
     if version != VERSION:
         raise _FormatError(f"is of version {version}, but this factseek reads version {VERSION}")
-    *sizes, epsilon, block = cursor.take("7ifi")
+    *sizes, epsilon, block = take("7ifi")
     if block != BLOCK or min(sizes) < 1 or sizes[0] % BLOCK or sizes[3] % BLOCK:
         raise _FormatError(f"has rows that are not of blocks of {BLOCK} weights")
 
-    count, begin, end, padding, unknown = cursor.take("5i")
-    (length,) = cursor.take("Q")
-    offsets = cursor.array("<u4", count + 1).tolist()
-    scores = cursor.array("<f4", count).astype(np.float64).tolist()
-    text = cursor.bytes(length)
+    count, begin, end, padding, unknown, length = take("5iQ")
+    offsets, scores, (text,) = take(f"{count + 1}I"), take(f"{count}f"), take(f"{length}s")
     pieces = [text[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
     if not all(0 <= special < count for special in (begin, end, padding, unknown)) or "" in pieces:
         raise _FormatError("has a tokenizer without its own special pieces")
-    entries, size = cursor.take("iI")
-    stop = cursor.at + size
+    entries, size = take("iI")
+    stop = at + size
     characters = {}
     for _ in range(entries):
-        code, count = cursor.take("IB")
-        characters[chr(code)] = "".join(map(chr, cursor.take(f"{count}I")))
-    if cursor.at != stop:
+        code, count = take("IB")
+        characters[chr(code)] = "".join(map(chr, take(f"{count}I")))
+    if at != stop:
         raise _FormatError("has a character map whose size differs from the stated size")
 
+    tokens = Pieces(pieces, list(scores), begin, end, padding, unknown, characters)
+    return PackedModel(Shape._make((*sizes, epsilon)), tokens, _tensors(content, take))
+
+
+def _tensors(content: bytes, take: Callable[[str], tuple[Any, ...]]) -> dict[str, NDArray[Any]]:
     tensors = {}
-    for _ in range(*cursor.take("i")):
-        name = cursor.bytes(*cursor.take("H")).decode()
-        number, elements, offset, size = cursor.take("BIQQ")
+    for _ in range(*take("i")):
+        (name,) = take(f"{take('H')[0]}s")
+        name = name.decode()
+        number, elements, offset, size = take("BIQQ")
         if number >= len(_KINDS) or elements % (BLOCK if number else 1):
             raise _FormatError(f"has a tensor of kind {number}, which this factseek does not know")
         kind, elements = _KINDS[number], elements // (BLOCK if number else 1)
         if size != elements * kind.itemsize:
             raise _FormatError(f"has a tensor {name} whose size differs from the stated size")
-        tensors[name] = np.frombuffer(cursor.content, kind, elements, offset)
-    shape = Shape._make((*sizes, epsilon))
-    return PackedModel(shape, Pieces(pieces, scores, begin, end, padding, unknown, characters), tensors)
+        tensors[name] = np.frombuffer(content, kind, elements, offset)
+    return tensors
 
 
 def rebuild(packed: Path, folder: Path) -> None:
-    """Write the model of a file of 4-bit weights to ``folder``, in sentence-transformers' format: mean pooling.
-
-    Raises MachineError if the file cannot be read, or if its tensors do not fit its description.
-    """
+    """Write the model of a file of 4-bit weights to ``folder``, in sentence-transformers' format: mean pooling."""
     model = read_packed(packed)
     (folder / "1_Pooling").mkdir(parents=True)
     (folder / "2_Normalize").mkdir()
@@ -191,7 +164,6 @@ def rebuild(packed: Path, folder: Path) -> None:
 
 
 def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Map the name of each tensor in the file to its name and shape in the model."""
     hidden, inner = shape.hidden, shape.feed_forward
     names: dict[str, tuple[str, tuple[int, ...]]] = {
         "emb.word": ("embeddings.word_embeddings.weight", (shape.vocabulary, hidden)),
@@ -201,9 +173,7 @@ def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
         "emb.ln.b": ("embeddings.LayerNorm.bias", (hidden,)),
     }
     parts = {
-        "q": ("attention.self.query", (hidden, hidden)),
-        "k": ("attention.self.key", (hidden, hidden)),
-        "v": ("attention.self.value", (hidden, hidden)),
+        **{part[0]: (f"attention.self.{part}", (hidden, hidden)) for part in ("query", "key", "value")},
         "ao": ("attention.output.dense", (hidden, hidden)),
         "aln": ("attention.output.LayerNorm", (hidden,)),
         "fi": ("intermediate.dense", (inner, hidden)),
@@ -217,10 +187,8 @@ def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
-    """Return the JSON files of the model by name."""
-    begin, end, padding, unknown = (
-        pieces.pieces[number] for number in (pieces.begin, pieces.end, pieces.padding, pieces.unknown)
-    )
+    specials = (pieces.begin, pieces.end, pieces.padding, pieces.unknown)
+    begin, end, padding, unknown = (pieces.pieces[number] for number in specials)
     modules = ("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")
     return {
         "config.json": {
@@ -239,12 +207,9 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
         },
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "bos_token": begin,
-            "cls_token": begin,
-            "eos_token": end,
-            "sep_token": end,
-            "pad_token": padding,
-            "unk_token": unknown,
+            **dict.fromkeys(("bos_token", "cls_token"), begin),
+            **dict.fromkeys(("eos_token", "sep_token"), end),
+            **{"pad_token": padding, "unk_token": unknown},
             "clean_up_tokenization_spaces": False,
             "model_input_names": ["input_ids", "attention_mask"],
             "model_max_length": shape.positions,
@@ -260,16 +225,16 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
 
 
 def tokenizer(pieces: Pieces) -> Any:
-    """Return the Unigram tokenizer: it maps characters, merges runs of spaces, and puts a space first.
-
-    Each character that is in no piece is one unknown token, even next to another such character.
-    """
+    """Return the Unigram tokenizer; each character that is in no piece is one unknown token, even beside another."""
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
     made = Tokenizer(models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unknown))
     mapped = normalizers.Precompiled(charsmap(pieces.characters))
     made.normalizer = normalizers.Sequence([mapped, normalizers.Replace(Regex(" {2,}"), " ")])
-    unknown = pre_tokenizers.Split(Regex(_none_of(pieces.pieces)), "isolated")
+    codes = np.unique(np.frombuffer("".join(pieces.pieces).encode("utf-32-le"), dtype="<u4"))
+    ranges = np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1)
+    none_of_pieces = "[^" + "".join(f"\\x{{{int(some[0]):x}}}-\\x{{{int(some[-1]):x}}}" for some in ranges) + "]"
+    unknown = pre_tokenizers.Split(Regex(none_of_pieces), "isolated")
     made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(_BLANK, "always"), unknown])
     begin, end = ((pieces.pieces[number], number) for number in (pieces.begin, pieces.end))
     made.post_processor = processors.TemplateProcessing(
@@ -282,23 +247,8 @@ def tokenizer(pieces: Pieces) -> Any:
     return made
 
 
-def _none_of(pieces: Sequence[str]) -> str:
-    """Return a pattern of the characters that are in none of the pieces."""
-    codes = sorted({ord(character) for piece in pieces for character in piece})
-    ranges: list[tuple[int, int]] = []
-    for code in codes:
-        if ranges and code == ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], code)
-        else:
-            ranges.append((code, code))
-    return "[^" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges) + "]"
-
-
 def charsmap(characters: Mapping[str, str]) -> bytes:
-    """Return the map in the format of SentencePiece: the size of the double array, the array, the strings.
-
-    The array finds a mapped character by its UTF-8 bytes. The character 0 cannot be mapped.
-    """
+    """Return the map in SentencePiece's format: the size of a double array, the array of UTF-8 bytes, the strings."""
     strings, words = bytearray(), {}
     for character, becomes in sorted(characters.items()):
         if "\0" in character:

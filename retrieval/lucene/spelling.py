@@ -23,14 +23,12 @@ from ..folding import folded
 from ..store.signatures import UNSPACED
 from ..text import marks
 
-SHORTEST, LONGEST = 3, 40
-"""The fewest and the most letters of a word to keep."""
+SHORTEST, LONGEST = 3, 40  # the fewest and the most letters of a word to keep
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
 """The fewest letters of a word that is corrected by a swapped or doubled letter, another single edit, or two edits."""
 COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
 """The least frequency of a correction outside the vocabulary by one edit, by two edits, or by an unusual change."""
-MOST_WORDS = 300_000
-"""The number of words to keep of a segment: the most frequent."""
+MOST_WORDS = 300_000  # the number of words to keep of a segment: the most frequent
 DENIALS = frozenset(
     "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
     "nunca jamás nadie nada ninguno ninguna ningún tampoco sin nie niemals niemand nichts kein keine keiner ohne "
@@ -45,40 +43,17 @@ _ASCII_LINES = re.compile(rf"{_ASCII_WORD.pattern}|\n")
 _NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
 _APOSTROPHE = re.compile("['’]")
 _BITS_AN_EDIT = 2
-_CAPITAL_NOUNS = frozenset({"de", "lb"})
-"""Languages that capitalise all nouns."""
-_TITLE_SMALL = 3
-"""The most letters of a word that stays in lower case in a title."""
+_CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages that capitalise all nouns
+_TITLE_SMALL = 3  # the most letters of a word that stays in lower case in a title
 _OPENING = " \t\"'“”‘’«»([{-–—*#"
 _ENDS = ".!?…:;\n،؟。"
-_ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")
-"""Letters that people confuse with each other."""
-_BRITISH = (
-    ("ae", "e"),
-    ("oe", "e"),
-    ("our", "or"),
-    ("is", "iz"),
-    ("ys", "yz"),
-    ("ll", "l"),
-    ("gue", "g"),
-    ("re", "er"),
-)
+_ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")  # letters that people confuse with each other
+_BRITISH = [pair.split("=") for pair in "ae=e oe=e our=or is=iz ys=yz ll=l gue=g re=er".split()]
 _BEGINNINGS = ("un", "re", "non", "anti", "over", "mis", "pre")
 _FORMS: Mapping[str, tuple[str, ...]] = {
-    "s": ("",),
-    "es": ("", "e"),
-    "ies": ("y",),
-    "'s": ("",),
-    "d": ("e",),
-    "ed": ("", "e"),
-    "ied": ("y",),
-    "ing": ("", "e"),
-    "er": ("", "e"),
-    "ers": ("", "e"),
-    "ly": ("", "le"),
-    "ness": ("",),
-    "less": ("",),
-    "able": ("", "e"),
+    **dict.fromkeys(("s", "'s", "ness", "less"), ("",)),
+    **dict.fromkeys(("es", "ed", "ing", "er", "ers", "able"), ("", "e")),
+    **{"d": ("e",), "ly": ("", "le"), "ies": ("y",), "ied": ("y",)},
 }
 """Endings of English words, each with the possible endings of the word without it."""
 
@@ -108,8 +83,7 @@ class WordCounter:
     def counts(self) -> list[tuple[str, int]]:
         """Return the most frequent words with their counts, sorted by word."""
         self._cut()
-        counts = _most_frequent(self._words, MOST_WORDS)
-        return [(word, counts[word]) for word in sorted(counts)]
+        return sorted(_most_frequent(self._words, MOST_WORDS).items())
 
     def _cut(self) -> None:
         for word, count in _counted_words(self._chunks).items():
@@ -146,7 +120,11 @@ def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
 
 def words_in(text: str) -> list[str]:
     """Return the words of a text, including numbers."""
-    return (_ASCII_WORD if text.isascii() else _word()).findall(text)
+    return _pattern(text).findall(text)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return _ASCII_WORD if text.isascii() else _word()
 
 
 def suspects(text: str, language: str) -> dict[str, bool]:
@@ -155,7 +133,7 @@ def suspects(text: str, language: str) -> dict[str, bool]:
     It leaves out short and very long words, denials, the general vocabulary, and names: capitalised words within a
     sentence. A capitalised first word may be a name, unless the text is a title or the language capitalises all nouns.
     """
-    found = list((_ASCII_WORD if text.isascii() else _word()).finditer(text))
+    found = list(_pattern(text).finditer(text))
     capitals = [
         language not in _CAPITAL_NOUNS and not each[0].islower() and each[0] != each[0].lower() for each in found
     ]
@@ -184,7 +162,6 @@ def _vocabulary() -> frozenset[str]:
 
 
 def _is_known(word: str) -> bool:
-    """Return whether a word, or its base form, is in the general vocabulary."""
     stems = {word[len(beginning) :] for beginning in ("", *_BEGINNINGS) if word.startswith(beginning)}
     for rest in [*stems]:
         for ending, instead in _FORMS.items():
@@ -216,7 +193,7 @@ def admitted_edits(word: str) -> int:
 
 def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]:
     """Return the words that, by their masks, may be within ``edits`` edits of ``word``."""
-    mask = np.uint64(_mask(word))
+    (mask,) = masks([word])
     differing = own ^ mask
     alike = np.flatnonzero(np.bitwise_count(differing) <= _BITS_AN_EDIT * edits)
     # An edit adds at most one letter and removes at most one, which excludes most of the remaining words.
@@ -236,10 +213,7 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
 
 
 def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
-    """Return the best correction of a word: the fewest edits, then the highest frequency; ``""`` if there is none.
-
-    The correction starts with the same letter and is common. The frequencies of equal candidates add up.
-    """
+    """Return the best common correction, with the same first letter: fewest edits, most frequent; or ``""``."""
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
     for candidate in candidates:
@@ -254,7 +228,6 @@ def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = 
 
 
 def _least(word: str, meant: str, edits: int) -> float:
-    """Return the least frequency of a word that may correct another."""
     if edits > 1:
         return VERY_COMMON
     british = any(word.replace(ours, theirs) == meant for ours, theirs in _BRITISH)
@@ -271,16 +244,13 @@ def respelt(text: str, spellings: Mapping[str, str]) -> str:
 
     def put_right(match: re.Match[str]) -> str:
         word = match[0]
-        return _cased(spellings[word.lower()], word) if word.lower() in spellings else word
+        right = spellings.get(word.lower(), word)
+        if len(word) > 1 and word.isupper():
+            return right.upper()
+        return right[:1].upper() + right[1:] if word[:1].isupper() else right
 
     text = folded(text)
-    return (_ASCII_WORD if text.isascii() else _word()).sub(put_right, text)
-
-
-def _cased(word: str, like: str) -> str:
-    if len(like) > 1 and like.isupper():
-        return word.upper()
-    return word[:1].upper() + word[1:] if like[:1].isupper() else word
+    return _pattern(text).sub(put_right, text)
 
 
 def is_kept(word: str) -> bool:
@@ -290,13 +260,6 @@ def is_kept(word: str) -> bool:
     if word.isascii() and word.isalpha():  # a fast path for nearly all English words
         return True
     return not any(map(str.isdigit, word)) and not UNSPACED.search(word)
-
-
-def _mask(word: str) -> int:
-    mask = 0
-    for letter in word:
-        mask |= 1 << (ord(letter) & 63)
-    return mask
 
 
 @cache

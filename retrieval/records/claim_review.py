@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeGuard
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from ..domain import Claim, Document
 
-URN = "urn:x-factseek:"
-"""The prefix of a percent-escaped docid, for the id of a review without a web address."""
+URN = "urn:x-factseek:"  # the prefix of a percent-escaped docid, for the id of a review without a web address
 
 
 def review_of(document: Document) -> dict[str, Any] | None:
@@ -37,7 +36,14 @@ def review_of(document: Document) -> dict[str, Any] | None:
             "datePublished": document.date,
             "inLanguage": document.language,
             **_names(document),
-            "reviewRating": _rating(known, rating),
+            "reviewRating": filled(
+                {
+                    "@type": "Rating",
+                    "alternateName": rating,
+                    **dict(zip(("ratingValue", "bestRating", "worstRating"), _scale(known), strict=False)),
+                    "ratingExplanation": _text(known, "explanation"),
+                }
+            ),
             "itemReviewed": _claim(known),
         }
     )
@@ -65,7 +71,6 @@ def script_safe(linked: Mapping[str, Any]) -> str:
 
 
 def _names(document: Document) -> dict[str, Any]:
-    """Return the author of a review and, if it differs, the publisher."""
     known = document.metadata
     name = _text(known, "publisher") or document.source
     address, image = _text(known, "publisher_url"), _text(known, "publisher_image")
@@ -76,28 +81,13 @@ def _names(document: Document) -> dict[str, Any]:
     return {"author": typed("Person", name=author), "publisher": organisation}
 
 
-def _rating(known: Mapping[str, Any], words: str) -> dict[str, Any]:
+def _scale(known: Mapping[str, Any]) -> Sequence[float]:
+    """Return the number of a rating, the best and the worst; nothing if they are not three finite numbers."""
     scale = known.get("scale")
-    worst, value, best = scale if _is_scale(scale) else (None, None, None)
-    explanation = _text(known, "explanation")
-    return filled(
-        {
-            "@type": "Rating",
-            "alternateName": words,
-            "ratingValue": value,
-            "bestRating": best,
-            "worstRating": worst,
-            "ratingExplanation": explanation,
-        }
-    )
-
-
-def _is_scale(value: Any) -> TypeGuard[Sequence[float]]:
-    return isinstance(value, list | tuple) and len(value) == 3 and all(map(_is_number, value))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(scale, list | tuple) or len(scale) != 3 or {type(value) for value in scale} - {int, float}:
+        return ()
+    worst, value, best = scale
+    return (value, best, worst) if all(map(math.isfinite, scale)) else ()
 
 
 def _claim(known: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,53 +115,34 @@ def _text(known: Mapping[str, Any], name: str) -> str:
 
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
-_NEAR = 0.5
-"""Two claims are near-duplicates if they have at least this share of all their words in common."""
+_NEAR = 0.5  # two claims are near-duplicates if they have at least this share of all their words in common
 
 
 def groups(claims: Sequence[Claim]) -> list[int]:
-    """Return a number for each claim, the same for claims that share a page of evidence or are near-duplicates.
+    """Return a number for each claim, the same for claims that share a page of evidence or are near-duplicates."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    A reversed claim ("lowers" for "raises") is a near-duplicate.
-    """
-    sets = _Sets(len(claims))
-    first: dict[Hashable, int] = {}
-    for row, claim in enumerate(claims):
-        for page in {docid for group in claim.groups for docid, _ in group}:
-            sets.join(row, first.setdefault(page, row))
-    for row, other in _near([frozenset(_WORD.findall(claim.text.lower())) for claim in claims]):
-        sets.join(row, other)
-    return [sets.of(row) for row in range(len(claims))]
+    first: dict[str, int] = {}
+    pairs = [
+        (row, first.setdefault(page, row))
+        for row, claim in enumerate(claims)
+        for page in {docid for group in claim.groups for docid, _ in group}
+    ]
+    pairs += _near([frozenset(_WORD.findall(claim.text.lower())) for claim in claims])
+    rows, others = zip(*pairs, strict=True) if pairs else ((), ())
+    graph = coo_array(([True] * len(pairs), (rows, others)), shape=(len(claims), len(claims)))
+    numbers: list[int] = connected_components(graph, directed=False)[1].tolist()
+    return numbers
 
 
-def _near(words: Sequence[frozenset[str]]) -> Iterable[tuple[int, int]]:
+def _near(words: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of near-duplicates; it compares only claims that share a word."""
     holders: dict[str, list[int]] = defaultdict(list)
     for row, mine in enumerate(words):
-        shared: dict[int, int] = defaultdict(int)
-        for word in mine:
-            for other in holders[word]:
-                shared[other] += 1
+        shared = Counter(other for word in mine for other in holders[word])
         for other, common in shared.items():
             if common >= _NEAR * (len(mine) + len(words[other]) - common):
                 yield row, other
         for word in mine:
             holders[word].append(row)
-
-
-class _Sets:
-    """Disjoint sets of rows, each named after its first row."""
-
-    def __init__(self, number: int) -> None:
-        self._parents = list(range(number))
-
-    def of(self, row: int) -> int:
-        """Return the first row of a row's set."""
-        while self._parents[row] != row:
-            self._parents[row] = row = self._parents[self._parents[row]]
-        return row
-
-    def join(self, row: int, other: int) -> None:
-        """Merge two sets."""
-        low, high = sorted((self.of(row), self.of(other)))
-        self._parents[high] = low

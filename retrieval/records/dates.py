@@ -13,7 +13,6 @@ from typing import Literal
 Order = Literal["", "day-first", "month-first", "either"]
 """The position of the day among the two numbers before the year, if the date shows it."""
 ORDERS: tuple[Order, ...] = ("day-first", "month-first")
-
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAME = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
@@ -44,8 +43,6 @@ _PATTERNS = tuple(
         r"(?P<day>\d{1,2})\. ?(?P<number>\d{1,2})\. ?(?P<year>\d{4}|\d\d)",
     )
 )
-
-
 _LANGUAGES = ("ar", "ar_SY", "bg", "de", "el", "es", "fr", "it", "nl", "pl", "pt", "ru", "sv", "tr", "uk")
 """The languages whose names of months are read besides English ones."""
 _OF = r"(?: de| del)?"
@@ -77,14 +74,6 @@ def _plain(name: str) -> str:
     return name.casefold().strip(". ")
 
 
-def _date_in_words(text: str) -> str:
-    """Return the date in a text that names the month in a language other than English, else ``""``."""
-    for match in filter(None, (pattern.fullmatch(text) for pattern in _IN_WORDS)):
-        if number := _month_number(_plain(match["month"])):
-            return _from_parts({"day": None, **match.groupdict(), "month": None, "number": str(number)})
-    return ""
-
-
 def _month_number(word: str) -> int:
     """Return the number of the month that ``word`` names or, in three letters or more, unambiguously begins; or 0."""
     names = _month_names()
@@ -95,14 +84,13 @@ def _month_number(word: str) -> int:
 
 
 def clean_date(value: object, order: str = "") -> str:
-    """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a date.
+    """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a date of the calendar.
 
     It reads ISO 8601 (partial, basic or with a time), RFC 2822 and Twitter dates; times count in UTC. It also reads
     PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), and ``5.3.2020``, whose day is first. Months may be
-    named in English and fourteen other languages, and digits may be of any script.
-    In ``3/5/2020`` and ``3-5-2020``, ``order`` decides unless one number is above 12 or both are equal. ``20-03-05``
-    always needs ``order``, because its first number may be the year. A two-digit year is in 1969 to 2068, as in POSIX.
-    A day that is not in the calendar is not a date.
+    named in English and fourteen other languages, and digits may be of any script. In ``3/5/2020`` and ``3-5-2020``,
+    ``order`` decides unless one number is above 12 or both are equal. ``20-03-05`` always needs ``order``. A two-digit
+    year is in 1969 to 2068, as in POSIX.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
@@ -111,12 +99,13 @@ def clean_date(value: object, order: str = "") -> str:
     if basic := _BASIC.fullmatch(text):
         year, month, day, *clock, offset = basic.groups("")
         text = f"{year}-{month}-{day}T{':'.join(filter(None, clock))}{offset}"
-    if _ISO.fullmatch(text):
-        return _utc_day(text)
+    moment = text if _ISO.fullmatch(text) else ""
     if mail := _MAIL.fullmatch(text):
-        return _utc_day(mail[1])
-    if tweet := _TWITTER.fullmatch(text):
-        return _utc_day(f"{tweet[2]} {tweet[1]} {tweet[5]} {tweet[3]} {tweet[4] or 'GMT'}")
+        moment = mail[1]
+    elif tweet := _TWITTER.fullmatch(text):
+        moment = f"{tweet[2]} {tweet[1]} {tweet[5]} {tweet[3]} {tweet[4] or 'GMT'}"
+    if moment:
+        return _utc_day(moment)
     text = _CLOCK.sub("", text)
     if match := _PARTED.fullmatch(text):
         known = order_of(text) or "day-first"
@@ -124,8 +113,13 @@ def clean_date(value: object, order: str = "") -> str:
             order if known == "either" else known
         )
         return _from_parts({"year": match["year"], "number": match[days[1]], "day": match[days[0]]}) if days else ""
-    match = next((match for pattern in _PATTERNS if (match := pattern.fullmatch(text))), None)
-    return _from_parts(match.groupdict()) if match else _date_in_words(text.casefold())
+    if match := next(filter(None, (pattern.fullmatch(text) for pattern in _PATTERNS)), None):
+        return _from_parts(match.groupdict())
+    text = text.casefold()
+    for match in filter(None, (pattern.fullmatch(text) for pattern in _IN_WORDS)):
+        if number := _month_number(_plain(match["month"])):
+            return _from_parts({"day": None, **match.groupdict(), "month": None, "number": str(number)})
+    return ""
 
 
 def order_of(text: str) -> Order:
@@ -161,7 +155,6 @@ def _utc_day(written: str) -> str:
 
 
 def _from_parts(parts: dict[str, str | None]) -> str:
-    """Return the date of the known parts, year first; ``""`` if the calendar lacks the day."""
     name, number, day, year = parts.get("month"), parts.get("number"), parts.get("day"), parts["year"] or ""
     month = str(_MONTHS.index(name.lower()) + 1) if name else number
     if len(year) == 2:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from ..errors import SourceError
 from ..files import open_regular
@@ -49,17 +48,11 @@ class Unpacked(gzip.GzipFile):
 
 
 class _PackedRun(Unpacked):
-    """The content of a packed run; its faults are user errors."""
-
     def __init__(self, path: Path, raw: BinaryIO) -> None:
         super().__init__(raw, "list of queries, judgements or hits", partial(SourceError, place=path))
         self._path = path
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes.
-
-        Raises SourceError if the file is damaged, ends too early, or unpacks to too much.
-        """
         try:
             return super().read(size)
         except EOFError:
@@ -68,7 +61,6 @@ class _PackedRun(Unpacked):
             raise SourceError(f"is a damaged gzip file ({error})", place=self._path) from None
 
     def close(self) -> None:
-        """Close the packed file as well."""
         super().close()
         self._raw.close()
 
@@ -80,10 +72,7 @@ def is_gzip(path: Path) -> bool:
 
 
 def opened(path: Path) -> BufferedReader:
-    """Open a file for reading; a gzip file is unpacked while it is read.
-
-    Raises OSError or ValueError if it cannot be opened. Reading raises SourceError if the packed data is faulty.
-    """
+    """Open a file for reading; a gzip file is unpacked while it is read, with SourceError if it is faulty."""
     file = open_regular(path)
     if not file.peek(len(MAGIC)).startswith(MAGIC):
         return file
@@ -95,8 +84,6 @@ def is_packed(path: Path) -> bool:
     return path.suffix.lower() == SUFFIX
 
 
-@contextmanager
-def packing(target: BinaryIO) -> Iterator[BinaryIO]:
-    """Write packed content into ``target``, without a name or time, so that the same content gives the same bytes."""
-    with gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=_LEVEL, mtime=0) as file:
-        yield cast(BinaryIO, file)
+def packing(target: BinaryIO) -> gzip.GzipFile:
+    """Return a file that packs into ``target``; without name or time, so that equal content gives equal bytes."""
+    return gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=_LEVEL, mtime=0)

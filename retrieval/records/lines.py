@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from io import BufferedReader, BytesIO
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NoReturn, Protocol
 
@@ -13,28 +13,11 @@ from ..files import read_errors_reported
 from .gzip_files import opened
 from .table_shape import binary_content, nul_reason
 
-MAX_LINE = 1_000_000
-"""The most bytes of a line; a longer line is a fault."""
-
+MAX_LINE = 1_000_000  # the most bytes of a line; a longer line is a fault
 UNENDED = "the last line has no line end: is the file complete?"
-
 _PEEKED = 4_096
-
-_BLOCK = 1 << 18
-"""The number of bytes per read, fewer than the longest line."""
-
+_BLOCK = 1 << 18  # the number of bytes per read, fewer than the longest line
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-class _CarriageReturns:
-    """A file whose lines end with a carriage return alone, read as if they ended with a line feed."""
-
-    def __init__(self, file: BufferedReader) -> None:
-        self._file = file
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes."""
-        return self._file.read(size).replace(b"\r", b"\n")
 
 
 class Faults(Protocol):
@@ -45,11 +28,9 @@ class Faults(Protocol):
 
     def error(self, line: int, reason: str) -> None:
         """Note an error."""
-        ...
 
     def warning(self, line: int, reason: str) -> None:
         """Note a warning."""
-        ...
 
 
 class Strict:
@@ -82,23 +63,24 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
 
     A line that is too long or contains a NUL byte is an error; it is left out and never held in memory. A byte-order
     mark, Windows or old Macintosh line ends, and an unterminated last line are warnings. UTF-16 text with a byte-order
-    mark is held in memory and returned as UTF-8. Gzip files are unpacked. Raises SourceError if the file cannot be
-    opened or unpacked.
+    mark is returned as UTF-8. Gzip files are unpacked. Raises SourceError if the file cannot be opened or unpacked.
     """
     number = windows = 0
-    with _opened(path) as file:
+    with read_errors_reported(path):
+        opened_file = opened(path)
+    with opened_file as file:
         start = file.peek(4)[:4]
         if content := binary_content(file.peek(_PEEKED)):
             faults.error(0, content)
             return
-        text: BinaryIO | _CarriageReturns | None = file
+        text: BinaryIO | None = file
         if start.startswith(codecs.BOM_UTF8):
             faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
             file.read(len(codecs.BOM_UTF8))
         elif start.startswith(_UTF16):
             text = _as_utf8(file, faults)
         elif b"\r" in (peeked := file.peek(_PEEKED)) and b"\n" not in peeked:
-            text = _CarriageReturns(file)
+            text = BytesIO(file.read().replace(b"\r", b"\n"))
             faults.warning(0, "has old Macintosh line ends: a carriage return ends each line")
         ended = True
         for block in _blocks(text) if text else ():
@@ -107,11 +89,9 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
             if ended:
                 whole.pop()
             # Nearly every block is plain, so its lines need no check.
-            if b"\r" in block or b"\0" in block or len(block) > MAX_LINE:
-                windows += block.count(b"\r\n")
-                yield from _valid_lines(whole, number, faults)
-            else:
-                yield from enumerate(whole, number + 1)
+            is_plain = b"\r" not in block and b"\0" not in block and len(block) <= MAX_LINE
+            windows += 0 if is_plain else block.count(b"\r\n")
+            yield from enumerate(whole, number + 1) if is_plain else _valid_lines(whole, number, faults)
             number += len(whole)
     if windows:
         faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
@@ -120,7 +100,6 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
 
 
 def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
-    """Return UTF-16 text as UTF-8; undecodable text is an error."""
     try:
         text = file.read().decode("utf-16")
     except UnicodeDecodeError:
@@ -130,7 +109,7 @@ def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
     return BytesIO(text.encode("utf-8"))
 
 
-def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
     """Yield a file in blocks of complete lines; of a line that is too long, yield only the beginning."""
     rest = b""
     while block := file.read(_BLOCK):
@@ -145,7 +124,6 @@ def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
 
 
 def _valid_lines(whole: list[bytes], number: int, faults: Faults) -> Iterator[tuple[int, bytes]]:
-    """Yield number and text, without line end, of the lines that are not too long and contain no NUL byte."""
     for at, line in enumerate(whole, number + 1):
         text = line.rstrip(b"\r")
         if len(text) > MAX_LINE:
@@ -163,8 +141,3 @@ def decoded(number: int, line: bytes, faults: Faults) -> str:
     except UnicodeDecodeError as error:
         faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x})")
         return line.decode("utf-8", "replace")
-
-
-def _opened(path: Path) -> BufferedReader:
-    with read_errors_reported(path):
-        return opened(path)

@@ -19,13 +19,10 @@ from numpy.typing import NDArray
 from ..errors import SourceError
 from ..files import write_atomically
 
-LAYOUT = 1
-"""The version of the file's content; readers of another version refuse it."""
-
+LAYOUT = 1  # the version of the file's content; readers of another version refuse it
 _KEY = "factseek"
 _AGAIN = "train it again"
 _CHANGED = "was changed after it was written"
-
 M = TypeVar("M", bound=msgspec.Struct)
 
 
@@ -48,10 +45,7 @@ class _Layout(msgspec.Struct, frozen=True):
 
 
 def save(path: Path, manifest: msgspec.Struct, state: State) -> None:
-    """Write a model with its manifest.
-
-    Raises MachineError if there is no space or no permission to write.
-    """
+    """Write a model with its manifest. Raises MachineError if there is no space or no permission to write."""
     from safetensors.numpy import save as packed
 
     tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
@@ -68,7 +62,14 @@ def load(path: Path, kind: type[M]) -> tuple[M, State]:
     Raises SourceError if the file is not such a model, has another layout, or has been changed.
     """
     raw, tensors = _read(path)
-    header = _decoded(path, raw)
+    try:
+        layout = msgspec.json.decode(raw, type=_Layout).layout
+        header = msgspec.json.decode(raw, type=_Header) if layout == LAYOUT else None
+    except (msgspec.DecodeError, RecursionError):
+        raise SourceError(f"{_CHANGED}: its header is damaged", place=path, remedy=_AGAIN) from None
+    if header is None:
+        what = f"is a model of layout {layout}, but this factseek reads layout {LAYOUT}"
+        raise SourceError(what, place=path, remedy=_AGAIN)
     if header.checksum != _checksum(header.manifest, header.state, tensors):
         raise SourceError(f"{_CHANGED}: its checksum does not match", place=path, remedy=_AGAIN)
     try:
@@ -77,18 +78,6 @@ def load(path: Path, kind: type[M]) -> tuple[M, State]:
         task = header.manifest.get("task", "something else")
         raise SourceError(f"is a model for {task}, not for this task", place=path) from None
     return manifest, State(header.state, tensors)
-
-
-def _decoded(path: Path, raw: str) -> _Header:
-    try:
-        layout = msgspec.json.decode(raw, type=_Layout).layout
-        if layout == LAYOUT:
-            return msgspec.json.decode(raw, type=_Header)
-    except (msgspec.DecodeError, RecursionError):
-        raise SourceError(f"{_CHANGED}: its header is damaged", place=path, remedy=_AGAIN) from None
-    raise SourceError(
-        f"is a model of layout {layout}, but this factseek reads layout {LAYOUT}", place=path, remedy=_AGAIN
-    )
 
 
 def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
@@ -126,7 +115,7 @@ def restored_from(path: Path) -> Iterator[None]:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             yield
     except _BROKEN:
-        raise SourceError("is a model of another version of factseek", place=path, remedy="train it again") from None
+        raise SourceError("is a model of another version of factseek", place=path, remedy=_AGAIN) from None
 
 
 def array(state: State, name: str, dtype: Any, *shape: int | None, allow_nan: bool = False) -> NDArray[Any]:
@@ -136,10 +125,8 @@ def array(state: State, name: str, dtype: Any, *shape: int | None, allow_nan: bo
     finite; ``allow_nan`` permits NaN.
     """
     values = state.tensors[name]
-    fits = values.ndim == len(shape) and all(
-        length in (None, there) for length, there in zip(shape, values.shape, strict=True)
-    )
-    if values.dtype != np.dtype(dtype) or not fits:
+    wanted = tuple(there if length is None else length for length, there in zip(shape, values.shape, strict=False))
+    if values.dtype != np.dtype(dtype) or values.ndim != len(shape) or values.shape != wanted:
         raise ValueError(f"{name} is {values.dtype} {values.shape}, not {np.dtype(dtype)} {shape}")
     odd = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if odd.any():

@@ -21,12 +21,8 @@ from .table_shape import column_at, column_name, unlike_columns
 
 LARGEST_GRADE = 1_000
 """The largest relevance; the smallest is its negative. trec_eval allocates one cell per grade up to the largest."""
-
 GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
-
-_GRADES = {b"%d" % grade: grade for grade in range(4)}
-"""The usual grades in their written form, for a fast path."""
-
+_GRADES = {b"%d" % grade: grade for grade in range(4)}  # the usual grades in their written form, for a fast path
 _COLUMNS = {
     "qids": (
         *("qid", "query_id", "queryid", "topic_id", "topicid", "topic", "claim_id", "claimid", "query", "claim"),
@@ -65,13 +61,10 @@ class QrelsReader:
         fields = self._fields(number, line)
         if not fields or (line.startswith(b"#") and self._is_comment(fields)):
             return
-        grade: int | None
-        if len(fields) == 4 and self._grade_at == -1 and fields[3] in _GRADES:
-            grade = _GRADES[fields[3]]
-        else:
-            grade = self._grade(number, fields)
-            if grade is None:
-                return
+        is_usual = len(fields) == 4 and self._grade_at == -1 and fields[3] in _GRADES
+        grade = _GRADES[fields[3]] if is_usual else self._grade(number, fields)
+        if grade is None:
+            return
         self._any = True
         name, document = fields[self._qid_at], fields[self._docid_at]
         try:
@@ -82,7 +75,11 @@ class QrelsReader:
         if name != self._before:
             self._judged, self._before = self.qrels.setdefault(qid, {}), name
         if docid in self._judged:
-            self._again(number, (name, document), qid, docid, grade)
+            if self._judged[docid] != grade:
+                where = self._first_judged(number, (name, document))
+                self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was already judged {where}")
+            self.repeats += 1
+            self.first_repeat = self.first_repeat or number
         self._judged[docid] = grade
 
     def _is_comment(self, fields: list[bytes]) -> bool:
@@ -90,21 +87,10 @@ class QrelsReader:
         return len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
 
     def finish(self) -> Qrels:
-        """Return the judgements.
-
-        Raises SourceError if there are none.
-        """
+        """Return the judgements. Raises SourceError if there are none."""
         if not self.qrels:
             self._faults.error(0, "contains no judgements")
         return self.qrels
-
-    def _again(self, number: int, ids: tuple[bytes, bytes], qid: str, docid: str, grade: int) -> None:
-        """Count a line that repeats a judgement; report an error if the line contradicts the earlier one."""
-        if self._judged[docid] != grade:
-            where = self._first_judged(number, ids)
-            self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was already judged {where}")
-        self.repeats += 1
-        self.first_repeat = self.first_repeat or number
 
     def _fields(self, number: int, line: bytes) -> list[bytes]:
         """Split a line at spaces or, if the first line is a table row, at commas, semicolons or tabs."""
@@ -141,15 +127,13 @@ class QrelsReader:
         return grade
 
     def _take_header(self, number: int, names: list[str]) -> None:
-        """Record the columns of ids and relevance."""
         self._any = True
         at = {kind: column_at(names, known) for kind, known in _COLUMNS.items()}
         for kind, place in at.items():
             if place is None:
                 there, known = ", ".join(map(shown, names)), ", ".join(_COLUMNS[kind])
-                self._faults.error(
-                    number, f"is a header without a column for {kind}: it has {there}; known names are {known}"
-                )
+                what = f"is a header without a column for {kind}: it has {there}; known names are {known}"
+                self._faults.error(number, what)
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
 
     def _first_judged(self, number: int, ids: tuple[bytes, bytes]) -> str:
@@ -182,7 +166,6 @@ def _delimiter(line: bytes) -> str:
 
 
 def _is_name(cell: bytes) -> bool:
-    """Return whether a cell may be a column name."""
     return not set(cell.strip().translate(None, b"_- \"'")).intersection(b"0123456789") and bool(cell.strip())
 
 
@@ -251,15 +234,13 @@ class JudgedQueries:
         )
 
     def _alike(self, terms: frozenset[str], without: int | None) -> dict[int, float]:
-        """Return the cosine of each query that shares a term."""
         shared: dict[int, float] = defaultdict(float)
         for term in sorted(terms):
             for number in self._holding.get(term, ()):
                 shared[number] += self._weight(term) ** 2
+        shared.pop(-1 if without is None else without, None)
         length = self._length(terms)
-        return {
-            number: value / (length * self._lengths[number]) for number, value in shared.items() if number != without
-        }
+        return {number: value / (length * self._lengths[number]) for number, value in shared.items()}
 
     def _length(self, terms: frozenset[str]) -> float:
         return math.sqrt(math.fsum(self._weight(term) ** 2 for term in sorted(terms))) or 1.0
@@ -269,10 +250,7 @@ class JudgedQueries:
 
 
 def restored(state: State) -> JudgedQueries:
-    """Return the judged queries of a state.
-
-    Raises ValueError if its parts do not fit together.
-    """
+    """Return the judged queries of a state. Raises ValueError if its parts do not fit together."""
     vocabulary, docids = (state.settings[name] for name in ("judged terms", "judged docids"))
     if not all(isinstance(text, str) for text in (*vocabulary, *docids)):
         raise ValueError("a term or docid is not text")
@@ -289,7 +267,6 @@ def _lists(name: str, lists: Sequence[Sequence[int]]) -> dict[str, NDArray[np.in
 
 
 def _parted(state: State, name: str, limit: int) -> Iterator[list[int]]:
-    """Yield the lists that :func:`_lists` joined; their numbers are below ``limit``."""
     joined, sizes = array(state, name, np.int32, None), array(state, f"{name} sizes", np.int32, None)
     if (sizes < 0).any() or sizes.sum() != len(joined) or ((joined < 0) | (joined >= limit)).any():
         raise ValueError(f"{name} do not fit")

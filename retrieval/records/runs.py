@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
 """The largest score that can be written: it still rounds to a float32."""
-
 ScoreTable = dict[str, dict[str, float]]
 """The score of each docid for each qid, in the order of the file; measures are computed from this."""
-
 _LONGEST_RANK = 9  # digits
-
 _RANKS = [b"%d" % rank for rank in range(1_001)]
 
 
@@ -74,12 +71,15 @@ class RunReader:
         except ValueError:
             value = math.inf
         if not math.isfinite(value) or b"_" in score:
-            self._bad_score(number, fields)
+            header = "; a run has no header" if number == 1 and score.isalpha() and rank.isalpha() else ""
+            header = header or (unlike_columns(self.path) if number == 1 else "")
+            self.faults.error(number, f"score {shown(score)} is not a finite number{header}")
             return
         try:
             docid = name.decode()
             if qid != self._qid:
-                self._begin(qid)
+                self._docs = self.table.setdefault(qid.decode(), {})
+                self._qid, self._last = qid, self._lasts.setdefault(qid, _Last())
         except UnicodeDecodeError:
             decoded(number, line, self.faults)
             return
@@ -102,11 +102,6 @@ class RunReader:
         if not self.table:
             self.faults.error(0, "contains no results")
 
-    def _begin(self, qid: bytes) -> None:
-        self._docs = self.table.setdefault(qid.decode(), {})
-        self._qid = qid
-        self._last = self._lasts.setdefault(qid, _Last())
-
     def _mended(self, number: int, line: bytes, fields: list[bytes]) -> list[bytes]:
         if not fields:
             self._count(number, "blank lines: {count:,}")
@@ -121,11 +116,6 @@ class RunReader:
             reason = f"has {len(fields)} columns, but a run has six (qid Q0 docid rank score tag){hint}"
             self.faults.error(number, reason)
         return []
-
-    def _bad_score(self, number: int, fields: list[bytes]) -> None:
-        header = "; a run has no header" if number == 1 and fields[4].isalpha() and fields[3].isalpha() else ""
-        header = header or (unlike_columns(self.path) if number == 1 else "")
-        self.faults.error(number, f"score {shown(fields[4])} is not a finite number{header}")
 
     def _repeated(self, number: int, qid: bytes, docid: bytes) -> None:
         if not self._first_lines:
@@ -148,27 +138,23 @@ class RunReader:
         self._tag = tag
 
     def _refuse_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
-        """Report a rising score, a wrong rank or another tag in a submission; later ranks continue from this line."""
+        """Report what is wrong in a submission; later ranks continue from this line."""
         last = self._last
         if value > last.score:
             self.faults.error(number, f"score {value:g} rises above {last.score:g} on the line before")
         due = len(self._docs) + last.shift
         if rank != _number(due):
-            self._refuse_rank(number, rank, due)
+            if not rank.isdigit() or len(rank) > _LONGEST_RANK:
+                self.faults.error(number, f"rank {shown(rank)} is not a whole number from 1")
+            elif rank == b"0" and due == 1:
+                self._count(number, "ranks from 0, in queries: {count:,}; they are not used")
+                last.shift = -len(self._docs)
+            else:
+                self.faults.error(number, f"rank {rank.decode()}, expected {due}: ranks run 1, 2, 3 … within a query")
+                last.shift = int(rank) - len(self._docs)
         if tag != self._tag:
-            self.faults.error(
-                number, f"run id {shown(tag)} differs from {shown(self._tag)} above: a file contains one run"
-            )
-
-    def _refuse_rank(self, number: int, rank: bytes, due: int) -> None:
-        if not rank.isdigit() or len(rank) > _LONGEST_RANK:
-            self.faults.error(number, f"rank {shown(rank)} is not a whole number from 1")
-            return
-        if rank == b"0" and due == 1:
-            self._count(number, "ranks from 0, in queries: {count:,}; they are not used")
-        else:
-            self.faults.error(number, f"rank {rank.decode()}, expected {due}: ranks run 1, 2, 3 … within a query")
-        self._last.shift = int(rank) - len(self._docs)
+            what = f"run id {shown(tag)} differs from {shown(self._tag)} above: a file contains one run"
+            self.faults.error(number, what)
 
     def _count(self, number: int, reason: str) -> None:
         first, count = self._odd.get(reason, (number, 0))
@@ -177,15 +163,12 @@ class RunReader:
 
 def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
     """Return the number of the first line of each qid and docid; this reads the file again."""
-    first_lines: dict[tuple[bytes, bytes], int] = {}
     if not path.is_file():  # a pipe cannot be read twice
-        return first_lines
+        return {}
     with opened(path) as file:
-        for number, line in enumerate(file, 1):
-            fields = line.split(None, 3)
-            if len(fields) > 3:
-                first_lines.setdefault((fields[0], fields[2]), number)
-    return first_lines
+        words = ((number, line.split(None, 3)) for number, line in enumerate(file, 1))
+        places = [((fields[0], fields[2]), number) for number, fields in words if len(fields) > 3]
+    return dict(reversed(places))
 
 
 def _is_result(fields: list[bytes]) -> bool:
@@ -202,34 +185,27 @@ def _number(number: int) -> bytes:
     return _RANKS[number] if 0 <= number < len(_RANKS) else b"%d" % number
 
 
-_VISIBLE = bytes(range(33, 127))
-"""ASCII without white space and invisible characters."""
-
-
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
-    """Return the hits of one query as lines of a TREC run.
+    """Return the hits of one query as lines of a TREC run, each document once. Raises QueryError as :func:`column`.
 
-    Each document appears once, with its best passage. Scores read back to the same float32, and ranks follow the order
-    of scores. Raises QueryError if an id or the tag cannot be a column.
+    Scores read back to the same float32, and ranks follow the order of scores.
     """
     return runs_lines([(qid, best_documents(hits))], tag)[0]
 
 
 def runs_lines(answers: Sequence[tuple[str, ScoredDocids]], tag: str) -> list[str]:
     """Return the lines of several queries as :func:`run_lines` does, in half the time of one call per query."""
-    docids = list(chain.from_iterable(ranking.docids for _, ranking in answers))
     columns([tag, *(qid for qid, _ in answers)])
-    columns(docids)
+    columns(list(chain.from_iterable(ranking.docids for _, ranking in answers)))
     texts = iter(score_texts(list(chain.from_iterable(ranking.scores for _, ranking in answers))))
-    return [_lines(qid, ranking.docids, list(islice(texts, len(ranking.docids))), tag) for qid, ranking in answers]
-
-
-def _lines(qid: str, docids: list[str], scores: list[str], tag: str) -> str:
-    pieces = [f" {tag}\n{qid} Q0 "] * (4 * len(docids))
-    pieces[0::4] = docids
-    pieces[1::4] = _ranks(len(docids))
-    pieces[2::4] = scores
-    return f"{qid} Q0 {''.join(pieces[:-1])} {tag}\n" if pieces else ""
+    lines = []
+    for qid, (docids, _) in answers:
+        pieces = [f" {tag}\n{qid} Q0 "] * (4 * len(docids))
+        pieces[0::4] = docids
+        pieces[1::4] = _ranks(len(docids))
+        pieces[2::4] = islice(texts, len(docids))
+        lines.append(f"{qid} Q0 {''.join(pieces[:-1])} {tag}\n" if pieces else "")
+    return lines
 
 
 def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
@@ -238,27 +214,14 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
     Raises QueryError if a score is not finite.
     """
     hits = list(hits)
-    scores = float32(_finite(hits))
-    documents = ScoredDocids([hit.docid for hit in hits], scores)
-    # Hits of a retriever are already in order; only rankings from elsewhere need sorting.
-    return documents if _ordered(documents) else _sorted(hits, scores)
-
-
-def _finite(hits: Sequence[Hit]) -> list[float]:
-    scores = [hit.score for hit in hits]
-    if not all(-LARGEST <= score <= LARGEST for score in scores):
+    docids, exact = [hit.docid for hit in hits], [hit.score for hit in hits]
+    if not all(-LARGEST <= score <= LARGEST for score in exact):
         raise QueryError("a score is not a finite number: a run cannot contain it")
-    return scores
-
-
-def _ordered(documents: ScoredDocids) -> bool:
-    """Return whether documents are already in the total order, each once."""
-    docids, scores = documents
+    scores = float32(exact)
     keys = list(zip(scores, docids, strict=True))
-    return all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids)
-
-
-def _sorted(hits: Sequence[Hit], scores: Sequence[float]) -> ScoredDocids:
+    # Hits of a retriever are already in order; only rankings from elsewhere need sorting.
+    if all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids):
+        return ScoredDocids(docids, scores)
     best: dict[str, float] = {}
     for hit in ordered(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
         best.setdefault(hit.docid, hit.score)
@@ -279,10 +242,7 @@ def score_texts(scores: ArrayLike) -> list[str]:
 
 
 def column(value: str) -> str:
-    """Return ``value`` if it can be a column of a file.
-
-    Raises QueryError if it is empty, contains white space or cannot be encoded as UTF-8.
-    """
+    """Return ``value``. Raises QueryError if it is no column of a file: empty, with white space, or not UTF-8."""
     if value.isascii() and value.isalnum():
         return value
     if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
@@ -293,21 +253,13 @@ def column(value: str) -> str:
 
 
 def columns(values: Sequence[str]) -> None:
-    """Check that values can be columns of a file.
-
-    Raises QueryError for the first that is empty, contains white space or cannot be encoded as UTF-8.
-    """
+    """Check that values can be columns of a file, as :func:`column` does."""
     # A run has many ids: check all at once, and each alone only if that fails.
-    if not (all(values) and _visible("".join(values))):
+    # Printable text has no white space except spaces, and no surrogates.
+    text = "".join(values)
+    if " " in text or not text.isprintable() or not all(values):
         for value in values:
             column(value)
-
-
-def _visible(text: str) -> bool:
-    if text.isascii():
-        return not text.encode().translate(None, _VISIBLE)
-    # Printable text has no white space except spaces, and no surrogates.
-    return " " not in text and text.isprintable()
 
 
 def encodable(text: str) -> bool:

@@ -18,7 +18,6 @@ from .gzip_files import opened
 
 UTF32 = "text in UTF-32"
 PICKLE = "a pickle"
-
 _KINDS = {
     b"PK\x03\x04": "compressed (zip)",
     b"\xd0\xcf\x11\xe0": "an Excel workbook (.xls)",
@@ -49,17 +48,10 @@ _INSIDE = {
 """The kinds of office files, by names near the beginning of their archive or older container."""
 _ZIP, _CONTAINER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _OFFICE_ENTRY = re.compile(rb"mimetype|\[Content_Types\]\.xml|(?:_rels|docProps|customXml|word|xl|ppt)/")
-_ENTRY_NAME = 30
-"""The offset of the first entry's name in a zip archive."""
-_PAIRED = 400
-_PLANES = 0x10
-"""The highest third byte of a character in UTF-32."""
-_PICKLED = b"(c]})"
-"""The first bytes of a pickle of protocol 0 or 1 that contains more than a word or a number."""
-_FIRST_KEPT = (0, 1)
-"""The memo number of a pickle's first object; Python 2 may start with 1."""
-_MOST_STEPS = 100
-"""The number of steps within which a pickle stores its first object."""
+_ENTRY_NAME = 30  # the offset of the first entry's name in a zip archive
+_PAIRED = 400  # the number of bytes to check for the NUL bytes of UTF-16 and UTF-32
+_PLANES = 0x10  # the highest third byte of a character in UTF-32
+_PICKLED = b"(c]})"  # the first bytes of a pickle of protocol 0 or 1 that contains more than a word or a number
 
 
 def known_binary(start: bytes) -> str:
@@ -108,11 +100,11 @@ def _is_old_pickle(start: bytes) -> bool:
 
     try:
         with warnings.catch_warnings(action="ignore"):  # for unknown escapes in a text
-            for opcode, argument, _ in islice(pickletools.genops(start), _MOST_STEPS):
+            for opcode, argument, _ in islice(pickletools.genops(start), 100):
                 if opcode.proto > 1:
                     return False
                 if opcode.name in ("PUT", "BINPUT"):
-                    return argument in _FIRST_KEPT
+                    return argument in (0, 1)  # Python 2 may start with 1
     except ValueError:
         return False
     return False
@@ -141,10 +133,8 @@ def continued(line: str) -> str:
     line = line.strip()
     if line[:1] not in ("{", "[") or line[-1:] not in ("{", "["):
         return ""
-    return (
-        "begins JSON that spans several lines: write one object per line, as jq -c '.[]' does with "
-        "a list, jq -c . with objects"
-    )
+    advice = "write one object per line, as jq -c '.[]' does with a list, jq -c . with objects"
+    return f"begins JSON that spans several lines: {advice}"
 
 
 def _is_records(value: object) -> bool:
@@ -155,27 +145,17 @@ Form = Literal[
     "empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "commas", "semicolons", "pipes", "blanks", "text"
 ]
 """The form of a file's records; ``text`` has no columns, ``binary`` is not text."""
-
-LOOKED_AT = 1 << 16
-"""The number of bytes to read from the beginning of a file."""
-
+LOOKED_AT = 1 << 16  # the number of bytes to read from the beginning of a file
 SAVE_AS_UTF8 = (
     'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8, where ENCODING is often '
     "WINDOWS-1252, for Cyrillic WINDOWS-1251, for Turkish WINDOWS-1254, for Arabic WINDOWS-1256)"
 )
 """The remedy for text in an unknown encoding."""
-
-SAVE_TEXT = "save its text as plain text, in UTF-8"
-"""The remedy for a document of an office program."""
-
+SAVE_TEXT = "save its text as plain text, in UTF-8"  # the remedy for a document of an office program
 _ROWS = 20
-_PAIRED = 400
-"""The number of bytes to check for pairs of UTF-16."""
-_NULS = 4
-"""The fewest NUL bytes of a line that may be UTF-16."""
+_NULS = 4  # the fewest NUL bytes of a line that may be UTF-16
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}
-TABLES: tuple[Form, ...] = tuple(_DELIMITERS)
-"""The forms whose rows have a character between cells."""
+TABLES: tuple[Form, ...] = tuple(_DELIMITERS)  # the forms whose rows have a character between cells
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
 _REMEDIES = {
@@ -190,12 +170,7 @@ _REMEDIES = {
 """The remedies, by words that describe a binary file."""
 _SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
 _SENTENCES: dict[Form, str] = {
-    "empty": "is empty",
     "binary": "is not text",
-    "JSON": "is JSON",
-    "JSON lines": "is JSON lines",
-    "XML": "is XML",
-    "HTML": "is HTML",
     "tabs": "is tab-separated",
     "commas": "is comma-separated",
     "semicolons": "is separated by semicolons",
@@ -206,11 +181,9 @@ _SENTENCES: dict[Form, str] = {
 
 
 class TableShape(NamedTuple):
-    """The shape of a file.
+    """The shape of a file: its form, and the cells of its first row or the keys of its first JSON object.
 
-    ``encoding`` is Python's name of the encoding, ``""`` if it is unknown (text that is not UTF-8 and has no byte-order
-    mark). ``cells`` are the cells of the first row, or the keys of the first JSON object. ``content`` describes a
-    binary file in words.
+    ``encoding`` is Python's name, ``""`` if it is unknown. ``content`` describes a binary file in words.
     """
 
     form: Form
@@ -231,23 +204,16 @@ class TableShape(NamedTuple):
     @property
     def sentence(self) -> str:
         """The file's form in the words of a message: ``is comma-separated``, ``is an Excel workbook (.xlsx)``."""
-        return f"is {self.content}" if self.content else _SENTENCES[self.form]
+        return f"is {self.content}" if self.content else _SENTENCES.get(self.form, f"is {self.form}")
 
     @property
     def remedy(self) -> str:
         """The remedy for a file that cannot be read, ``""`` if it needs none."""
-        if remedy := binary_remedy(self.content):
-            return remedy
-        if self.form != "binary" and not self.encoding:
-            return SAVE_AS_UTF8
-        return ""
+        return binary_remedy(self.content) or ("" if self.form == "binary" or self.encoding else SAVE_AS_UTF8)
 
 
 def shape_of(path: Path) -> TableShape:
-    """Return the shape of a file, from its first 64 kB; a pipe is not read: it is ``text``.
-
-    Raises SourceError if the file cannot be opened.
-    """
+    """Return the shape of a file, from its first 64 kB; a pipe is not read: it is ``text``."""
     with read_errors_reported(path):
         if path.exists() and not path.is_file() and not path.is_dir():
             return TableShape("text")
@@ -261,7 +227,8 @@ def shape_of_start(start: bytes) -> TableShape:
     if content:
         return TableShape("binary", "", (), content)
     encoding = _encoding(start)
-    text = _decoded(start, encoding or "latin-1")
+    # The last character may be cut off.
+    text = codecs.getincrementaldecoder(encoding or "latin-1")("replace").decode(start)
     if not text.strip():
         return TableShape("empty", encoding)
     if "\0" in text:
@@ -273,18 +240,12 @@ def shape_of_start(start: bytes) -> TableShape:
 def binary_content(start: bytes) -> str:
     """Return the type and remedy of a file that starts with ``start``, if it is known to be binary; else ``""``."""
     content = known_binary(start)
-    if not content:
-        return ""
-    remedy = binary_remedy(content)
-    return f"is {content}; {remedy}" if remedy else f"is {content}"
+    return "; ".join(filter(None, [content and f"is {content}", binary_remedy(content)]))
 
 
 def binary_remedy(content: str) -> str:
     """Return the remedy for a binary file from the description of its type; ``""`` if none is known."""
-    for kinds, remedy in _REMEDIES.items():
-        if any(kind in content for kind in kinds):
-            return remedy
-    return ""
+    return next((remedy for kinds, remedy in _REMEDIES.items() if any(kind in content for kind in kinds)), "")
 
 
 def unlike_columns(path: Path) -> str:
@@ -319,7 +280,6 @@ def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _encoding(start: bytes) -> str:
-    """Return the encoding of a text, ``""`` if it is unknown."""
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "")
     if marked:
         return marked
@@ -336,13 +296,7 @@ def _encoding(start: bytes) -> str:
     return "utf-8"
 
 
-def _decoded(start: bytes, encoding: str) -> str:
-    """Decode the beginning of a file, whose last character may be cut off."""
-    return codecs.getincrementaldecoder(encoding)("replace").decode(start)
-
-
 def _form(text: str) -> tuple[Form, tuple[str, ...]]:
-    """Return the form of a non-empty text, and its first row."""
     lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
     if len(lines) > 1 and is_separator_line(lines[0]):
         del lines[0]

@@ -17,9 +17,8 @@ from .runs import RunReader, ScoreTable, run_lines
 def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
     """Read the scores of a run and report faults to ``faults``; erroneous lines are left out.
 
-    The rank column is not used: the order of a run is by score, then docid, both descending. So gaps in ranks, rising
-    scores and a second run id are warnings. They are errors in a ``submitted`` run, which must be one run with one
-    order.
+    The rank column is not used. So gaps in ranks, rising scores and a second run id are warnings, but errors in a
+    ``submitted`` run, which must be one run with one order.
     """
     reader = RunReader(path, faults, submitted=submitted)
     take = reader.take
@@ -30,10 +29,7 @@ def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> Score
 
 
 def read_run(path: Path) -> Run:
-    """Read a TREC run; hits are in the total order, whatever the order of the lines.
-
-    Raises SourceError at the first line that is not a result, or repeats an earlier result.
-    """
+    """Read a TREC run in the total order. Raises SourceError at the first line that is no result or repeats one."""
     table = read_scores(path, Strict(path))
     return {qid: ranked(docs) for qid, docs in table.items()}
 
@@ -64,19 +60,12 @@ def repeats_note(count: int) -> str:
 
 
 def write_run(run: Run, path: Path, tag: str) -> None:
-    """Write a TREC run, its queries in the order of ``run``, completely or not at all.
-
-    Raises QueryError if an id or the tag cannot be a column.
-    """
+    """Write a TREC run, queries in the order of ``run``. Raises QueryError if an id or the tag cannot be a column."""
     write_text(path, (run_lines(qid, hits, tag) for qid, hits in run.items()))
 
 
 def write_text(path: Path, pieces: Iterable[str]) -> None:
-    """Write a UTF-8 text file with LF line ends, completely or not at all; a name in ``.gz`` packs it with gzip.
-
-    Raises QueryError if the folder does not exist or the path is not a regular file, MachineError if it cannot be
-    written.
-    """
+    """Write a UTF-8 text file with LF line ends, completely or not at all; a name in ``.gz`` packs it with gzip."""
     writable(path)
     content = b"".join(piece.encode("utf-8") for piece in pieces)
     if not is_packed(path):

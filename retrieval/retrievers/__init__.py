@@ -7,7 +7,7 @@ module interprets it. Configuration, command line, HTTP, the page, ``bench`` and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -15,8 +15,7 @@ from ..config import AUTO, Config, FusionSettings
 from ..domain import Filter
 from ..errors import IndexStateError, QueryError
 from ..plugins import Plugins
-from ..search.retriever import Rankings, Retriever
-from ..search.side_by_side import SideBySide
+from ..search.retriever import Rankings, Retriever, SideBySide
 from ..store.manifest import Manifest
 from ..terminal import listed
 
@@ -35,67 +34,43 @@ class MissingComponent(NamedTuple):
 class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
-    A module with ``FUSES`` also implements :class:`FusingKind`. One with ``EXPANDS = True`` implements
-    :class:`ExpandingKind`; an index does not list it, so a search uses it only by name. ``SETTINGS`` is the class of a
-    module's own settings, a group of the configuration with the module's name.
+    A module with ``FUSES`` fuses other rankings: it has ``fused`` and ``fusion_of``. One with ``EXPANDS = True``
+    changes a query by the hits of another retriever: it has ``over``, and an index does not list it. ``SETTINGS`` is
+    the class of a module's own settings, a group of the configuration with the module's name.
     """
 
-    LABEL: str
-    """Its name for people, in one word."""
-    HELP: str
-    """Half a line on what it ranks by."""
+    LABEL: str  # its name for people, in one word
+    HELP: str  # half a line on what it ranks by
     FUSES: bool
-    """Whether it fuses other rankings."""
-    WEIGHS_WORDS: bool
-    """Whether it ranks by words, with the settings ``bm25``."""
-    DEFAULT_WEIGHT: float
-    """Its weight in a fusion without configured weights, divided among its variants; 0 excludes it from that fusion."""
-    PRIORITY: int
-    """``auto`` selects the available retriever with the highest priority."""
-    BLOCKING: bool
-    """Whether it cannot be interrupted; with a time limit it runs in its own thread."""
-    BATCHES: bool
-    """Whether a batch of queries takes less time per query than single queries."""
+    WEIGHS_WORDS: bool  # whether it ranks by words, with the settings ``bm25``
+    DEFAULT_WEIGHT: float  # in a fusion without configured weights, divided among its variants; 0 leaves it out
+    PRIORITY: int  # ``auto`` selects the available retriever with the highest priority
+    BLOCKING: bool  # whether it cannot be interrupted; with a time limit it runs in its own thread
+    BATCHES: bool  # whether a batch of queries takes less time per query than single queries
 
     def names(self, manifest: Manifest) -> Sequence[str]:
         """Return its name, and the names of its variants, for an index of this manifest."""
-        ...
 
     def lacks(self, name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
         """Return the part that the index lacks for this retriever; None if nothing is missing."""
-        ...
 
     def views(self, name: str, manifest: Manifest, config: Config) -> Sequence[str]:
         """Return the names of the views of a segment that it reads."""
-        ...
 
     def rankings(self, name: str, config: Config) -> Sequence[str]:
         """Return the names of the rankings of its hits: those that it fuses, or itself."""
-        ...
 
     def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Retriever:
         """Return the retriever over a snapshot; with ``group``, a document has the rank of its best passage."""
-        ...
-
-
-class FusingKind(RetrieverKind, Protocol):
-    """The interface of a module that fuses other rankings."""
 
     def fused(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> Retriever:
         """Return the fusion of rankings, made in this process or elsewhere, for an index in ``language``."""
-        ...
 
     def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
         """Return the fusion settings for one query in an index in ``language``."""
-        ...
-
-
-class ExpandingKind(RetrieverKind, Protocol):
-    """The interface of a module that changes a query by the hits of another retriever, then searches with that one."""
 
     def over(self, state: IndexState, config: Config, *, group: bool) -> ExpandingRetriever:
         """Return the retriever over the state of an index: of one folder, or of all shards together."""
-        ...
 
 
 class ExpandingRetriever(Retriever, Protocol):
@@ -103,7 +78,6 @@ class ExpandingRetriever(Retriever, Protocol):
 
     def expanded(self, query: str, where: Filter | None) -> str:
         """Return the query expanded under a filter; a query that is already expanded is returned unchanged."""
-        ...
 
 
 KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "the retrievers are", joint="+")
@@ -115,29 +89,18 @@ def names() -> list[str]:
 
 
 def kind(name: str) -> RetrieverKind:
-    """Return the kind of a retriever; its name may carry a variant.
-
-    Raises QueryError if it does not exist.
-    """
+    """Return the kind of a retriever; its name may carry a variant. Raises QueryError if it does not exist."""
     return KINDS.load(name.partition(":")[0])
 
 
-def fusing(name: str) -> FusingKind | None:
-    """Return the kind of a retriever if it fuses others, else None.
-
-    Raises QueryError if it does not exist.
-    """
-    named = kind(name)
-    return cast(FusingKind, named) if named.FUSES else None
+def fusing(name: str) -> RetrieverKind | None:
+    """Return the kind of a retriever if it fuses others, else None. Raises QueryError if it does not exist."""
+    return kind(name) if kind(name).FUSES else None
 
 
-def expanding(name: str) -> ExpandingKind | None:
-    """Return the kind of a retriever if it expands queries, else None.
-
-    Raises QueryError if it does not exist.
-    """
-    named = kind(name)
-    return cast(ExpandingKind, named) if getattr(named, "EXPANDS", False) else None
+def expanding(name: str) -> RetrieverKind | None:
+    """Return the kind of a retriever if it expands queries, else None. Raises QueryError if it does not exist."""
+    return kind(name) if getattr(kind(name), "EXPANDS", False) else None
 
 
 def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
@@ -146,10 +109,7 @@ def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of an index's available retrievers: that of ``auto`` first, the others in alphabetical order.
-
-    Retrievers that expand queries are not listed.
-    """
+    """Return the names of an index's available retrievers: that of ``auto`` first, the others in alphabetical order."""
     able = [
         (name, of_kind)
         for of_kind in map(kind, names())
@@ -174,10 +134,7 @@ def with_default_weights(config: Config, manifest: Manifest) -> Config:
 
 
 def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:
-    """Return the retriever that ``name`` selects in an index.
-
-    Raises QueryError if it does not exist, or if the index, at ``place``, lacks what it needs.
-    """
+    """Return the retriever that ``name`` selects. Raises QueryError if the index at ``place`` lacks what it needs."""
     if name == AUTO:
         for each in names():  # report an invalid configuration, rather than ignore it
             kind(each).lacks(each, manifest, config)
@@ -185,13 +142,16 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
         if not answered:
             raise IndexStateError("contains nothing that a retriever can search", place=place)
         return answered[0]
-    lack = kind(name).lacks(name, manifest, config)
-    if lack is None and name not in kind(name).names(manifest):
-        lack = MissingComponent(f"has no {name}", "")
-    if lack is not None:
+    if lack := missing(name, manifest, config):
         answered = offered(manifest, config)
         raise QueryError(f"{lack.what}: it supports {listed(answered)}, not {name}", place=place, remedy=lack.remedy)
     return name
+
+
+def missing(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
+    """Return the part that an index lacks for a retriever or for this variant of it; None if nothing is missing."""
+    lack = kind(name).lacks(name, manifest, config)
+    return MissingComponent(f"has no {name}", "") if not lack and name not in kind(name).names(manifest) else lack
 
 
 def _answers(of_kind: RetrieverKind, name: str, manifest: Manifest, config: Config) -> bool:

@@ -37,10 +37,8 @@ DEFAULT_WEIGHT = 0.0
 PRIORITY = -1
 BLOCKING = False
 BATCHES = False
-MOST_OF_COLLECTION = 0.1
-"""The largest share of passages that may contain a term that expands a query; Anserini's value."""
+MOST_OF_COLLECTION = 0.1  # the largest share of passages that may contain a term that expands a query; Anserini's value
 _SHORTEST, _LONGEST = 2, 20  # characters of a term that expands a query
-
 Few = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
 
@@ -56,21 +54,10 @@ SETTINGS = RM3Settings
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
-    """Return the retriever's name; it has no variants."""
     return ("bm25+rm3",)
 
 
 lacks, views, rankings = bm25.lacks, bm25.views, bm25.rankings
-
-
-def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> RM3Retriever:
-    """Return the retriever over a snapshot."""
-    return over(snapshot, config, group=group)
-
-
-def over(state: IndexState, config: Config, *, group: bool) -> RM3Retriever:
-    """Return the retriever over the state of an index."""
-    return RM3Retriever(state, config, group=group)
 
 
 class RM3Retriever(Retriever):
@@ -87,18 +74,12 @@ class RM3Retriever(Retriever):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits per query in the total order; a query that finds nothing is not expanded.
-
-        Raises CutOffError if Lucene takes longer than the limit.
-        """
         return self._bm25.search(self._expanded(queries, where, limit), k, where, limit)
 
     def matching(self, query: str) -> Mask | None:
-        """Return the passages that contain a term of the expanded query."""
         return self._bm25.matching(self.expanded(query, None))
 
     def expanded(self, query: str, where: Filter | None) -> str:
-        """Return the query expanded under a filter; a query that is already expanded is returned unchanged."""
         return self._expanded([query], where, None)[0]
 
     def _expanded(self, queries: Sequence[str], where: Filter | None, limit: Deadline | None) -> list[str]:
@@ -121,7 +102,6 @@ class RM3Retriever(Retriever):
         return WeightedQuery(query, tuple(sorted((term, value) for term, value in terms.items() if value > 0)))
 
     def _rarity(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return, for each term that may expand a query, the number of passages that contain it."""
         fields = self._state.field_statistics()
         counts = self._state.term_counts([(field.field, term) for term in terms for field in fields])
         of_fields = iter(counts)
@@ -152,3 +132,10 @@ def _relevance_model(
         for term, share in heaviest({term: count for term, count in passage.items() if term in rarity}).items():
             model[term] = model.get(term, 0.0) + share * score
     return heaviest(model)
+
+
+def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> RM3Retriever:
+    return RM3Retriever(snapshot, config, group=group)
+
+
+over = RM3Retriever

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..config import Config
 from ..deadline import Deadline
-from ..dense.encoder import Encoder
 from ..dense.vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction, unit_vector
 from ..domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..search.collection_statistics import CollectionQuery
-from ..search.order import Rows, first_fetch, top_k
+from ..search.order import first_fetch, top_k
 from ..search.retriever import Retriever
 from ..store.manifest import VECTORS, Manifest
 from . import MissingComponent
@@ -32,23 +31,12 @@ BLOCKING = True
 BATCHES = True
 
 
-class DocumentRows(NamedTuple):
-    """The rows of an index: all rows, the rows of a document, and a mask of the rows that pass a filter."""
-
-    everything: Rows
-    of_document: Callable[[str], range]
-    mask: Callable[[Filter | None], Mask | None]
-    """A mask of None means all rows."""
-
-
 def names(manifest: Manifest) -> tuple[str, ...]:
-    """Return the retriever's name and, for each further encoder of the index, its variant: ``dense:NAME``."""
     further = (view.partition(":")[2] for view in manifest.encoders)
     return ("dense", *(f"dense:{variant}" for variant in sorted(filter(None, further))))
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    """Return the vectors as missing if the index has none for this retriever."""
     if VECTORS not in manifest.views:
         return MissingComponent("was built without vectors", "rebuild it without --no-dense")
     if _view(name) not in manifest.views:
@@ -57,20 +45,15 @@ def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | N
 
 
 def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the name of the searched view."""
     return (_view(name),)
 
 
 def rankings(name: str, config: Config) -> tuple[str, ...]:
-    """Return the name of its only ranking."""
     return (name,)
 
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> DenseRetriever:
-    """Open dense retrieval over a snapshot."""
-    view = _view(name)
-    rows = DocumentRows(snapshot.rows, snapshot.rows_of, snapshot.mask)
-    return DenseRetriever(name, partial(snapshot.encoder_of, view), snapshot.view(view), rows, group=group)
+    return DenseRetriever(name, snapshot, group=group)
 
 
 def _view(name: str) -> str:
@@ -82,31 +65,16 @@ def _view(name: str) -> str:
 class DenseRetriever(Retriever):
     """Ranks by the cosine of query and passage; with ``group``, documents by their best. It is safe for threads."""
 
-    def __init__(
-        self,
-        name: str,
-        encoder: Callable[[], Encoder],
-        vectors: VectorIndex,
-        rows: DocumentRows,
-        *,
-        group: bool = True,
-    ) -> None:
-        self._name = name
-        self._view = _view(name)
-        self._encoder = encoder
-        self._vectors = vectors
-        self._rows = rows.everything
-        self._rows_of = rows.of_document
-        self._mask = rows.mask
+    def __init__(self, name: str, snapshot: Snapshot, *, group: bool) -> None:
+        self._name, self._view = name, _view(name)
+        self._encoder = partial(snapshot.encoder_of, self._view)
+        self._vectors: VectorIndex = snapshot.view(self._view)
+        self._rows, self._rows_of, self._mask = snapshot.rows, snapshot.rows_of, snapshot.mask
         self._group = group
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits per query in the total order.
-
-        Raises CutOffError if it takes longer than the limit, QueryError if a query's vector is invalid.
-        """
         if limit is not None:
             return limit.begin(self._name, partial(self.search, queries, k, where)).result()
         if not queries:
@@ -118,22 +86,21 @@ class DenseRetriever(Retriever):
         return [self._ranked(*pair, k, keep) for pair in zip(vectors, first, strict=True)]
 
     def _vectors_of(self, queries: Sequence[str]) -> Vectors:
-        """Return the vectors of queries: encode texts, look up documents."""
         texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery | VectorQuery)]
-        if len(texts) == len(queries):
-            return self._encoder().encode_query(texts)
-        encoded = iter(self._encoder().encode_query(texts) if texts else ())
-        return np.stack([self._known_vector(query, encoded) for query in queries])
-
-    def _known_vector(self, query: str, encoded: Iterator[Vectors]) -> Vectors:
-        """Return the vector of a query: its own, its document's, or the next encoded one."""
-        if isinstance(query, CollectionQuery):
-            return query.vectors[self._view]
-        if isinstance(query, DocumentQuery):
-            return mean_direction(self._vectors.of_rows(self._rows_of(query.docid)))
-        if isinstance(query, VectorQuery):
-            return unit_vector(query.vector, self._encoder().dimension)
-        return next(encoded)
+        encoded = self._encoder().encode_query(texts) if texts else ()
+        if len(encoded) == len(queries):
+            return np.asarray(encoded)
+        following, vectors = iter(encoded), []
+        for query in queries:
+            if isinstance(query, CollectionQuery):
+                vectors.append(query.vectors[self._view])
+            elif isinstance(query, DocumentQuery):
+                vectors.append(mean_direction(self._vectors.of_rows(self._rows_of(query.docid))))
+            elif isinstance(query, VectorQuery):
+                vectors.append(unit_vector(query.vector, self._encoder().dimension))
+            else:
+                vectors.append(next(following))
+        return np.stack(vectors)
 
     def _ranked(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:
         asked = first_fetch(k, self._rows, group=self._group)

@@ -14,10 +14,10 @@ from ..domain import DocumentQuery, Filter, Hit
 from ..errors import QueryError
 from ..languages import unknown_language
 from ..search.fusion import Ranking, fuse
-from ..search.retriever import Ranked, Rankings, Retriever
+from ..search.retriever import Rankings, Retriever
 from ..search.score_normalizers import AUTO
 from ..store.manifest import Manifest
-from . import MissingComponent, kind, side_by_side
+from . import MissingComponent, kind, missing, side_by_side
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
@@ -36,32 +36,19 @@ _PLACE = "search.fusion.weights"
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
-    """Return the retriever's name; it has no variants."""
     return ("hybrid",)
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    """Return the part that the index lacks for one of the rankings; None if nothing is missing."""
-    for part in rankings(name, config):
-        lack = kind(part).lacks(part, manifest, config)
-        if lack is None and part not in kind(part).names(manifest):
-            lack = MissingComponent(f"has no {part}", "")
-        if lack is not None:
-            return lack
-    return None
+    return next(filter(None, (missing(part, manifest, config) for part in rankings(name, config))), None)
 
 
 def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of the views that the rankings read."""
     read = (view for part in rankings(name, config) for view in kind(part).views(part, manifest, config))
     return tuple(dict.fromkeys(read))
 
 
 def rankings(name: str, config: Config) -> tuple[str, ...]:
-    """Return the names of the rankings to fuse, in alphabetical order.
-
-    Raises QueryError if hybrid would fuse itself, if a name is unknown, or if all weights are 0.
-    """
     weights = config.search.fusion.weights
     if not weights or name in weights:
         raise QueryError(f"name rankings other than {name}, each with its weight", place=_PLACE)
@@ -76,14 +63,8 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
-    """Open a retriever that fuses rankings of a snapshot."""
     parts = {part: kind(part).open(part, snapshot, config, group=group) for part in rankings(name, config)}
-    return fused(side_by_side(parts), config, snapshot.manifest.language, group=group)
-
-
-def fused(ranked: Rankings, config: Config, language: str, *, group: bool) -> HybridRetriever:
-    """Return the fusion of rankings, made in this process or elsewhere, for an index in ``language``."""
-    return HybridRetriever(ranked, config.search.fusion, language, group=group)
+    return HybridRetriever(side_by_side(parts), config, snapshot.manifest.language, group=group)
 
 
 def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettings:
@@ -106,29 +87,27 @@ def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettin
 class HybridRetriever(Retriever):
     """Fuses the first ``depth`` hits of several rankings; a longer list continues with the rankings' other hits."""
 
-    def __init__(self, ranked: Rankings, fusion: FusionSettings, language: str, *, group: bool = True) -> None:
+    def __init__(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> None:
         self._rankings = ranked
-        self._fusion = fusion
+        self._fusion = config.search.fusion
         self._language = language
         self._group = group
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits per query in the total order, each with its rank and score in the fused rankings.
-
-        It fuses the rankings that are ready within the limit. Raises CutOffError if no ranking is ready.
-        """
         ranked = self._rankings.search(queries, max(k, self._fusion.depth), where, limit)
-        return [self._fused(ranked, at, query, k) for at, query in enumerate(queries)]
-
-    def matching(self, query: str) -> Mask | None:
-        """Return the passages that at least one of the rankings can find."""
-        return self._rankings.matching(query)
-
-    def _fused(self, ranked: Ranked, at: int, query: str, k: int) -> list[Hit]:
-        fusion = fusion_of(query, self._fusion, self._language)
         # Use the order of the names, not the order in which the rankings were ready.
         names = [name for name in self._rankings.names if name in ranked]
-        named = [Ranking(name, fusion.weights[name], ranked[name][at]) for name in names]
-        return fuse(named, fusion, k, group=self._group)
+        hits = []
+        for at, query in enumerate(queries):
+            fusion = fusion_of(query, self._fusion, self._language)
+            named = [Ranking(name, fusion.weights[name], ranked[name][at]) for name in names]
+            hits.append(fuse(named, fusion, k, group=self._group))
+        return hits
+
+    def matching(self, query: str) -> Mask | None:
+        return self._rankings.matching(query)
+
+
+fused = HybridRetriever

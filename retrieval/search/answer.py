@@ -142,24 +142,27 @@ def answer(index: Index, question: Question) -> Answer:
     if question.count or question.facets:
         facets, total = index.facets(text, question.facets, search), index.count(text, search)
     began = perf_counter()
-    ranked, more, resolved = _ranked(index, text, search)
-    retrieved = perf_counter()
-    reading = again(search.limit)  # a new limit, so that a slow retriever takes no time from the evidence
+    resolved = index.resolve(search)
+    k, most = resolved.settings.search.k, resolved.settings.search.max_k
+    # One hit more than the page shows, to know whether more follow.
+    (found,) = index.search([text], search._replace(k=k + int(search.offset + k < most)))
+    ranked, retrieved = found[:k], perf_counter()
+    # A new limit, so that a slow retriever takes no time from the evidence.
+    reading = search.limit.anew() if search.limit else None
     told = search._replace(limit=reading)
     hits = index.evidence(text, ranked, told, highlight=question.highlight)
     if question.passages:
         hits = index.with_passages(text, hits, told)
-    limits = [limit.missing for limit in (search.limit, reading) if limit]
     return Answer(
         text=text,
         search=search,
         resolved=resolved,
         hits=hits,
         ranked=ranked,
-        more=more,
+        more=len(found) > k,
         note=index.note(text, search),
         suggestion=respelt(question.query, spelt) if (spelt := index.spellings(text, search)) else "",
-        missing=(*(name for names in limits for name in names), *index.missing_since(since)),
+        missing=missing_parts(index, since, search.limit, reading),
         parsed=parsed,
         total=total,
         facets=facets,
@@ -168,18 +171,9 @@ def answer(index: Index, question: Question) -> Answer:
     )
 
 
-def _ranked(index: Index, text: str, search: Search) -> tuple[list[Hit], bool, ResolvedSearch]:
-    """Return the hits of a page and whether more follow; it asks for one hit more than the page shows."""
-    resolved = index.resolve(search)
-    settings = resolved.settings.search
-    further = int(search.offset + settings.k < settings.max_k)
-    (hits,) = index.search([text], search._replace(k=settings.k + further))
-    return hits[: settings.k], len(hits) > settings.k, resolved
-
-
-def again(limit: Deadline | None) -> Deadline | None:
-    """Return a new limit of the same length that starts now."""
-    return limit.anew() if limit else None
+def missing_parts(index: Index, since: float, *limits: Deadline | None) -> tuple[str, ...]:
+    """Return the rankings and highlights that exceeded the limits, and the shards that failed to answer."""
+    return (*(name for limit in limits if limit for name in limit.missing), *index.missing_since(since))
 
 
 def milliseconds(began: float, ended: float) -> float:

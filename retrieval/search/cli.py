@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -44,13 +43,9 @@ from .options import Search
 from .query_syntax import PLAIN, SYNTAXES
 from .score_normalizers import FUSION_KINDS
 
-if TYPE_CHECKING:
-    from .index import Index
-
 _SHOWN = 500
 _COPIES = 5
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def register(commands: Subparsers) -> None:
@@ -58,17 +53,16 @@ def register(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "search", help="find the evidence for a claim", description="Find the evidence for a claim."
     )
-    parser.add_argument(
-        "text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several arguments are joined by spaces"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several arguments are joined by spaces")
+    add(
         "--like",
         default="",
         metavar="DOCID",
         help="find documents similar to this document of the index, without itself; --collapse near also leaves out"
         " its near-duplicates",
     )
-    parser.add_argument(
+    add(
         "--syntax",
         choices=SYNTAXES,
         default=PLAIN,
@@ -76,7 +70,7 @@ def register(commands: Subparsers) -> None:
         help='plain (default): the text has only words; query: it can also have "exact words", -word, title:, source:, '
         "topic:, before: and after:",
     )
-    parser.add_argument(
+    add(
         "--index",
         type=Path,
         required=True,
@@ -84,7 +78,7 @@ def register(commands: Subparsers) -> None:
         metavar="DIR",
         help="the index directory; if repeated, the rankings of all indexes are merged",
     )
-    parser.add_argument(
+    add(
         "--weight",
         action="append",
         default=[],
@@ -93,13 +87,13 @@ def register(commands: Subparsers) -> None:
     )
     add_config(parser)
     add_search_options(parser)
-    parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N hits (default: 0)")
-    parser.add_argument(
+    add("--offset", type=int, default=0, metavar="N", help="leave out the first N hits (default: 0)")
+    add(
         "--count",
         action="store_true",
         help="print the total number of hits; for bm25, of documents that contain a word of the text",
     )
-    parser.add_argument(
+    add(
         "--facet",
         action="append",
         default=[],
@@ -107,13 +101,13 @@ def register(commands: Subparsers) -> None:
         help="count the hits by a field, and print its N most frequent values (default: 10); fields: topic, source,"
         " language, kind, year and --filter-field names; repeatable",
     )
-    parser.add_argument(
+    add(
         "--format",
         choices=(JSON, *listings.KINDS),
         metavar="NAME",
         help=f"print the hits in a format for other programs: {', '.join((JSON, *listings.KINDS))}",
     )
-    parser.add_argument("--explain", action="store_true", help="explain the rank of each hit")
+    add("--explain", action="store_true", help="explain the rank of each hit")
     add_verify(parser)
     add_json(parser)
     parser.set_defaults(command=search)
@@ -121,31 +115,29 @@ def register(commands: Subparsers) -> None:
 
 def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
     """Add the options of a search, for one query or many; ``hits`` describes the default number of hits."""
-    listed = ", ".join(retrievers.names())
-    parser.add_argument("--retriever", metavar="NAME", help=f"{listed} (default: hybrid if the index has vectors)")
-    parser.add_argument("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
+    add, listed = parser.add_argument, ", ".join(retrievers.names())
+    add("--retriever", metavar="NAME", help=f"{listed} (default: hybrid if the index has vectors)")
+    add("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
     add_filter(parser)
-    parser.add_argument("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
-    parser.add_argument("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
-    parser.add_argument(
-        "--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents"
-    )
-    parser.add_argument("--profile", choices=list(PROFILES), help="how the text of a query is prepared")
-    parser.add_argument("--fusion", choices=FUSION_KINDS, help="how hybrid fuses its rankings")
-    parser.add_argument(
+    add("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
+    add("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
+    add("--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents")
+    add("--profile", choices=list(PROFILES), help="how the text of a query is prepared")
+    add("--fusion", choices=FUSION_KINDS, help="how hybrid fuses its rankings")
+    add(
         "--stage",
         action="append",
         metavar="NAME[=VALUE]",
         help=f"a stage that reorders or thins the ranking; repeatable: {', '.join(stages.names())}",
     )
-    parser.add_argument(
+    add(
         "--collapse",
         choices=("near",),
         metavar="near",
         help="group near-duplicates under their best hit, and count them",
     )
-    parser.add_argument("--sort", choices=("date",), metavar="date", help="sort the first hits by date, newest first")
-    parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
+    add("--sort", choices=("date",), metavar="date", help="sort the first hits by date, newest first")
+    add("--passages", action="store_true", help="rank passages, not documents by their best passage")
 
 
 def search(args: argparse.Namespace) -> int:
@@ -158,51 +150,42 @@ def search(args: argparse.Namespace) -> int:
     if len(args.index) == 1 and args.weight:
         raise UsageError("--weight needs several indexes; repeat --index")
     config = config_of(args, Config)
+    try:
+        facets = counting.fields_of(args.facet)
+    except QueryError as error:
+        raise QueryError(error.line, place="--facet") from None
+    names = [str(folder) for folder in args.index]
+    weights = _checked_weights(args, names) if len(names) > 1 else {}
     with one_off(), ExitStack() as opened:
-        if len(args.index) > 1:
-            names = _names(args)
-            weights = _weights(args.weight, names)
-            indexes = {name: opened.enter_context(open_index(name, config)) for name in names}
-            asked = {name: _question(args, index, config) for name, index in indexes.items()}
-            several = federated.answer(indexes, asked, weights)
-            return _print_several(args, several, wanted)
-        index = opened.enter_context(open_index(args.index[0], config))
-        return _print(args, index.info.id, index.answer(_question(args, index, config)), wanted)
-
-
-def _question(args: argparse.Namespace, index: Index, config: Config) -> Question:
-    """Return the question that the options describe for an index."""
-    return Question(
-        query=" ".join(args.text),
-        search=asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset),
-        like=args.like,
-        syntax=args.syntax,
-        undated=args.undated == "keep",
-        explain=args.explain,
-        count=args.count,
-        facets=_fields(args.facet),
-    )
+        indexes = {name: opened.enter_context(open_index(name, config)) for name in names}
+        questions = {
+            name: Question(
+                query=" ".join(args.text),
+                search=asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset),
+                like=args.like,
+                syntax=args.syntax,
+                undated=args.undated == "keep",
+                explain=args.explain,
+                count=args.count,
+                facets=facets,
+            )
+            for name, index in indexes.items()
+        }
+        if len(names) > 1:
+            return _print_several(args, federated.answer(indexes, questions, weights), wanted)
+        (index,) = indexes.values()
+        return _print(args, index.info.id, index.answer(questions[names[0]]), wanted)
 
 
 def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: str) -> int:
-    """Print an answer in the format ``wanted``; ``""`` is the format for people."""
-    if answer.note:
-        say(f"note: {answer.note}")
-    if answer.suggestion:
-        say("did you mean: " + _STEERING.sub("\ufffd", answer.suggestion))
+    _say_notes("", answer.note, answer.suggestion)
     if wanted == JSON:
-        _write_json(_as_json(args, manifest_id, answer))
-    elif wanted:
-        write_bytes(listings.list_hits(answer.hits, wanted).encode())
-    else:
-        reasons = [hit.sentence for hit in answer.explanation.hits] if answer.explanation else [""] * len(answer.hits)
-        write("".join(map(_shown, answer.hits, reasons)))
-        _write_counts(answer.hits, answer.facets, answer.total, answer.took)
-    return DONE
+        return _write_json(_as_json(args, manifest_id, answer))
+    reasons = [hit.sentence for hit in answer.explanation.hits] if answer.explanation else []
+    return _write_hits(answer.hits, wanted, answer.facets, answer.total, answer.took, reasons=reasons)
 
 
 def _as_json(args: argparse.Namespace, manifest_id: str, answer: Answer) -> dict[str, object]:
-    """Return what ``--json`` prints."""
     told: dict[str, object] = {
         "manifest_id": manifest_id,
         "retriever": answer.retriever,
@@ -231,12 +214,8 @@ def _as_json(args: argparse.Namespace, manifest_id: str, answer: Answer) -> dict
 
 
 def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: str) -> int:
-    """Print the answer of several indexes as :func:`_print` prints the answer of one."""
     for name, part in answer.indexes.items():
-        if part.note:
-            say(f"note: {name}: {part.note}")
-        if part.suggestion:
-            say(f"did you mean, in {name}: " + _STEERING.sub("\ufffd", part.suggestion))
+        _say_notes(name, part.note, part.suggestion)
     parsed, counts = next(iter(answer.indexes.values())).question.parsed, answer.counts
     if wanted == JSON:
         told: dict[str, object] = {}
@@ -246,37 +225,47 @@ def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: st
         if counts:
             told["total"] = counting.total_answer(counts.total)
             told["facets"] = counting.facet_answers(counts.facets)
-        _write_json(told)
-    elif wanted:
-        write_bytes(listings.list_hits(answer.hits, wanted).encode())
-    else:
-        write("".join(_shown(hit, "") for hit in answer.hits))
-        facets, total = (counts.facets, counts.total) if counts else ({}, None)
-        _write_counts(answer.hits, facets, total, answer.took)
+        return _write_json(told)
+    facets, total = (counts.facets, counts.total) if counts else ({}, None)
+    return _write_hits(answer.hits, wanted, facets, total, answer.took)
+
+
+def _say_notes(name: str, note: str, suggestion: str) -> None:
+    if note:
+        say(f"note: {name}: {note}" if name else f"note: {note}")
+    if suggestion:
+        say(f"did you mean{f', in {name}' if name else ''}: " + _STEERING.sub("\ufffd", suggestion))
+
+
+def _write_json(told: dict[str, object]) -> int:
+    write(msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n")
     return DONE
 
 
-def _write_json(told: dict[str, object]) -> None:
-    write(msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n")
-
-
-def _write_counts(
-    evidence: Sequence[Evidence], facets: Mapping[str, FacetCounts], total: Total | None, took: Took
-) -> None:
-    """Write the facets and the number of hits."""
+def _write_hits(
+    hits: Sequence[Evidence],
+    wanted: str,
+    facets: Mapping[str, FacetCounts],
+    total: Total | None,
+    took: Took,
+    *,
+    reasons: Sequence[str] = (),
+) -> int:
+    if wanted:
+        write_bytes(listings.list_hits(hits, wanted).encode())
+        return DONE
+    write("".join(map(_shown, hits, reasons or [""] * len(hits))))
     for line in counting.facet_lines(facets):
         write(_STEERING.sub("\ufffd", line) + "\n")
     sys.stdout.flush()  # if writing the hits fails, the user sees the error and no count
     of_all = f" of {counting.described(total)}" if total is not None else ""
-    count = f"{counted(len(evidence), 'hit')}{of_all} in {took.retrieve + took.evidence:.0f} ms"
-    say(count if evidence else f"no hits{of_all}")
+    count = f"{counted(len(hits), 'hit')}{of_all} in {took.retrieve + took.evidence:.0f} ms"
+    say(count if hits else f"no hits{of_all}")
+    return DONE
 
 
 def _format(args: argparse.Namespace) -> str:
-    """Return the output format of the hits; ``""`` is the format for people.
-
-    Raises UsageError if the options name two formats, or if the format cannot contain counts.
-    """
+    """Return the output format of the hits; ``""`` is the format for people."""
     wanted: str = args.format or (JSON if args.json else "")
     if args.json and wanted != JSON:
         raise UsageError(f"--json and --format {wanted} are two formats; give one of them")
@@ -292,32 +281,18 @@ def asked_of(args: argparse.Namespace, fusion: FusionSettings, declared: Sequenc
     """
     if args.k is not None and args.k < 1:
         raise QueryError(f"-k {args.k}: give a number of hits, 1 or more")
-    chosen = msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None
     undated = args.undated == "keep"
-    where = parse_filter(args.filter, as_of=args.as_of, since=args.since, undated=undated, declared=declared)
-    group = False if args.passages else None
     return Search(
         k=args.k,
         retriever=args.retriever,
-        where=where,
-        fusion=chosen,
+        where=parse_filter(args.filter, as_of=args.as_of, since=args.since, undated=undated, declared=declared),
+        fusion=msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None,
         profile=args.profile,
-        group=group,
+        group=False if args.passages else None,
         stages=tuple(args.stage) if args.stage else None,
         collapse=args.collapse or "",
         sort=args.sort or "",
     )
-
-
-def _fields(asked: Sequence[str]) -> dict[str, int]:
-    """Return the fields of ``--facet``, each with the number of values to print.
-
-    Raises QueryError if a field appears twice or its number is invalid.
-    """
-    try:
-        return counting.fields_of(asked)
-    except QueryError as error:
-        raise QueryError(error.line, place="--facet") from None
 
 
 def _shown(hit: Evidence, reason: str) -> str:
@@ -339,52 +314,32 @@ def _shown(hit: Evidence, reason: str) -> str:
             f"    {counted(hit.copies.count, 'near-duplicate')}: {', '.join(hit.copies.docids[:_COPIES])}{more}"
         )
     lines += textwrap.wrap(reason, width, initial_indent="    ", subsequent_indent="    ")
+    bold, plain = ("\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
     # A document's text must not control the terminal.
-    return _emphasised("\n".join(_STEERING.sub("\ufffd", line) for line in lines)) + "\n\n"
+    text = "\n".join(_STEERING.sub("\ufffd", line) for line in lines)
+    return text.replace("\ue000", bold).replace("\ue001", plain) + "\n\n"
 
 
 def _marked(hit: Evidence) -> str:
     """Return about the first 500 characters of the passage, with private characters around each highlight."""
     text = hit.passage.text
-    end = _end(text)
+    end = len(text)
+    if end > _SHOWN:
+        blank = text.rfind(" ", _SHOWN * 4 // 5, _SHOWN)
+        end = blank if blank >= 0 else _SHOWN
     pieces = pieces_of(text, hit.passage.highlights, 0, end)
     marked = (f"\ue000{piece.text}\ue001" if piece.marked else piece.text for piece in pieces)
     return " ".join("".join(marked).split()) + (" …" if end < len(text) else "")
 
 
-def _end(text: str) -> int:
-    """Return where to cut a text: at the end of a word if it has any."""
-    if len(text) <= _SHOWN:
-        return len(text)
-    blank = text.rfind(" ", _SHOWN * 4 // 5, _SHOWN)
-    return blank if blank >= 0 else _SHOWN
-
-
-def _emphasised(text: str) -> str:
-    bold, plain = (_BOLD, _PLAIN) if sys.stdout.isatty() else ("", "")
-    return text.replace("\ue000", bold).replace("\ue001", plain)
-
-
-def _names(args: argparse.Namespace) -> list[str]:
-    """Return the names of several indexes.
-
-    Raises UsageError if an index appears twice, or if an option works with one index only.
-    """
+def _checked_weights(args: argparse.Namespace, names: Sequence[str]) -> dict[str, float]:
+    """Return the weights of several indexes, after a check of what works with several."""
     if args.explain or args.like:
         raise UsageError("--explain and --like work with one index only; give one --index")
-    names = [str(folder) for folder in args.index]
-    if len(set(map(_real, args.index))) < len(names):
+    if len({folder.resolve() for folder in args.index}) < len(names):
         raise UsageError("argument --index: is given twice; give it once", remedy="see factseek search --help")
-    return names
-
-
-def _real(folder: Path) -> Path:
-    return folder.resolve()
-
-
-def _weights(options: Sequence[str], names: Sequence[str]) -> dict[str, float]:
     weights: dict[str, float] = {}
-    for option in options:
+    for option in args.weight:
         name, _, value = option.rpartition("=")
         try:
             weight = float(value)

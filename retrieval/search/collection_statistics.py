@@ -15,15 +15,11 @@ from numpy.typing import NDArray
 from ..domain import WeightedQuery
 
 Vectors = NDArray[np.float32]
-Term = tuple[str, str]
-"""A field and one of its terms."""
+Term = tuple[str, str]  # a field and one of its terms
 
 
 class FieldStatistics(NamedTuple):
-    """The size of a field: all passages, the passages with the field, its tokens, and its pairs of passage and term.
-
-    Deleted passages count until a merge removes them, as in Lucene.
-    """
+    """The size of a field: all passages (also deleted), those with the field, tokens, pairs of passage and term."""
 
     field: str
     passages: int
@@ -40,10 +36,7 @@ class TermCount(NamedTuple):
 
 
 class CollectionStatistics(NamedTuple):
-    """Statistics of a collection: its fields, and the terms of a query.
-
-    ``generation`` names the state of the collection. Two statistics of one generation never contradict each other.
-    """
+    """The fields and a query's terms; statistics of one ``generation`` never contradict each other."""
 
     generation: str
     fields: tuple[FieldStatistics, ...]

@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -23,8 +24,9 @@ from ..lucene.analysis import TermCache, query_terms, words_of
 from ..records import model_file, qrels
 from ..records.model_file import State, array, number, restored_from
 from ..records.qrels import JudgedQueries
-from ..search import likeness
-from . import trees
+from ..store.manifest import VECTORS
+from .trees import Trees
+from .trees import restore as restored_trees
 
 TASK = "combine"
 _SPREADS = ("spread of the weights", "spread of the trees")
@@ -37,11 +39,9 @@ class CombinerModel(Protocol):
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
-        ...
 
     def state(self) -> State:
         """Return the settings and arrays of the model."""
-        ...
 
 
 class JudgedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,18 +76,17 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, Any] = {}
 
 
+@dataclass(eq=False)
 class WeightedSum:
     """A weighted sum of the features, after ``centre`` is subtracted from them and they are divided by ``scale``."""
 
     KIND: ClassVar[str] = "linear"
-
-    def __init__(self, centre: NDArray[np.float64], scale: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        self.centre = centre
-        self.scale = scale
-        self.weights = weights
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    weights: NDArray[np.float64]
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
+        """Return the score of each row."""
         standard = (features - self.centre) / self.scale
         # BLAS sums depend on the number of rows, so this does not use BLAS.
         scores: NDArray[np.float64] = np.einsum("ij,j->i", standard, self.weights, optimize=False)
@@ -98,16 +97,15 @@ class WeightedSum:
         return State({}, {"centre": self.centre, "scale": self.scale, "weights": self.weights})
 
 
+@dataclass(eq=False)
 class Boosted:
     """Gradient-boosted trees: the score is the sum of the leaves that a row reaches."""
 
     KIND: ClassVar[str] = "trees"
-
-    def __init__(self, grown: trees.Trees) -> None:
-        self.trees = grown
+    trees: Trees
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features)."""
+        """Return the score of each row."""
         scores: NDArray[np.float64] = self.trees.leaves(features).sum(axis=1)
         return scores
 
@@ -116,18 +114,17 @@ class Boosted:
         return self.trees.state()
 
 
+@dataclass(eq=False)
 class Averaged:
     """Weights and trees together: the score adds both, each divided by its spread, so that both count equally."""
 
     KIND: ClassVar[str] = "both"
-
-    def __init__(self, weights: CombinerModel, grown: CombinerModel, spreads: tuple[float, float]) -> None:
-        self.weights = weights
-        self.trees = grown
-        self.spreads = spreads
+    weights: CombinerModel
+    trees: CombinerModel
+    spreads: tuple[float, float]
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
+        """Return the score of each row."""
         of_weights, of_trees = self.spreads
         return self.weights.score(features) / of_weights + self.trees.score(features) / of_trees
 
@@ -158,10 +155,7 @@ def columns(rankings: Sequence[str], *, remembers: bool) -> tuple[str, ...]:
 
 
 def save(path: Path, combiner: Combiner) -> None:
-    """Write a combination into one file.
-
-    Raises MachineError if there is no space or no permission to write.
-    """
+    """Write a combination into one file. Raises MachineError if there is no space or no permission to write."""
     settings, tensors = combiner.model.state()
     if combiner.remembered is not None:
         queries = combiner.remembered.state()
@@ -187,13 +181,13 @@ def load(path: Path) -> Combiner:
 def _restored(manifest: CombinerManifest, state: State) -> CombinerModel:
     width = len(manifest.features)
     if manifest.model == Boosted.KIND:
-        return Boosted(trees.restore(state, width))
+        return Boosted(restored_trees(state, width))
     if manifest.model == WeightedSum.KIND:
         return _restored_weights(state, width)
     if manifest.model != Averaged.KIND:
         raise ValueError(f"{manifest.model} is not a kind of combination")
     of_weights, of_trees = (number(state, name, lambda value: value > 0) for name in _SPREADS)
-    return Averaged(_restored_weights(state, width), Boosted(trees.restore(state, width)), (of_weights, of_trees))
+    return Averaged(_restored_weights(state, width), Boosted(restored_trees(state, width)), (of_weights, of_trees))
 
 
 def _restored_weights(state: State, width: int) -> WeightedSum:
@@ -203,9 +197,7 @@ def _restored_weights(state: State, width: int) -> WeightedSum:
     return WeightedSum(centre, scale, weights)
 
 
-Titled = tuple[str, str]
-"""The title of a document and the text of one of its passages."""
-
+Titled = tuple[str, str]  # the title of a document and the text of one of its passages
 _OF_RANKING = ("found", "reciprocal rank", "score", "stretched score", "below the best")
 _OF_TEXT = (
     "fused score", "terms covered", "rare terms covered", "terms covered by the title", "title in the query",
@@ -217,7 +209,7 @@ _NUMBER = re.compile(r"\d+(?:[.,٫٬]\d+)*")
 
 def names(rankings: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the columns of :func:`matrix`."""
-    alike = (f"{ranking}: {name}" for ranking in likeness.views_of(rankings) for name in likeness.NAMES)
+    alike = (f"{ranking}: {name}" for ranking in views_of(rankings) for name in LIKENESS)
     return (*(f"{ranking}: {name}" for ranking in rankings for name in _OF_RANKING), *_OF_TEXT, *alike)
 
 
@@ -241,11 +233,8 @@ def matrix(
     columns = [column for ranking in rankings for column in _of_ranking(ranking, hits)]
     texts = _of_texts(query, passages, terms)
     fused = np.array([[hit.score] for hit in hits])
-    nothing = np.zeros((len(hits), len(likeness.NAMES)))
-    alike = [
-        likeness.features(vectors[view]) if view in vectors else nothing
-        for view in likeness.views_of(rankings).values()
-    ]
+    nothing = np.zeros((len(hits), len(LIKENESS)))
+    alike = [likeness(vectors[view]) if view in vectors else nothing for view in views_of(rankings).values()]
     return np.concatenate([np.stack(columns, axis=1), fused, texts, *alike], axis=1)
 
 
@@ -317,3 +306,32 @@ def _names(words: Sequence[str]) -> frozenset[str]:
 
 def _share(there: Sequence[str] | frozenset[str], wanted: frozenset[str] | set[str]) -> float:
     return len(there) / len(wanted) if wanted else 0.0
+
+
+FIRST = (3, 5, 10)  # the numbers of first hits to compare a hit with
+LIKENESS = (*(f"like the first {count}" for count in FIRST), "like another")
+_RANKED_BY_VECTORS = "dense"
+
+
+def views_of(rankings: Sequence[str]) -> dict[str, str]:
+    """Return the view of vectors that each ranking reads; rankings by words are left out."""
+    named = ((ranking, *ranking.partition(":")) for ranking in rankings)
+    return {
+        ranking: f"{VECTORS}{colon}{variant}" for ranking, kind, colon, variant in named if kind == _RANKED_BY_VECTORS
+    }
+
+
+def likeness(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the similarity of hits, best first, to the first hits, and to their nearest other: shape (hits, LIKENESS).
+
+    Documents that answer the same query are similar (the cluster hypothesis: van Rijsbergen, Information Retrieval,
+    1979, chapter 3). ``vectors`` of the passages have unit length. A hit without another to compare gets 0.
+    """
+    exact = np.ascontiguousarray(vectors, dtype=np.float64)
+    # BLAS sums depend on the number of threads, so this does not use BLAS.
+    cosines = np.einsum("ij,kj->ik", exact, exact, optimize=False)
+    others = ~np.eye(*cosines.shape, dtype=np.bool_)
+    firsts = [(cosines[:, :count], others[:, :count]) for count in FIRST]
+    means = [(near * other).sum(axis=1) / np.maximum(other.sum(axis=1), 1) for near, other in firsts]
+    highest = np.where(others, cosines, -np.inf).max(axis=1, initial=-np.inf)
+    return np.stack([*means, np.where(np.isfinite(highest), highest, 0.0)], axis=1)

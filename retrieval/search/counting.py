@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
-from weakref import ref
+from weakref import proxy
 
 import numpy as np
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from .snapshot import Snapshot
 
 
-USUAL_VALUES, MOST_VALUES = 10, 1_000
-"""The default and the largest number of values to return for a field."""
+USUAL_VALUES, MOST_VALUES = 10, 1_000  # the default and the largest number of values to return for a field
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
 
@@ -58,10 +57,7 @@ class FacetAnswer(Answer):
 
 
 def fields_of(asked: Sequence[str]) -> dict[str, int]:
-    """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with the number of values to return.
-
-    Raises QueryError if a field appears twice or its number is invalid.
-    """
+    """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with its number of values. Raises QueryError."""
     fields: dict[str, int] = {}
     for text in asked:
         field, separator, number = text.partition("=")
@@ -109,8 +105,6 @@ def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
 
 REMEMBERED = 16
 """The number of queries and filters whose matches stay in memory, a byte per document: later pages repeat them."""
-
-
 _Key = tuple[str, tuple[str, ...], str, tuple[tuple[str, float], ...], Filter]
 
 
@@ -130,22 +124,14 @@ class HitCounter:
 
     def __init__(self, snapshot: Snapshot) -> None:
         """Count over ``snapshot``, which owns this counter."""
-        self._owner = ref(snapshot)
+        self._snapshot: Snapshot = proxy(snapshot)
         self._remembered: dict[_Key, _Matches] = {}
         self._passing = remembered(REMEMBERED, self._passing_documents)
 
-    @property
-    def _snapshot(self) -> Snapshot:
-        snapshot = self._owner()
-        if snapshot is None:
-            raise LookupError("the snapshot is gone")
-        return snapshot
-
     def count(self, question: CountQuery) -> Total:
         """Return the number of documents that a search can return, or of passages if passages are ranked."""
-        resolved, where = question.resolved, question.where
-        matches, passing = self._matching(question), self._passing(where, "")
-        if resolved.settings.search.group:
+        matches, passing = self._matching(question), self._passing(question.where, "")
+        if question.resolved.settings.search.group:
             mask, size = _both(matches.documents, passing), self._snapshot.columns.size
         else:
             size = len(self._snapshot.rows.docids)
@@ -154,26 +140,24 @@ class HitCounter:
         return Total(size if mask is None else int(np.count_nonzero(mask)), matches.by_words)
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
-        """Count the documents of a query by the values of each field, without the filter's own condition on that field.
-
-        A condition in the query itself still applies.
-        """
+        """Count the documents of a query by the values of each field, without the filter's condition on that field."""
         columns, where = self._snapshot.columns, question.where
         matches, typed = self._matching(question), self._passing(question.typed, "")
         filtered = dict(where.values()) if where is not None else {}
         facets = {}
         for field, most in fields.items():
-            beside = field if field in filtered or (field == YEAR and _dated(where)) else ""
+            dated = where is not None and bool(where.as_of or where.since)
+            beside = field if field in filtered or (field == YEAR and dated) else ""
             mask = _both(_both(matches.documents, typed if beside else None), self._passing(where, beside))
             facets[field] = columns.facet(field, most, mask, filtered.get(field, ()))
         return facets
 
     def _passing_documents(self, where: Filter | None, beside: str) -> Documents | None:
+        columns = self._snapshot.columns
         if where is None:
-            return self._snapshot.columns.passing(None, beside)
-        snapshot = self._snapshot
-        excluded = [snapshot.columns.owner(row) for docid in where.excluded for row in snapshot.rows_of(docid)]
-        return snapshot.columns.passing(where.of_documents, beside, sorted(set(excluded)))
+            return columns.passing(None, beside)
+        excluded = {columns.owner(row) for docid in where.excluded for row in self._snapshot.rows_of(docid)}
+        return columns.passing(where.of_documents, beside, sorted(excluded))
 
     def _matching(self, question: CountQuery) -> _Matches:
         text, resolved, where, _ = question
@@ -194,10 +178,7 @@ class HitCounter:
 
 
 def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
-    """Check the fields to count against those of an index; ``declared`` are its metadata fields.
-
-    Raises QueryError if a field does not exist, or if the number of its values is too small or too large.
-    """
+    """Raise QueryError for a field that an index does not have, or for a wrong number of its values."""
     countable = (*COUNTED, *declared)
     for field, most in fields.items():
         if field not in countable:
@@ -205,10 +186,6 @@ def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
             raise QueryError(f"there is no field {field!r} to count", remedy=remedy, field="facets")
         if not 1 <= most <= MOST_VALUES:
             raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field", field="facets")
-
-
-def _dated(where: Filter | None) -> bool:
-    return where is not None and bool(where.as_of or where.since)
 
 
 def _both(first: Documents | None, second: Documents | None) -> Documents | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
 from .. import stages
 from ..deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Unbounded
-from ..domain import Document, Hit, Part, Span
+from ..domain import Document, Hit, Passage, Span
 from ..lucene.analysis import Highlighter, highlighter, in_time
 from ..store.documents import Place, Stored
 from .evidence import Copies, Evidence, PassageAnswer, RetrieverPart, page_at, part_answer
@@ -40,9 +41,8 @@ class EvidenceReader:
     ) -> Iterator[list[Evidence]]:
         """Yield the evidence for the hits of each text; all stored documents are read at once.
 
-        Hits without parts were ranked by ``retriever``. ``copies`` returns the near-duplicates grouped under each hit.
-        ``after`` is the number of hits before these. Hits reached after the limit have no highlights, and the limit
-        records that. Raises NotFoundError if a passage does not exist. Raises the limit's error if memory runs out.
+        Hits without parts were ranked by ``retriever``. ``after`` is the number of hits before these. Hits after the
+        limit have no highlights.
         """
         places = [(hit.docid, hit.passage) for _, hits in ranked for hit in hits]
         memory = limit.memory if limit else Unbounded()
@@ -51,28 +51,20 @@ class EvidenceReader:
         charge.settle()
         staged = frozenset(stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ())
         for text, hits in ranked:
-            marked = self._highlighter(text, limit) if highlight and hits else _unmarked
+            marked = self._highlighter(text, limit, HIGHLIGHTS) if highlight and hits else lambda _: []
             answer = partial(_evidence, marked, retriever=retriever, stored=stored, staged=staged)
             evidence = [answer(rank, hit) for rank, hit in enumerate(hits, after + 1)]
             for hit, folded in zip(evidence, copies(hits) or (), strict=False):
                 hit.copies = folded
             yield evidence
 
-    def _highlighter(self, text: str, limit: Deadline | None) -> Highlighter:
-        """Return a highlighter that stops at the end of the search's time."""
+    def _highlighter(self, text: str, limit: Deadline | None, part: str) -> Highlighter:
         marked = highlighter(text, self._state.terms)
-        if limit is None:
-            return marked
-        return in_time(marked, partial(limit.is_over, HIGHLIGHTS))
+        return in_time(marked, partial(limit.is_over, part)) if limit else marked
 
     def with_passages(self, text: str, hits: Sequence[Evidence], limit: Deadline | None) -> list[Evidence]:
-        """Return the hits, each with its best passage and all passages of its document that contain a word of ``text``.
-
-        After the limit, a hit has its best passage alone, and the limit records the missing passages.
-        """
-        marked = highlighter(text, self._state.terms)
-        if limit:
-            marked = in_time(marked, partial(limit.is_over, PASSAGES))
+        """Return the hits with all passages of their documents that contain a word of ``text``, if read in time."""
+        marked = self._highlighter(text, limit, PASSAGES)
         return [msgspec.structs.replace(hit, passages=self._passages(marked, hit, limit)) for hit in hits]
 
     def _passages(self, marked: Highlighter, hit: Evidence, limit: Deadline | None) -> list[PassageAnswer]:
@@ -84,26 +76,20 @@ class EvidenceReader:
             if marks or passage.number == hit.passage.number:
                 if limit:
                     limit.memory.spend(WRITTEN * sys.getsizeof(passage.text))
-                passages.append(
-                    PassageAnswer(
-                        number=passage.number,
-                        page=page_at(hit.metadata, passage.start),
-                        start=passage.start,
-                        end=passage.end,
-                        text=passage.text,
-                        highlights=marks,
-                    )
-                )
+                passages.append(_passage_answer(hit.metadata, passage, marks))
         return passages
 
     def texts(self, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
-        """Return the passages of hits, in their order; ``spend`` receives the size of each document as it is read.
-
-        Raises NotFoundError if a passage does not exist, and any error of ``spend``.
-        """
+        """Return the passages of hits, in their order; ``spend`` receives the size of each document as it is read."""
         places = ((hit.docid, hit.passage) for hit in hits)
         stored = self._state.stored(places, lambda document, _: spend(sys.getsizeof(document.text)))
         return [stored[hit.docid, hit.passage] for hit in hits]
+
+
+def _passage_answer(metadata: Mapping[str, Any], passage: Passage, marks: list[tuple[int, int]]) -> PassageAnswer:
+    _, number, start, end, text = passage
+    page = page_at(metadata, start)
+    return PassageAnswer(number=number, page=page, start=start, end=end, text=text, highlights=marks)
 
 
 class _Charge:
@@ -121,26 +107,22 @@ class _Charge:
             self.settle()
 
     def settle(self) -> None:
-        """Charge the remaining bytes."""
         owed, self._owed = self._owed, 0
         self._spend(owed)
 
 
 def _evidence(
-    marked: Highlighter,
-    rank: int,
-    hit: Hit,
-    *,
-    retriever: str,
-    stored: Mapping[Place, Stored],
-    staged: Container[str],
+    marked: Highlighter, rank: int, hit: Hit, *, retriever: str, stored: Mapping[Place, Stored], staged: Container[str]
 ) -> Evidence:
-    document, span, kind = stored[hit.docid, hit.passage]
-    text = document.text[span.start : span.end]
-    if hit.parts:
-        by_retrievers, by_stages = _parted(hit.parts, staged)
-    else:
-        by_retrievers, by_stages = {retriever: RetrieverPart(rank=rank, score=hit.score)}, {}
+    record = stored[hit.docid, hit.passage]
+    document, passage = record.document, record.passage
+    by_retrievers: dict[str, RetrieverPart] = {}
+    by_stages: dict[str, RetrieverPart] = {}
+    for part in hit.parts:
+        is_stage = part.retriever in staged
+        (by_stages if is_stage else by_retrievers)[part.retriever] = part_answer(part, staged=is_stage)
+    if not hit.parts:
+        by_retrievers[retriever] = RetrieverPart(rank=rank, score=hit.score)
     return Evidence(
         rank=rank,
         docid=hit.docid,
@@ -148,33 +130,12 @@ def _evidence(
         retrievers=by_retrievers,
         stages=by_stages or msgspec.UNSET,
         title=document.title,
-        passage=PassageAnswer(
-            number=span.number,
-            page=page_at(document.metadata, span.start),
-            start=span.start,
-            end=span.end,
-            text=text,
-            highlights=marked(text),
-        ),
+        passage=_passage_answer(document.metadata, passage, marked(passage.text)),
         url=document.url,
         date=document.date,
         language=document.language,
         source=document.source,
         topic=document.topic,
-        kind=kind,
+        kind=record.kind,
         metadata=dict(document.metadata),
     )
-
-
-def _parted(parts: Sequence[Part], staged: Container[str]) -> tuple[dict[str, RetrieverPart], dict[str, RetrieverPart]]:
-    """Return a hit's parts by retriever, and those by stage."""
-    by_retrievers: dict[str, RetrieverPart] = {}
-    by_stages: dict[str, RetrieverPart] = {}
-    for part in parts:
-        is_stage = part.retriever in staged
-        (by_stages if is_stage else by_retrievers)[part.retriever] = part_answer(part, staged=is_stage)
-    return by_retrievers, by_stages
-
-
-def _unmarked(_: str) -> list[tuple[int, int]]:
-    return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from .. import retrievers, stages
 from ..domain import Hit, Part
 from ..lucene.analysis import query_terms
+from ..terminal import listed
 from .evidence import Answer, RetrieverPart, part_answer
 from .options import ResolvedSearch, Search
 from .score_normalizers import FusionKind
@@ -80,15 +81,16 @@ def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -
         terms=sorted(query_terms(text, index.terms)),
         fusion=msgspec.convert(fusion, FusionAnswer, from_attributes=True) if fusion else None,
         hits=[
-            _explained(rank, hit, weights, resolved)
+            _explained(rank, hit, weights, resolved, stages.names())
             for rank, (hit, weights) in enumerate(zip(hits, words, strict=True), search.offset + 1)
         ],
     )
 
 
-def _explained(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch) -> ExplainedHit:
+def _explained(
+    rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch, staged: Sequence[str]
+) -> ExplainedHit:
     parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
-    staged = set(stages.names()) if len(parts) > 1 else set()
     return ExplainedHit(
         rank=rank,
         docid=hit.docid,
@@ -100,7 +102,7 @@ def _explained(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolv
             if part.retriever not in staged
         },
         words=[WordWeight(word=word, weight=round(weight, 4)) for word, weight in _heaviest(words)],
-        sentence=sentence(rank, hit, words, resolved, stages.names()),
+        sentence=sentence(rank, hit, words, resolved, staged),
         stages={part.retriever: part_answer(part, staged=True) for part in parts if part.retriever in staged}
         or msgspec.UNSET,
     )
@@ -116,31 +118,21 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
     vote = resolved.fuses and hit.score >= 0
     pieces = ["The passage contains no word of the query"]
     if words:
-        pieces = [f"The passage contains {_listed([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"]
+        pieces = [f"The passage contains {listed([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"]
     pieces += [
         f"{part.retriever} ranks it number {part.rank} with {part.score:.4f}"
         + (f", which adds {part.vote:.4f}" if vote else "")
         for part in ranked
     ]
-    pieces += _missed(ranked, resolved) if resolved.fuses else []
+    depth, having = resolved.settings.search.fusion.depth, {part.retriever for part in ranked}
+    if resolved.fuses and all(part.rank > depth for part in ranked):
+        pieces.append(f"no ranking has it among its first {depth}, so its score is below 0")
+    elif resolved.fuses:
+        lacking = (name for name in resolved.rankings if name not in having)
+        pieces += [f"{name} does not have it among its first {depth}" for name in lacking]
     pieces += [f"it was number {part.rank} before {part.retriever}" for part in parts if part.retriever in stages]
     return f"{'; '.join(pieces)}."
 
 
-def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
-    """Yield a clause for each ranking that lacks a fused hit, or one clause if no ranking has it in its first hits."""
-    depth, having = resolved.settings.search.fusion.depth, {part.retriever for part in ranked}
-    if all(part.rank > depth for part in ranked):
-        yield f"no ranking has it among its first {depth}, so its score is below 0"
-        return
-    for name in resolved.rankings:
-        if name not in having:
-            yield f"{name} does not have it among its first {depth}"
-
-
 def _heaviest(words: Mapping[str, float]) -> list[tuple[str, float]]:
     return sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -13,14 +13,14 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from ..deadline import CutOffError
 from ..domain import FacetCounts, Hit, Part, Total
 from ..errors import QueryError
 from ..filters import last_day
 from ..lucene.spelling import respelt
-from .answer import Coverage, IndexQuestion, Question, Took, again, coverage, milliseconds
+from .answer import Coverage, IndexQuestion, Question, Took, coverage, milliseconds, missing_parts
 from .counting import MOST_VALUES
 from .evidence import Evidence
 from .options import DEFAULT_SEARCH, ResolvedSearch, Search
@@ -30,12 +30,8 @@ if TYPE_CHECKING:
     from .index import Index
 
 
-INDEX = "index"
-"""The field of a hit that names its index, in a search of several."""
-
-
-_UNLIKELY = 0.5
-"""The factor for an index whose first hit seems unrelated: its hits follow the first page of the others."""
+INDEX = "index"  # the field of a hit that names its index, in a search of several
+_UNLIKELY = 0.5  # the factor for an index whose first hit seems unrelated: its hits follow the first page of the others
 
 
 class IndexedHit(NamedTuple):
@@ -45,11 +41,6 @@ class IndexedHit(NamedTuple):
     rank: int
     score: float
     hit: Hit
-
-    def placed(self, retriever: str) -> Hit:
-        """Return the hit with its rank in its own index; a fused hit already has it in its parts."""
-        part = Part(retriever, self.rank, self.hit.score)
-        return self.hit if self.hit.parts else msgspec.structs.replace(self.hit, parts=(part,))
 
 
 class CountsOfMany(NamedTuple):
@@ -140,10 +131,12 @@ def answer(
     counts = counts_of_many(indexes, text, searches, first.facets) if first.count or first.facets else None
     began = perf_counter()
     settings = next(iter(indexes.values())).resolve(first.search).settings.search
-    page = MergedPage(settings.k, first.search.offset, first.search.sort, settings.fusion.depth)
+    start, end, window = first.search.offset, first.search.offset + settings.k, settings.fusion.depth
+    # One hit more than the page shows, to know whether more follow.
+    deepest = max(end + 1, window if first.search.sort else 0)
     rankings, cut_off = {}, []
     for name, index in indexes.items():
-        search = page.asked(searches[name], index.settings.search.max_k)
+        search = searches[name]._replace(k=min(deepest, index.settings.search.max_k), offset=0, sort="")
         try:
             (rankings[name],) = _of_index(name, index.search, [text], search)
         except CutOffError:
@@ -155,27 +148,29 @@ def answer(
         if hits_of and not _bears(indexes[name], text, searches[name], hits_of[0]):
             chosen[name] *= _UNLIKELY
     rrf_k = rrf_k or settings.fusion.rrf_k
-    shown, more = page.of(fused(rankings, chosen, rrf_k, page.deepest), indexes)
-    retrieved, reading = perf_counter(), again(first.search.limit)
+    ranked = fused(rankings, chosen, rrf_k, deepest)
+    if first.search.sort:
+        ranked = _newest_first(ranked, indexes, window)
+    shown, more = ranked[start:end], len(ranked) > end and end < settings.max_k
+    retrieved, reading = perf_counter(), first.search.limit.anew() if first.search.limit else None
     # The offset applies to the merged ranking, not to the ranking of each index.
     told = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
-    hits = evidence_of(indexes, text, told, shown, highlight=first.highlight, after=first.search.offset)
+    hits = evidence_of(indexes, text, told, shown, highlight=first.highlight, after=start)
     if first.passages:
         hits = [indexes[str(hit.index)].with_passages(text, [hit], told[str(hit.index)])[0] for hit in hits]
     each = {}
     for name, index in indexes.items():
-        limits = [limit.missing for limit in (searches[name].limit, reading) if limit]
-        spelt = index.spellings(text, searches[name])
+        search = searches[name]
+        spelt = index.spellings(text, search)
         each[name] = IndexAnswer(
             question=asked[name],
-            resolved=index.resolve(searches[name]),
+            resolved=index.resolve(search),
             weight=chosen[name],
-            note=index.note(text, searches[name]),
+            note=index.note(text, search),
             suggestion=respelt(first.query, spelt) if spelt else "",
-            missing=(*(late for names in limits for late in names), *index.missing_since(since)),
+            missing=missing_parts(index, since, search.limit, reading),
         )
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
-    more = more and page.offset + page.k < settings.max_k
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
 
 
@@ -198,36 +193,12 @@ def _of_index(name: str, call: Callable[_P, _T], *args: _P.args, **options: _P.k
         raise QueryError(f"{name}: {error.what}", remedy=error.remedy, field=error.field) from None
 
 
-class MergedPage(NamedTuple):
-    """A page of the merged ranking: ``k`` hits after ``offset``, the first ``window`` sorted by date."""
-
-    k: int
-    offset: int = 0
-    sort: str = ""
-    window: int = 0
-
-    @property
-    def deepest(self) -> int:
-        """The number of hits to read from each index: one more than the page shows, to know whether more follow."""
-        return max(self.offset + self.k + 1, self.window if self.sort else 0)
-
-    def asked(self, search: Search, most: int) -> Search:
-        """Return the search for the first hits of one index, by rank; the index returns at most ``most``."""
-        return search._replace(k=min(self.deepest, most), offset=0, sort="")
-
-    def of(self, ranked: Sequence[IndexedHit], indexes: Mapping[str, Index]) -> tuple[list[IndexedHit], bool]:
-        """Return the hits of the page from the whole ranking, and whether more follow."""
-        hits = _newest_first(ranked, indexes, self.window) if self.sort else list(ranked)
-        return hits[self.offset : self.offset + self.k], len(hits) > self.offset + self.k
-
-
 def counts_of_many(
     indexes: Mapping[str, Index], query: str, searches: Mapping[str, Search], fields: Mapping[str, int]
 ) -> CountsOfMany:
-    """Count the hits of each index, and of all together, by the values of fields; ``index`` is also a field.
+    """Count the hits of each index, and of all, by the values of fields; ``index`` is also a field.
 
-    It adds up the thousand most frequent values of each index that has the field. Raises QueryError, naming the index,
-    if no index has the field.
+    It adds up the thousand most frequent values of each index that has the field; one at least must have it.
     """
     totals: dict[str, Total] = {}
     each: dict[str, dict[str, FacetCounts]] = {}
@@ -237,7 +208,8 @@ def counts_of_many(
         wanted = {field: MOST_VALUES for field in fields if field != INDEX and field not in lacking}
         totals[name] = _of_index(name, index.count, query, searches[name])
         each[name] = dict(_of_index(name, index.facets, query, wanted, searches[name]))
-    chosen = {field: {value for search in searches.values() for value in _admitted(search, field)} for field in fields}
+    filtered = [dict(search.where.values()) for search in searches.values() if search.where]
+    chosen = {field: {value for admitted in filtered for value in admitted.get(field, ())} for field in fields}
     return CountsOfMany(
         totals,
         {
@@ -249,11 +221,7 @@ def counts_of_many(
 
 
 def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the weight of each index.
-
-    Raises QueryError if there is no index or all weights are 0, or if a weight names an unknown index, is negative or
-    is not a number.
-    """
+    """Return the weight of each index. Raises QueryError if one is unknown or out of range, or if none counts."""
     chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
     if not names:
         raise QueryError("give an index to search")
@@ -268,10 +236,7 @@ def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | N
 
 
 def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int) -> list[IndexedHit]:
-    """Return the first ``k`` hits of all rankings: by score descending, then docid descending, then the index's name.
-
-    An index of weight 0 contributes no hits.
-    """
+    """Return the first ``k`` hits of all: by score descending, then docid descending, then the index's name."""
     counted = sorted(name for name in rankings if weights[name])
     hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
     scores = float32(weights[name] / (rrf_k + rank) for name, rank, _ in hits)
@@ -290,34 +255,30 @@ def evidence_of(
     highlight: bool = True,
     after: int = 0,
 ) -> list[Evidence]:
-    """Return the evidence of the hits of several indexes, in their order; each names its index.
-
-    ``after`` is the number of hits before them.
-    """
+    """Return the evidence of hits, in their order, each with its index; ``after`` is the number of hits before them."""
     read = {}
     for name, index in indexes.items():
         retriever = index.resolve(searches[name]).retriever
-        own = [of.placed(retriever) for of in ranked if of.name == name]
+        # A fused hit already has its rank in its own index.
+        own = [
+            of.hit if of.hit.parts else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
+            for of in ranked
+            if of.name == name
+        ]
         read[name] = iter(index.evidence(query, own, searches[name], highlight=highlight))
     return [
-        msgspec.structs.replace(next(read[of.name]), rank=rank, score=of.score, index=of.name)
+        replace(next(read[of.name]), rank=rank, score=of.score, index=of.name)
         for rank, of in enumerate(ranked, after + 1)
     ]
 
 
 def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], window: int) -> list[IndexedHit]:
-    """Return the first hits sorted by date, as the stage ``sort`` does, and the others after them."""
     first, rest = ranked[:window], ranked[window:]
     days = [last_day(indexes[of.name].document(of.hit.docid).date) for of in first]
     places = sorted(range(len(first)), key=days.__getitem__, reverse=True)
     newest = [first[at]._replace(score=float(len(first) - place)) for place, at in enumerate(places)]
     below = zip(rest, scores_below(1.0, len(rest)), strict=True)
     return newest + [of._replace(score=score) for of, score in below]
-
-
-def _admitted(search: Search, field: str) -> Sequence[str]:
-    """Return the values that the filter of a search admits in a field."""
-    return dict(search.where.values()).get(field, ()) if search.where else ()
 
 
 def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
@@ -333,7 +294,7 @@ def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[s
 
 
 def _in_order(values: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(((value, count) for value, count in values.items()), key=lambda pair: (-pair[1], pair[0]))
+    return sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def _cut(facet: FacetCounts, most: int, chosen: Container[str]) -> FacetCounts:

@@ -29,8 +29,7 @@ class Ranking(NamedTuple):
     hits: Sequence[Hit]
 
 
-_Key = str | tuple[str, int]
-"""The unit of fusion: a document, or one of its passages."""
+_Key = str | tuple[str, int]  # the unit of fusion: a document, or one of its passages
 _Vote = tuple[float, int, Ranking]
 """A vote for a hit, the hit's position (from 0) in the ranking that gave the vote, and that ranking."""
 

@@ -1,28 +1,38 @@
-"""The open index: it resolves searches and composes answers; its state reads the files."""
+"""The open index: it takes missing options of searches from the configuration, and composes answers.
+
+Its state reads the files.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from statistics import pstdev
-from types import TracebackType
-from typing import Self, cast
+from typing import Any, Self, cast
+
+import msgspec
 
 from .. import retrievers, stages
 from ..config import Config
 from ..dense.encoder import Encoder
 from ..dense.noise import noise_threshold
 from ..dense.vectors import Vectors
-from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, ScoredDocids, Total
+from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, ScoredDocids, Total, VectorQuery
+from ..encoders.cross_encoder import OnnxCrossEncoder
 from ..encoders.runtime import SharedEncoders
-from ..filters import refuse_texts
+from ..errors import QueryError
+from ..filters import FIELDS, refuse_texts
 from ..lucene.analysis import TermCache
 from ..lucene.spelling import words_in
 from ..records.runs import best_documents
 from ..retrievers import ExpandingRetriever
-from ..store.manifest import VECTORS
+from ..stages import Named, StageContext
+from ..stages.rerank import re_ranker
+from ..store.manifest import VECTORS, Manifest
+from ..text import PROFILES, has_words, refuse_text
+from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
 from .counting import check_fields
 from .evidence import Evidence
@@ -31,14 +41,17 @@ from .index_state import CountQuery, ShardState
 from .opening import Opening, open_state
 from .options import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, reads_vectors
 from .parts import footprint, left_out, like, note, spellings, word_weights
-from .resolver import Resolver
-from .retriever import ReRanker
+from .retriever import Retriever
 from .snapshot import IndexEncoders
-from .staged import StagedSearch
 
+_SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
+"""The options of a :class:`Search` with the same name in ``config.search``."""
+_CHOICES = (*_SHARED, "collapse", "sort", "bm25")
+"""The options of a :class:`Search` that decide how it is resolved; its filter and limit have no effect on that."""
+REMEMBERED = 64
+"""The number of resolved searches in memory: nearly all searches of an index differ in query and filter alone."""
 _WORD = re.compile(r"\w")
-_SMALL = 2
-"""A word of at most this many characters says little about a text."""
+_SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
 """A hit that contains more than half of a text's words seems related; a longer text counts as this many words."""
 _CLEARLY = 3
@@ -78,27 +91,25 @@ class Index:
         encoders: IndexEncoders | None = None,
         opened: Opening = open_state,
     ) -> None:
-        """Open the index in ``folder``; ``encoders`` opens the encoders that its manifest names, and they stay open.
-
-        Raises the errors of ``opened``, which opens its state.
-        """
         config = config or Config()
         self._own_encoders = SharedEncoders(config.encoder)
         # An alias may change while this index is open, so resolve it once.
         place = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
         self._state = opened(place, config, encoders or self._own_encoders)
-        self._config = retrievers.with_default_weights(config, self._state.manifest)
+        self.settings = retrievers.with_default_weights(config, self._state.manifest)
+        """The default settings of a search."""
         self._reader = EvidenceReader(self._state)
-        self._resolver = Resolver(self._state, self._config)
+        # The cache refers to the state, not to this object: a cycle would keep a closed index in memory until
+        # garbage collection.
+        resolve = partial(_resolved, self._state.manifest, self._state.folder, self.settings)
+        self._resolved = lru_cache(maxsize=REMEMBERED)(resolve)
+        self._retrievers: dict[int, tuple[ResolvedSearch, Retriever]] = {}
+        state = self._state
+        self._context = StageContext(self.settings, state.manifest, lambda: state.terms)
         self._vectors: dict[str, str] = {}
         self._floors: dict[str, tuple[float, float]] = {}
-        offered = retrievers.offered(self._state.manifest, self._config)
+        offered = retrievers.offered(self._state.manifest, self.settings)
         self.info = IndexInfo(Path(folder), self._state.manifest, offered)
-
-    @property
-    def settings(self) -> Config:
-        """The default settings of a search."""
-        return self._config
 
     @property
     def terms(self) -> TermCache:
@@ -107,41 +118,58 @@ class Index:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of the vectors, opened on first use.
-
-        Raises IndexStateError if the encoder is missing or has changed. Raises MachineError if it is not installed
-        here.
-        """
+        """The encoder of the vectors, opened on first use. Raises IndexStateError if it is missing or has changed."""
         return self._state.encoder_of(VECTORS)
 
     @property
-    def re_ranker(self) -> ReRanker:
-        """The model of the stage ``rerank``."""
-        return self._resolver.re_ranker()
+    def re_ranker(self) -> OnnxCrossEncoder:
+        """The model of the stage ``rerank``. Raises QueryError if none is configured."""
+        return re_ranker(self._context)
 
     def resolve(self, asked: Search = DEFAULT_SEARCH) -> ResolvedSearch:
-        """Return a search with every option resolved."""
-        return self._resolver.resolve(asked)
+        """Return a search with every option resolved.
+
+        Raises QueryError if the profile or the retriever does not exist, or if the index lacks what the retriever or
+        the filter needs. Raises TypeError if its stages, or a field of its filter, are a single string.
+        """
+        if asked.where is not None:
+            _check_filter(asked.where, self._state.manifest)
+        refuse_text("stages", asked.stages)
+        named = None if asked.stages is None else tuple(asked.stages)
+        shared = (asked.k, asked.retriever, asked.fusion, asked.profile, asked.group, named)
+        return self._resolved(*shared, asked.collapse, asked.sort, asked.bm25)
 
     def search(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
-        """Return the hits of each query, best first."""
-        resolved = self._resolver.resolve(asked)
-        k = self._resolver.depth(asked, resolved)
-        texts, staged = self._resolver.texts(queries, resolved), self._resolver.stages(resolved, asked.where)
-        retriever = self._resolver.retriever(resolved)
+        """Return the hits of each query, best first. Raises QueryError if a query or an option is out of range."""
+        resolved = self.resolve(asked)
+        k, texts = _depth(asked, resolved), _worded(queries, resolved)
+        staged, retriever = self._stages(resolved, asked.where), self._retriever(resolved)
         if staged:
-            ranked = StagedSearch(retriever, staged, resolved, self._reader.texts).search(texts, k, asked)
+            ranked = stages.search(retriever, staged, resolved, self._reader.texts, queries=texts, k=k, asked=asked)
         else:
             ranked = retriever.search(texts, k, asked.where, asked.limit)
         return [hits[asked.offset :] for hits in ranked] if asked.offset else ranked
 
     def columns(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[ScoredDocids]:
         """Return the documents of the hits that :meth:`search` returns, with their scores."""
-        resolved = self._resolver.resolve(asked)
+        resolved = self.resolve(asked)
         if resolved.settings.search.stages or asked.offset:
             return list(map(best_documents, self.search(queries, asked)))
-        k, texts = self._resolver.depth(asked, resolved), self._resolver.texts(queries, resolved)
-        return self._resolver.retriever(resolved).columns(texts, k, asked.where, asked.limit)
+        k, texts = _depth(asked, resolved), _worded(queries, resolved)
+        return self._retriever(resolved).columns(texts, k, asked.where, asked.limit)
+
+    def _retriever(self, resolved: ResolvedSearch) -> Retriever:
+        known = self._retrievers.get(id(resolved))
+        if known is None or known[0] is not resolved:
+            while len(self._retrievers) >= REMEMBERED:
+                self._retrievers.pop(next(iter(self._retrievers), 0), None)
+            known = resolved, self._state.ranking(resolved.retriever, resolved.settings)
+            self._retrievers[id(resolved)] = known
+        return known[1]
+
+    def _stages(self, resolved: ResolvedSearch, where: Filter | None) -> list[Named]:
+        named = resolved.settings.search.stages
+        return stages.opened_over(named, self._state, where, self._context) if named else []
 
     def count(self, query: str, asked: Search = DEFAULT_SEARCH) -> Total:
         """Return the total number of hits of a search."""
@@ -153,16 +181,16 @@ class Index:
         return self._state.facets(self._question(query, asked), fields)
 
     def _question(self, query: str, asked: Search) -> CountQuery:
-        resolved = self._resolver.resolve(asked)
-        (text,) = self._resolver.texts([query], resolved)
+        resolved = self.resolve(asked)
+        (text,) = _worded([query], resolved)
         if retrievers.expanding(resolved.retriever) is not None:
-            text = cast(ExpandingRetriever, self._resolver.retriever(resolved)).expanded(text, asked.where)
+            text = cast(ExpandingRetriever, self._retriever(resolved)).expanded(text, asked.where)
         return CountQuery(text, resolved, asked.where, asked.typed)
 
     def word_weights(self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
         """Return, for each hit, the query's words in its passage, each with its share of the BM25 score."""
-        resolved = self._resolver.resolve(asked)
-        (text,) = self._resolver.texts([query], resolved)
+        resolved = self.resolve(asked)
+        (text,) = _worded([query], resolved)
         return word_weights(self._state, text, hits, resolved.settings.bm25)
 
     def like(self, docid: str, asked: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
@@ -176,11 +204,14 @@ class Index:
         """Return the misspelt words of a query, each with its correction from the index."""
         if isinstance(query, DocumentQuery):
             return {}
-        return spellings(self._state, self._resolver.resolve(asked).text(query), asked.where)
+        return spellings(self._state, self.resolve(asked).text(query), asked.where)
 
     def footprint(self, retriever: str) -> Footprint:
         """Return the disk size and build time of what a retriever reads; every retriever includes the documents."""
-        return footprint(self.info.published, self._resolver.views(retriever))
+        return footprint(self.info.published, self._views(retriever))
+
+    def _views(self, retriever: str) -> Sequence[str]:
+        return retrievers.kind(retriever).views(retriever, self._state.manifest, self.settings)
 
     def evidence(
         self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
@@ -192,26 +223,19 @@ class Index:
         self, ranked: Sequence[tuple[str, Sequence[Hit]]], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
     ) -> Iterator[list[Evidence]]:
         """Yield the evidence of the hits of each query; hits reached after the limit have no highlights."""
-        resolved = self._resolver.resolve(asked)
+        resolved = self.resolve(asked)
         read = [(resolved.text(query), hits) for query, hits in ranked]
-        copies = partial(stages.copies_of, self._resolver.stages(resolved, asked.where))
-        highlighted = partial(self._reader.evidences, highlight=highlight, limit=asked.limit, after=asked.offset)
-        evidences = highlighted(read, resolved.retriever, copies)
+        copies = partial(stages.copies_of, self._stages(resolved, asked.where))
+        options: dict[str, Any] = {"highlight": highlight, "limit": asked.limit, "after": asked.offset}
+        evidences = self._reader.evidences(read, resolved.retriever, copies, **options)
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
     def with_passages(self, query: str, hits: Sequence[Evidence], asked: Search = DEFAULT_SEARCH) -> list[Evidence]:
-        """Return the hits, each with its best passage and all other passages that contain a word of ``query``.
-
-        After the limit, a hit has its best passage alone, and the limit records the missing passages.
-        """
-        return self._reader.with_passages(self._resolver.resolve(asked).text(query), hits, asked.limit)
+        """Return the hits, each with its best passage and, if read in time, all others with a word of ``query``."""
+        return self._reader.with_passages(self.resolve(asked).text(query), hits, asked.limit)
 
     def answer(self, question: Question) -> Answer:
-        """Answer a question with the evidence, counts, notes and explanations that it requests.
-
-        Raises QueryError if the question is invalid, naming the field at fault. Raises CutOffError if no ranking was
-        ready in time.
-        """
+        """Answer a question, as :func:`factseek.retrieval.search.answer.answer` does."""
         return answer(self, question)
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
@@ -226,8 +250,8 @@ class Index:
     def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:
         """Return whether a hit seems related to a text, from its score in each ranking and the words that it contains.
 
-        It is related if its cosine is clearly above that of random queries, or if it contains more than half of the
-        words. An index without vectors cannot tell: every hit counts as related.
+        Its cosine is clearly above that of random queries, or it contains more than half of the words. An index without
+        vectors cannot tell: every hit counts as related.
         """
         if not self.resolve().encodes:
             return True
@@ -241,11 +265,7 @@ class Index:
         return bool(held) and len(held) > min(len(asked), _ENOUGH) / 2
 
     def _floor(self, view: str) -> tuple[float, float]:
-        """Return two cosines of a view of vectors.
-
-        Below the first, a passage is no nearer to a query than to random words. From the second on, it is clearly
-        nearer.
-        """
+        """Return two cosines of a view: no nearer than random words below the first, clearly nearer from the second."""
         if view not in self._floors:
             by_chance = self._state.noise_similarities(view)
             floor = noise_threshold(by_chance)
@@ -257,7 +277,7 @@ class Index:
         """Return the view of vectors if a ranking reads nothing else, else ``""``; cached, since every hit needs it."""
         view = self._vectors.get(ranking)
         if view is None:
-            views = self._resolver.views(ranking)
+            views = self._views(ranking)
             view = self._vectors[ranking] = views[0] if len(views) == 1 and reads_vectors(views) else ""
         return view
 
@@ -281,7 +301,7 @@ class Index:
 
     def note(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
         """Return a note for readers of the hits of ``query``, ``""`` if there is none."""
-        words = note(query, self._resolver.resolve(asked), self.info, self.terms, self._resolver.views)
+        words = note(query, self.resolve(asked), self.info, self.terms, self._views)
         return "; ".join(filter(None, (words, left_out(self.undated(asked)))))
 
     def undated(self, asked: Search = DEFAULT_SEARCH) -> int:
@@ -302,14 +322,76 @@ class Index:
 
     def close(self) -> None:
         """Close the files and the encoders that this index opened."""
-        self._resolver.close()
+        self._retrievers.clear()
+        self._context.close()
         self._state.close()
         self._own_encoders.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _check_filter(where: Filter, manifest: Manifest) -> None:
+    refuse_texts(where)
+    if where.of_words != Filter() and not manifest.has_phrases:
+        raise QueryError(
+            "this index has no word positions: it cannot match phrases, exclude words or search titles",
+            remedy="rebuild it with index.phrases",
+        )
+    declared = manifest.filter_fields
+    for name, _ in where.metadata:
+        if name not in declared:
+            remedy = f"the fields are {', '.join((*FIELDS, *declared))}"
+            raise QueryError(f"there is no field {name!r} to filter by", remedy=remedy)
+
+
+def _resolved(manifest: Manifest, folder: Path, config: Config, *chosen: Any) -> ResolvedSearch:
+    """Return a search with every option resolved; ``chosen`` are the values of :data:`_CHOICES`."""
+    asked = Search(**dict(zip(_CHOICES, chosen, strict=True)))
+    varied = {name: getattr(asked, name) for name in _SHARED if getattr(asked, name) is not None}
+    last = [f"{name}={value}" for name, value in (("collapse", asked.collapse), ("sort", asked.sort)) if value]
+    if last:
+        varied["stages"] = (*(config.search.stages if asked.stages is None else asked.stages), *last)
+    search = msgspec.structs.replace(config.search, **varied)
+    config = msgspec.structs.replace(config, search=search, bm25=asked.bm25 or config.bm25)
+    config = retrievers.with_default_weights(config, manifest)
+    if search.profile not in PROFILES:
+        remedy = f"the profiles are {' and '.join(sorted(PROFILES))}"
+        raise QueryError(f"there is no profile {search.profile!r}", remedy=remedy)
+    name = retrievers.resolve(search.retriever, manifest, config, folder)
+    kind = retrievers.kind(name)
+    read = tuple(kind.views(name, manifest, config))
+    approximate = any(searched_approximately(view, manifest, config.dense) for view in read if reads_vectors([view]))
+    return ResolvedSearch(name, tuple(kind.rankings(name, config)), read, config, approximate)
+
+
+def _depth(asked: Search, resolved: ResolvedSearch) -> int:
+    """Return the number of hits to find: ``k`` plus the offset."""
+    settings = resolved.settings.search
+    if not 1 <= settings.k <= settings.max_k:
+        raise QueryError(f"k {settings.k} is out of range: ask for 1 to {settings.max_k} hits")
+    last = settings.max_k - settings.k
+    if not 0 <= asked.offset <= last:
+        raise QueryError(f"offset {asked.offset} is out of range: with k {settings.k} it may be 0 to {last}")
+    return asked.offset + settings.k
+
+
+def _worded(queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:
+    """Return the texts to search for."""
+    refuse_text("queries", queries)
+    longest, texts = resolved.settings.search.max_query_chars, list[str]()
+    for query in queries:
+        if isinstance(query, DocumentQuery):
+            texts.append(query)  # its words are already chosen, and vectors alone may find it
+            continue
+        if len(query) > longest:
+            what = f"the query has {len(query)} characters, but at most {longest} are allowed (search.max_query_chars)"
+            raise QueryError(what)
+        text = resolved.text(query)
+        if not has_words(text):
+            raise QueryError(f"the query {query[:60]!r} contains no words to search for")
+        texts.append(VectorQuery(text, query.vector) if isinstance(query, VectorQuery) else text)
+    return texts

@@ -18,43 +18,23 @@ from ..records.runs import run_lines
 from ..sentences import sentences
 from .evidence import Evidence
 
-JSON = "json"
-"""The format of a search's own answer; it is not a listing."""
-PAPER = "cord19"
-"""The kind of source whose documents are journal articles."""
+JSON = "json"  # the format of a search's own answer; it is not a listing
+PAPER = "cord19"  # the kind of source whose documents are journal articles
 RUN_TAG = "factseek"
+_OF_REVIEW = ("rating", "publisher", "claimant")
 HEADER = (
-    "rank",
-    "docid",
-    "score",
-    "title",
-    "passage",
-    "url",
-    "date",
-    "source",
-    "topic",
-    "language",
-    "kind",
-    "near_copies",
-    "index",
-    "rating",
-    "publisher",
-    "claimant",
+    *("rank", "docid", "score", "title", "passage", "url", "date", "source", "topic", "language", "kind"),
+    *("near_copies", "index", *_OF_REVIEW),
 )
-"""The columns of the table formats; the last three are those of a fact-check."""
+"""The columns of the table formats."""
+_as_lines = msgspec.json.Encoder().encode_lines
 _SPACE = re.compile(r"\s+")
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _NO_KEY = re.compile(r"[^A-Za-z0-9.:_-]+")
-_TEX = str.maketrans(
-    {
-        **{sign: f"\\{sign}" for sign in "#$%&_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-    }
-)
+_TEX_NAMES = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_TEX = str.maketrans({sign: f"\\{sign}" for sign in "#$%&_{}"} | _TEX_NAMES)
 _TEX_ADDRESS = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "{}\\ "})
 """Addresses are copied unchanged, except for the characters that would end the field."""
 _OF_PAPERS = frozenset({"doi", "journal", "pubmed_id", "pmcid", "authors", "source_x"})
@@ -95,15 +75,12 @@ def citation(hit: Evidence) -> Citation:
     """Return the citation of a hit; without a title, the first sentence of its passage is the title."""
     hit = _as_cited(hit)
     passage = _line(hit.passage.text)
-    named = str(hit.metadata.get("authors") or "")
-    authors = tuple(author for part in named.split(";") if (author := _line(part)))
     first = next(sentences(passage), None)
-    title = _line(hit.title) or (passage[first.start : first.end] if first else "") or hit.docid
     return Citation(
         docid=_line(hit.docid),
         paper=hit.kind == PAPER,
-        title=title,
-        authors=authors,
+        title=_line(hit.title) or (passage[first.start : first.end] if first else "") or hit.docid,
+        authors=tuple(filter(None, map(_line, str(hit.metadata.get("authors") or "").split(";")))),
         source=_line(hit.source),
         date=_line(hit.date),
         url=_line(hit.url),
@@ -117,18 +94,11 @@ def _line(text: str) -> str:
 
 
 def _cells(hit: Evidence) -> list[str]:
-    """Return the cells of a hit in the order of ``HEADER``; no text is a formula, and numbers stay unchanged."""
     texts = (hit.title, hit.passage.text, hit.url, hit.date, hit.source, hit.topic, hit.language, hit.kind)
     copies = str(hit.copies.count) if hit.copies else ""
-    return [
-        str(hit.rank),
-        _defused(hit.docid),
-        repr(hit.score),
-        *map(_defused, texts),
-        copies,
-        _defused(hit.index or ""),
-        *(_defused(str(hit.metadata.get(name) or "")) for name in ("rating", "publisher", "claimant")),
-    ]
+    review = (str(hit.metadata.get(name) or "") for name in _OF_REVIEW)
+    start = (str(hit.rank), _defused(hit.docid), repr(hit.score))
+    return [*start, *map(_defused, texts), copies, *map(_defused, (hit.index or "", *review))]
 
 
 def _defused(text: str) -> str:
@@ -138,29 +108,21 @@ def _defused(text: str) -> str:
 
 
 def _csv(hits: Sequence[Evidence], _: str) -> str:
-    """Return a header and one line per hit (RFC 4180)."""
     text = io.StringIO()
     csv.writer(text).writerows([HEADER, *map(_cells, hits)])
     return text.getvalue()
 
 
 def _tsv(hits: Sequence[Evidence], _: str) -> str:
-    """Return a header and one line per hit; tabs and line breaks within a text become spaces."""
     rows = (HEADER, *map(_cells, hits))
     return "".join("\t".join(_BREAKS.sub(" ", cell) for cell in row) + "\n" for row in rows)
 
 
-def _ndjson(hits: Sequence[Evidence], _: str) -> str:
-    return "".join(msgspec.json.encode(hit).decode() + "\n" for hit in hits)
-
-
 def _trec(hits: Sequence[Evidence], qid: str) -> str:
-    """Return one line per document: ``qid Q0 docid rank score tag``. Raises QueryError if an id cannot be a column."""
     return run_lines(qid, [Hit(hit.docid, hit.score) for hit in hits], RUN_TAG)
 
 
 def _ris(hits: Sequence[Evidence], _: str) -> str:
-    """Return one record per hit: papers as journal articles, the rest as web pages."""
     records = []
     for cited in map(citation, hits):
         fields = [
@@ -180,7 +142,6 @@ def _ris(hits: Sequence[Evidence], _: str) -> str:
 
 
 def _bibtex(hits: Sequence[Evidence], _: str) -> str:
-    """Return one entry per hit: papers as ``@article``, the rest as ``@misc``; equal keys get numbers."""
     numbers: dict[str, int] = {}
     entries = []
     for hit in hits:
@@ -206,10 +167,7 @@ def _bibtex(hits: Sequence[Evidence], _: str) -> str:
 
 
 def _jsonld(hits: Sequence[Evidence], _: str) -> str:
-    """Return one ``ItemList`` of schema.org with one item per hit; it is safe inside a page's script.
-
-    A hit that reviews a claim becomes a ``ClaimReview``. Other items fit under its ``citation`` or ``appearance``.
-    """
+    """Return one ``ItemList`` of schema.org, safe in a page's script; a hit that reviews a claim is a review."""
     items = [{"@type": "ListItem", "position": hit.rank, "item": _item(_as_cited(hit))} for hit in hits]
     listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}
     return script_safe(listed) + "\n"
@@ -253,7 +211,7 @@ KINDS = MappingProxyType(
         "bibtex": ListingKind("application/x-bibtex", "bib", _bibtex),
         "csv": ListingKind("text/csv", "csv", _csv),
         "jsonld": ListingKind("application/ld+json", "jsonld", _jsonld),
-        "ndjson": ListingKind("application/x-ndjson", "ndjson", _ndjson),
+        "ndjson": ListingKind("application/x-ndjson", "ndjson", lambda hits, _: _as_lines(hits).decode()),
         "ris": ListingKind("application/x-research-info-systems", "ris", _ris),
         "trec": ListingKind("text/plain", "run", _trec),
         "tsv": ListingKind("text/tab-separated-values", "tsv", _tsv),
@@ -270,8 +228,5 @@ def kind(format: str) -> ListingKind:
 
 
 def list_hits(hits: Sequence[Evidence], format: str, qid: str = "1") -> str:
-    """Return the hits of a search, best first, in a format of :data:`KINDS`, such as ``csv`` or ``bibtex``.
-
-    ``qid`` is the query's id in a TREC run. Raises QueryError if the format does not exist or cannot contain an id.
-    """
+    """Return hits, best first, in a format of :data:`KINDS`; ``qid`` is for a TREC run. Raises QueryError."""
     return kind(format).write(hits, qid)

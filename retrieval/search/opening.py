@@ -13,7 +13,7 @@ from typing import Any
 from ..config import Config
 from ..errors import IndexStateError
 from ..store import manifest as manifests
-from ..store.lease import Lease, open_leased
+from ..store.lease import open_leased
 from ..store.manifest import SHARDS, Manifest
 from .index_state import IndexState
 from .snapshot import IndexEncoders, Snapshot
@@ -25,26 +25,21 @@ FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
-    """Open the last published state of the index in ``folder``.
-
-    Raises IndexStateError if the index is missing, incomplete, damaged, or of another layout.
-    """
+    """Open the last published state of the index in ``folder``. Raises IndexStateError if it cannot be read."""
     form = _form(folder)
     try:
-        return _opening(form)(folder, config, encoders)
+        opened: IndexState = form.open_state(folder, config, encoders) if form else Snapshot(folder, config, encoders)
+        return opened
     except IndexStateError:
-        if _form(folder) == form:
+        if _form(folder) is form:
             raise
-        return _opening(_form(folder))(folder, config, encoders)  # the form changed during the read
+        return open_state(folder, config, encoders)  # the form changed during the read
 
 
 def published(folder: Path) -> Manifest:
-    """Return the published state of the index in ``folder``, described by one manifest.
-
-    Raises IndexStateError if this version can read no index there.
-    """
+    """Return the published state of the index in ``folder``. Raises IndexStateError if there is none."""
     form = _form(folder)
-    return _module(form).published(folder) if form else manifests.read(folder)
+    return form.published(folder) if form else manifests.read(folder)
 
 
 def published_file(folder: Path) -> Path:
@@ -54,31 +49,17 @@ def published_file(folder: Path) -> Path:
 
 @contextmanager
 def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
-    """Hold the published segments of the index in ``folder``; yield folder and manifest of the index, or of each part.
-
-    Raises IndexStateError as :func:`published` does, or if a part is missing.
-    """
-    form = _form(folder)
-    parts, lease = _module(form).leased(folder) if form else _leased(folder)
+    """Hold the published segments of the index in ``folder``; yield folder and manifest of each of its parts."""
+    if form := _form(folder):
+        parts, lease = form.leased(folder)
+    else:
+        manifest, lease = open_leased(folder)
+        parts = [(folder, manifest)]
     with closing(lease):
         yield parts
 
 
-def _leased(folder: Path) -> tuple[Sequence[tuple[Path, Manifest]], Lease]:
-    manifest, lease = open_leased(folder)
-    return [(folder, manifest)], lease
-
-
-def _form(folder: Path) -> str:
-    return next((module for name, module in FORMS.items() if isfile(folder / name)), "")
-
-
-def _opening(form: str) -> Opening:
-    if not form:
-        return Snapshot
-    opened: Opening = _module(form).open_state
-    return opened
-
-
-def _module(form: str) -> Any:
-    return import_module(f"{__package__.partition('.retrieval')[0]}.{form}")
+def _form(folder: Path) -> Any:
+    """Return the module of the index's form; None for an index in its folder."""
+    module = next((module for name, module in FORMS.items() if isfile(folder / name)), None)
+    return import_module(f"{__package__.partition('.retrieval')[0]}.{module}") if module else None

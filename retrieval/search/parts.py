@@ -17,43 +17,32 @@ from ..lucene.analysis import TermCache, words_of
 from ..lucene.index import Weights, flat_text
 from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..stages.collapse import NEAR
-from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, EncoderInfo, Manifest
+from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, Manifest
 from ..store.signatures import most_disagreements
 from ..terminal import listed
 from ..views import view
 from .index_state import IndexState
 from .options import Footprint, IndexInfo, ResolvedSearch
 
-QUERY_WORDS = 25
-"""The number of words of a document query; Lucene uses the same number."""
-READ_CHARS = 100_000
-"""The number of characters at the beginning of a document from which its query words are taken."""
-READ_TERMS = 5_000
-"""The number of terms in these characters to examine; Lucene uses the same number."""
+QUERY_WORDS = 25  # the number of words of a document query; Lucene uses the same number
+READ_CHARS = 100_000  # the number of characters at the beginning of a document from which its query words are taken
+READ_TERMS = 5_000  # the number of terms in these characters to examine; Lucene uses the same number
 
 
 def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery, set[str]]:
-    """Return a document as a query, and the documents to exclude: itself and, with ``copies``, its near-duplicates.
-
-    Raises NotFoundError if the document does not exist.
-    """
+    """Return a document as a query, and the documents to exclude: itself and, with ``copies``, its near-duplicates."""
     document = state.document(docid)
     text = flat_text(document.title, document.text)[:READ_CHARS]
-    words = _words(interesting_terms(state, text), text, state.terms)
-    return DocumentQuery(" ".join(words), docid), {docid, *(near_copies(state, docid) if copies else ())}
+    words = _words(_interesting_terms(state, text), text, state.terms)
+    excluded = {docid}
+    if copies:
+        signatures = state.signatures([(docid, passage.number) for passage in state.passages(docid)])
+        excluded = excluded.union(*state.near_copies(signatures, most_disagreements(NEAR), None))
+    return DocumentQuery(" ".join(words), docid), excluded
 
 
-def near_copies(state: IndexState, docid: str) -> set[str]:
-    """Return every document with a near-duplicate of a passage of this document, including the document itself."""
-    signatures = state.signatures([(docid, passage.number) for passage in state.passages(docid)])
-    return set().union(*state.near_copies(signatures, most_disagreements(NEAR), None))
-
-
-def interesting_terms(state: IndexState, text: str) -> list[str]:
-    """Return the heaviest terms of a text that at least two passages contain, heaviest first.
-
-    Equally heavy terms are in alphabetical order. A term of a single passage cannot find another passage.
-    """
+def _interesting_terms(state: IndexState, text: str) -> list[str]:
+    """Return the heaviest terms that two passages or more contain, heaviest first, equal ones by alphabet."""
     field = state.field_statistics()[0]
     often = Counter(state.terms.tokens(text)[:READ_TERMS])
     terms = sorted(often)
@@ -66,11 +55,7 @@ def interesting_terms(state: IndexState, text: str) -> list[str]:
 
 
 def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
-    """Return, for each term, a word of the text that has only this term, or the term if it is itself such a word.
-
-    In a script without spaces, a word of the text may be a whole sentence with many terms. There, a term is its own
-    word.
-    """
+    """Return a word of the text for each term, or the term itself: an unspaced word may be a sentence of many terms."""
     of_term: dict[str, str] = {}
     for word, made in sorted(vocabulary.matcher(frozenset(terms))(text).items()):
         if len(made) == 1:
@@ -84,10 +69,7 @@ def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
 def note(
     query: str, resolved: ResolvedSearch, info: IndexInfo, terms: TermCache, views: Callable[[str], Sequence[str]]
 ) -> str:
-    """Return the note on a query, ``""`` if there is none; ``views`` returns the views that a retriever reads.
-
-    A note appears if the query has stop words only, or if the encoder does not know its language.
-    """
+    """Return the note on a query with stop words only or of an unknown language; ``views`` returns a retriever's."""
     if set(resolved.views) == {LUCENE}:
         if any(terms(word) for chunk in query.split() for word in words_of(chunk)):
             return ""
@@ -98,22 +80,14 @@ def note(
         known = languages(encoder.name, resolved.settings.encoder)
         language = unknown_language(query, known)
         if language:
-            return f"{_unknowing(encoder, known, language)}; {_advice(name, info, views)}"
+            vectors = f"the vectors of this index are for {', '.join(known)} ({encoder.name})"
+            doubtful = sorted(retriever for retriever in info.retrievers if name in views(retriever))
+            others = sorted(set(info.retrievers).difference(doubtful))
+            are = "is" if len(others) == 1 else "are"
+            trusted = f"{listed(others)} {are} more reliable here than {listed(doubtful, 'or')}; " if others else ""
+            advice = f"{trusted}a multilingual encoder would know the language"
+            return f"the query looks like {language}, and {vectors}; {advice}"
     return ""
-
-
-def _unknowing(encoder: EncoderInfo, known: Sequence[str], language: str) -> str:
-    name, spoken = encoder.name, ", ".join(known)
-    return f"the query looks like {language}, and the vectors of this index are for {spoken} ({name})"
-
-
-def _advice(view: str, info: IndexInfo, views: Callable[[str], Sequence[str]]) -> str:
-    """Return advice for a query in a language that the encoder of a view does not know."""
-    doubtful = sorted(name for name in info.retrievers if view in views(name))
-    others = sorted(set(info.retrievers).difference(doubtful))
-    are = "is" if len(others) == 1 else "are"
-    trusted = f"{listed(others)} {are} more reliable here than {listed(doubtful, 'or')}; " if others else ""
-    return f"{trusted}a multilingual encoder would know the language"
 
 
 def left_out(undated: int) -> str:
@@ -124,15 +98,11 @@ def left_out(undated: int) -> str:
     return f"{documents} left out by the date filter; undated: keep (--undated keep) includes them"
 
 
-_MOST = 8
-"""The most misspelt words of a query to correct: a text with more is in another language than the index."""
+_MOST = 8  # the most misspelt words of a query to correct: a text with more is in another language than the index
 
 
 def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str, str]:
-    """Return the misspelt words of a text, each with its correction, which some passage under the filter contains.
-
-    So the corrected text matches more passages. An index without the view ``words`` corrects nothing.
-    """
+    """Return the misspelt words of a text, each with a correction that some passage under the filter contains."""
     if WORDS not in state.manifest.views:
         return {}
     text = folded(text)
@@ -154,25 +124,21 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
 
 
 def word_weights(state: IndexState, text: str, hits: Sequence[Hit], settings: BM25Settings) -> list[dict[str, float]]:
-    """Return, for each hit, the words of ``text`` in its passage, each with its weight.
-
-    If several words share a term, the first represents them. A term without a word represents itself.
-    """
+    """Return, for each hit, the words of ``text`` in its passage with their weights; the first of several per term."""
     weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
     places = [(hit.docid, hit.passage) for hit in hits]
     words: dict[str, str] = {}
     for word in words_of(text):
         for term in state.terms(word):
             words.setdefault(term, word)
-    return [_by_word(terms, words) for terms in state.term_weights(text, places, weights)]
-
-
-def _by_word(terms: dict[str, float], words: dict[str, str]) -> dict[str, float]:
-    weights: dict[str, float] = {}
-    for term, weight in sorted(terms.items()):
-        word = words.get(term, term)
-        weights[word] = weights.get(word, 0.0) + weight
-    return weights
+    of_hits = []
+    for terms in state.term_weights(text, places, weights):
+        of_words: dict[str, float] = {}
+        for term, weight in sorted(terms.items()):
+            word = words.get(term, term)
+            of_words[word] = of_words.get(word, 0.0) + weight
+        of_hits.append(of_words)
+    return of_hits
 
 
 def footprint(manifest: Manifest, names: Sequence[str]) -> Footprint:

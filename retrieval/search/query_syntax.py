@@ -26,15 +26,12 @@ _ESCAPED = re.compile(r'\\([\\":-])')
 _HIDDEN = {'"': "\ue010", "-": "\ue011", ":": "\ue012", "\\": "\ue013"}
 _SHOWN = str.maketrans({hidden: mark for mark, hidden in _HIDDEN.items()})
 _ESCAPES = str.maketrans({hidden: f"\\{mark}" for mark, hidden in _HIDDEN.items()})
-_LOOSE = re.compile(r"(?<!\S)-|:")
-"""A mark in a phrase that would have a meaning without the quotes."""
+_LOOSE = re.compile(r"(?<!\S)-|:")  # a mark in a phrase that would have a meaning without the quotes
 _QUOTES = dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\u300c\u300d\u300e\u300f", '"')
 _MARKS = str.maketrans({**_QUOTES, "\uff0d": "-", "\uff1a": ":"})
 _MINUS, _FIELD = r"[-\u2212\u2013]?", "|".join(_FIELDS)
-_AFTER = ",;.!?)]}…،؛؟、。，；！？）］｝"
-"""The punctuation that may follow a word."""
-_APART = "،؛؟、。，；！？"
-"""The punctuation that ends a word without a space."""
+_AFTER = ",;.!?)]}…،؛؟、。，；！？）］｝"  # the punctuation that may follow a word
+_APART = "،؛؟、。，；！？"  # the punctuation that ends a word without a space
 _PART = re.compile(
     rf'(?:(?<!\S)|(?<=[(\[{{¿¡（［｛])|(?<=[,;|/{_APART}])(?={_MINUS}(?:(?:{_FIELD}):)?"))({_MINUS})(?:({_FIELD}):)?'
     rf'(?:"([^"]*)"|([^\s"(\[{{¿¡（［｛{_APART}][^\s"{_APART}]*)(?=[\s{_APART}]|\Z))',

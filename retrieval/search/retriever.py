@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
-from ..deadline import Deadline
+from ..deadline import CutOffError, Deadline
 from ..dense.vectors import Mask
 from ..domain import Filter, Hit, ScoredDocids
 from ..records.runs import best_documents
 
-Ranked = dict[str, list[list[Hit]]]
-"""The hits of each query, by the name of the ranking."""
+Ranked = dict[str, list[list[Hit]]]  # the hits of each query, by the name of the ranking
 
 
 class Retriever(Protocol):
@@ -20,11 +20,7 @@ class Retriever(Protocol):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits per query, in the total order of :mod:`factseek.retrieval.search.order`.
-
-        Raises CutOffError if nothing is ready within the limit.
-        """
-        ...
+        """Return at most ``k`` hits per query, in the total order. Raises CutOffError if nothing is ready in time."""
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
@@ -33,10 +29,7 @@ class Retriever(Protocol):
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
     def matching(self, query: str) -> Mask | None:
-        """Return a mask over all rows, of the passages that a query can find without a filter; None means all.
-
-        Override it if the retriever does not rank every passage.
-        """
+        """Return a mask of the rows that a query can find without a filter; None, unless overridden, means all."""
         return None
 
 
@@ -48,33 +41,52 @@ class Rankings(Protocol):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> Ranked:
-        """Return at most ``k`` hits per query for each ranking, in the total order, without rankings that were cut off.
-
-        Raises CutOffError if no ranking is ready within the limit.
-        """
-        ...
+        """Return at most ``k`` hits per query for each ranking that is ready; raise CutOffError if none is."""
 
     def matching(self, query: str) -> Mask | None:
         """Return the passages that at least one of the rankings can find; None means all."""
-        ...
 
 
-class ReRanker(Protocol):
-    """Scores pairs of a query and a passage; a score depends on its pair alone. It is safe for threads."""
+class SideBySide(Rankings):
+    """The rankings of open retrievers in this process, in parallel under a limit; it cannot interrupt ``blocking``."""
 
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        ...
+    def __init__(self, parts: Mapping[str, Retriever], blocking: Collection[str]) -> None:
+        self._parts = parts
+        self._blocking = blocking
+        self.names: Sequence[str] = tuple(parts)
 
-    def score(self, query: str, passage: str) -> float:
-        """Return how well a passage answers a query: higher is better, without bounds."""
-        ...
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> Ranked:
+        """Return the hits of each ranking that is ready in time."""
+        if limit is None:
+            return {name: part.search(queries, k, where) for name, part in self._parts.items()}
+        pending = {
+            name: limit.begin(name, partial(self._parts[name].search, queries, k, where)) for name in self._blocking
+        }
+        ranked: Ranked = {}
+        late: list[CutOffError] = []
+        try:
+            # Retrievers that can be interrupted run in this thread while the others run in parallel.
+            for name in sorted(self._parts, key=pending.__contains__):
+                try:
+                    begun = pending.get(name)
+                    ranked[name] = begun.result() if begun else self._parts[name].search(queries, k, where, limit)
+                except CutOffError as error:
+                    late.append(error)
+        finally:
+            for begun in pending.values():
+                begun.cancel()
+        if not ranked:
+            raise late[-1]
+        return ranked
 
-    def reads_all(self, query: str, passage: str) -> bool:
-        """Return whether the pair is short enough for the model to read all of it."""
-        ...
-
-    def count_tokens(self, query: str, passage: str) -> int:
-        """Return the number of tokens of the pair that the model reads, including special tokens."""
-        ...
+    def matching(self, query: str) -> Mask | None:
+        """Return the union of the rankings' masks."""
+        united: Mask | None = None
+        for part in self._parts.values():
+            matching = part.matching(query)
+            if matching is None:
+                return None
+            united = matching if united is None else united | matching
+        return united

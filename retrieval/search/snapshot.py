@@ -6,14 +6,15 @@ It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import retrievers, views
-from ..caching import OpenedOnce, remembered
+from ..caching import OpenedOnce, opened_once, remembered
 from ..config import Config
 from ..dense.encoder import Encoder
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
@@ -42,8 +43,7 @@ IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
 """Open an encoder, from its description in a manifest and the folder of the index."""
 MASKS = 8
 """The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
-REMEMBERED = 20_000
-"""The number of query words for which it stays in memory whether the index contains them."""
+REMEMBERED = 20_000  # the number of query words for which it stays in memory whether the index contains them
 REMEMBERED_NEAR = 1_000
 """The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
 
@@ -61,19 +61,15 @@ def _ignore(*_: object) -> None:
 
 
 class Snapshot:
-    """The last published state of an index when it was opened. It is safe for threads; do not use it after a fork.
-
-    It keeps the files of its segments until it is closed. It opens large parts on first use.
-    """
+    """The last published state of an index when it was opened; it keeps its files and opens large parts late."""
 
     def __init__(
         self, folder: Path, config: Config, encoders: IndexEncoders, *, manifest: Manifest | None = None
     ) -> None:
-        """Open the index in ``folder``; ``encoders`` opens the encoders that its manifest names.
+        """Open the index in ``folder``; ``manifest`` replaces the last published state.
 
-        With a ``manifest``, it opens the state that the manifest describes instead of the last published one. Raises
-        IndexStateError if the index is missing, incomplete, damaged, or of another layout; with ``index.verify``, also
-        if a file does not match its checksum.
+        Raises IndexStateError if the index is missing, incomplete, damaged, or of another layout; with
+        ``index.verify``, also if a file does not match its checksum.
         """
         self.folder = folder
         self.config = config
@@ -83,46 +79,55 @@ class Snapshot:
         if config.index.verify:
             for info in self.manifest.segments:
                 check_files(folder, info)
-        self.segments = self._opened_segments()
+        bases = accumulate((info.passages for info in self.manifest.segments), initial=0)
+        infos = zip(self.manifest.segments, bases, strict=False)
+        self.segments = tuple(Segment(info, self.place.documents(info), base) for info, base in infos)
         self._filtered = remembered(MASKS, self._passing)
         self._undated = remembered(MASKS, self._undated_documents)
         self._opened = OpenedOnce()
         self._counter = HitCounter(self)
         # A name in the news that the index lacks appears in many queries, so cache the answer.
         self._unwritten = lru_cache(maxsize=REMEMBERED)(self._is_unwritten)
-        self._is_held = lru_cache(maxsize=REMEMBERED)(self._holds)
-        self._near = lru_cache(maxsize=REMEMBERED_NEAR)(self._words_near)
+        self._is_held = lru_cache(maxsize=REMEMBERED)(lambda word: self._lucene.holds(word))  # noqa: PLW0108  opened late
+        self._near = lru_cache(maxsize=REMEMBERED_NEAR)(lambda word, edits: tuple(self._words.near(word, edits)))
 
+    @opened_once
     def encoder_of(self, view: str) -> Encoder:
-        """Return the encoder of the vectors of a view.
+        """Return the encoder of a view's vectors. Raises IndexStateError if there is none, or if it has changed."""
+        return fitting_encoder(self.manifest, view, self._encoders, self.folder)
 
-        Raises IndexStateError if the index has no such vectors, or if the encoder is missing or has changed. Raises
-        MachineError if it is not installed here.
-        """
-        return self._opened.get(f"encoder {view}", partial(self._fitting_encoder, view))
-
+    @opened_once
     def view(self, name: str) -> Any:
-        """Return the view of this name, opened over all segments.
-
-        Raises IndexStateError if the index has no such view, or if it cannot be read.
-        """
-        return self._opened.get(f"view {name}", partial(self._opened_view, name))
+        """Return the view of this name, opened over all segments. Raises IndexStateError if there is none."""
+        if name not in self.manifest.views:
+            raise IndexStateError(f"has no view {name}", place=self.folder)
+        parts = [OpenSegment(self.place.segment(part.info.name), part.info, part.documents) for part in self.segments]
+        view = views.view(name, self.manifest)
+        for part in parts:
+            check_own(part.folder, part.info, view.owns)
+        return view.open(parts, self.manifest, self.config)
 
     @property
+    @opened_once
     def terms(self) -> Analyzer:
         """The analyzer."""
-        return self._opened.get("terms", self._opened_terms)
+        start(self.config.java.heap)
+        return Analyzer(self.manifest.analyzer)
 
     @property
+    @opened_once
     def rows(self) -> Rows:
         """The docid and the passage number of each row."""
-        return self._opened.get("rows", self._read_rows)
+        docids: list[str] = []
+        numbers: list[int] = []
+        for segment in self.segments:
+            more_docids, more_numbers = segment.documents.rows()
+            docids += more_docids
+            numbers += more_numbers
+        return Rows(docids, numbers, any(info.passages != info.documents for info in self.manifest.segments))
 
     def row_of(self, docid: str, number: int) -> int:
-        """Return the row of a passage of a document that a search found.
-
-        Raises NotFoundError if it does not exist.
-        """
+        """Return the row of a passage of a document."""
         for row in reversed(self.rows_of(docid)):
             if self.rows.numbers[row] == number:
                 return row
@@ -130,7 +135,7 @@ class Snapshot:
 
     def rows_of(self, docid: str) -> range:
         """Return the rows of a document's passages, which are adjacent; an empty range if it does not exist."""
-        last, docids = self._opened.get("last rows", self._last_rows).get(docid, -1), self.rows.docids
+        last, docids = self._last_rows().get(docid, -1), self.rows.docids
         # The previous segment may end with an older version of this document.
         base = max((segment.base for segment in self.segments if segment.base <= last), default=0)
         first = last
@@ -138,24 +143,36 @@ class Snapshot:
             first -= 1
         return range(first + 1, last + 1)
 
+    @opened_once
+    def _last_rows(self) -> dict[str, int]:
+        """Return the last row of each document; a replaced document's row is in the segment that has it now."""
+        return dict(zip(self.rows.docids, range(len(self.rows.docids)), strict=True))
+
     @property
+    @opened_once
     def columns(self) -> DocumentColumns:
         """The values of all documents in the countable fields, read for the first count."""
-        return self._opened.get("columns", self._read_columns)
+        parts = []
+        for info, documents, _ in self.segments:
+            owners = documents.owners if info.passages != info.documents else None
+            parts.append(SegmentColumns(info.kind, info.documents, documents.columns, owners, info.deleted))
+        return DocumentColumns(parts, self.manifest.filter_fields)
 
     def mask(self, where: Filter | None) -> Mask | None:
         """Return a mask of the rows that pass the filter and are not deleted; None if all do."""
         if where is None:
-            return self._opened.get("live", self._live)
+            return self._live()
         if where.excluded:
-            return self._without(self.mask(without_exclusions(where)), where.excluded)
+            wider = where._replace(excluded=())
+            admitted = self.mask(wider if wider._replace(undated=False) != Filter() else None)
+            keep = np.ones(len(self.rows.docids), dtype=np.bool_) if admitted is None else admitted.copy()
+            for docid in where.excluded:
+                keep[self.rows_of(docid)] = False
+            return keep
         return self._filtered(where)
 
     def document(self, docid: str) -> Document:
-        """Return the document of this docid.
-
-        Raises NotFoundError if it does not exist.
-        """
+        """Return the document of this docid."""
         return self._found(docid)[1]
 
     def _found(self, docid: str) -> tuple[Segment, Document]:
@@ -166,20 +183,14 @@ class Snapshot:
         raise _no_document(docid)
 
     def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this docid, in order.
-
-        Raises NotFoundError if the document does not exist.
-        """
+        """Return the passages of the document of this docid, in order."""
         segment, document = self._found(docid)
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
 
     def stored(
         self, places: Iterable[Place], note: Callable[[Document, Span], object] = _ignore
     ) -> dict[Place, Stored]:
-        """Return passages by docid and passage number; all of a segment are read together, and ``note`` receives each.
-
-        Raises NotFoundError if a passage does not exist, IndexStateError if it has a row but is missing.
-        """
+        """Return passages by docid and number; all of a segment are read together, and ``note`` receives each."""
         read: dict[Place, Stored] = {}
         missing = list(places)
         for segment in reversed(self.segments):
@@ -201,11 +212,7 @@ class Snapshot:
         return NotFoundError(what)
 
     def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found, or those that pass the filter, ignoring its conditions on words.
-
-        With ``after`` they begin after the document of this docid, without reading those before it. Raises
-        NotFoundError if that document does not exist.
-        """
+        """Yield the documents that can be found, or those that pass the filter, ignoring its conditions on words."""
         begin, first = (0, 0) if after is None else self._behind(after)
         for number, segment in enumerate(self.segments[begin:]):
             row = 0 if number else first
@@ -239,7 +246,7 @@ class Snapshot:
         return self._counter.facets(question, fields)
 
     def docids(self) -> Iterator[str]:
-        """Yield the docid of each passage."""
+        """Yield the docid of each passage, including deleted passages that no merge has removed yet."""
         return iter(self.rows.docids)
 
     def field_statistics(self) -> Sequence[FieldStatistics]:
@@ -255,7 +262,7 @@ class Snapshot:
         return self._lucene.term_weights(text, self._rows_at(places), weights)
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
-        """Return the given words of which the index contains no form."""
+        """Return those of ``words``, in lower case, of which the index contains no form."""
         return list(filter(self._unwritten, words))
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
@@ -281,7 +288,7 @@ class Snapshot:
         return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
 
     def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
-        """Return the vectors of passages in a view, in their order."""
+        """Return the vectors of passages in a view, in their order, shape (places, dimension)."""
         vectors: VectorIndex = self.view(view)
         return vectors.of_places(self._rows_at(places))
 
@@ -291,11 +298,11 @@ class Snapshot:
         return mean_direction(self.view(view).of_rows(self.rows_of(docid)))
 
     def missing_since(self, moment: float) -> Sequence[str]:
-        """Return nothing: a folder answers completely or not at all."""
+        """Return the names of the parts that failed to answer since a moment of :func:`time.monotonic`."""
         return ()
 
     def shards(self) -> Sequence[ShardState]:
-        """Return nothing: this process reads the index itself."""
+        """Return the shards that other processes serve; none if this process reads the index itself."""
         return ()
 
     @property
@@ -304,60 +311,26 @@ class Snapshot:
         return searcher
 
     def _rows_at(self, places: Sequence[Place]) -> list[int]:
-        return [self.row_of(*place) for place in places]
+        return [self.row_of(docid, number) for docid, number in places]
+
+    @property
+    def _words(self) -> WordIndex:
+        words: WordIndex = self.view(WORDS)
+        return words
 
     def _is_unwritten(self, word: str) -> bool:
-        """Return whether the index contains no form of a word, although the analyzer makes a term of it."""
-        words: WordIndex = self.view(WORDS)
-        return not words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
-
-    def _holds(self, word: str) -> bool:
-        return self._lucene.holds(word)
-
-    def _words_near(self, word: str, edits: int) -> tuple[WordNearby, ...]:
-        words: WordIndex = self.view(WORDS)
-        return tuple(words.near(word, edits))
+        return not self._words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
 
     def close(self) -> None:
-        """Close the opened files; a second call does nothing."""
+        """Close the files; a second call does nothing."""
         for name, opened in self._opened.let_go().items():
-            if not str(name).startswith("encoder ") and hasattr(opened, "close"):  # other indexes share the encoders
+            if "encoder_of" not in name and hasattr(opened, "close"):  # other indexes share the encoders
                 opened.close()
         for remembering in (self._filtered, self._undated, self._unwritten, self._is_held, self._near):
             remembering.cache_clear()
         for segment in self.segments:
             segment.documents.close()
         self._lease.close()
-
-    def _opened_segments(self) -> tuple[Segment, ...]:
-        segments, base = [], 0
-        for info in self.manifest.segments:
-            segments.append(Segment(info, self.place.documents(info), base))
-            base += info.passages
-        return tuple(segments)
-
-    def _opened_terms(self) -> Analyzer:
-        start(self.config.java.heap)
-        return Analyzer(self.manifest.analyzer)
-
-    def _opened_view(self, name: str) -> Any:
-        if name not in self.manifest.views:
-            raise IndexStateError(f"has no view {name}", place=self.folder)
-        parts = [OpenSegment(self.place.segment(part.info.name), part.info, part.documents) for part in self.segments]
-        view = views.view(name, self.manifest)
-        for part in parts:
-            check_own(part.folder, part.info, view.owns)
-        return view.open(parts, self.manifest, self.config)
-
-    def _read_rows(self) -> Rows:
-        docids: list[str] = []
-        numbers: list[int] = []
-        for segment in self.segments:
-            more_docids, more_numbers = segment.documents.rows()
-            docids += more_docids
-            numbers += more_numbers
-        split = any(segment.info.passages != segment.info.documents for segment in self.segments)
-        return Rows(docids, numbers, split)
 
     def undated(self, where: Filter) -> int:
         """Return how many documents a date bound excludes because they have no date, whatever their words."""
@@ -366,58 +339,33 @@ class Snapshot:
         return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
 
     def _undated_documents(self, where: Filter) -> int:
-        kinds = (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
-        return sum(segment.documents.undated(where) for segment in kinds)
+        return sum(segment.documents.undated(where) for segment in self._of_kinds(where))
 
+    def _of_kinds(self, where: Filter) -> Iterator[Segment]:
+        return (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
+
+    @opened_once
     def noise_similarities(self, view: str) -> list[float]:
-        """Return, for each meaningless query, the cosine of the nearest passage in a view of vectors."""
-        return self._opened.get(f"chance {view}", partial(self._noise_similarities, view))
-
-    def _noise_similarities(self, view: str) -> list[float]:
         """Return the values stored in the segments; compute them for an index of a version that did not store them."""
         name = VectorFiles.named(view.partition(":")[2]).chance
-        segments = [segment.info for segment in self.segments if segment.info.passages]
         vectors: VectorIndex = self.view(view)
-        kept = nearest_of_segments((self.place.segment(info.name) / name for info in segments), vectors.dimension)
+        paths = [self.place.segment(info.name) / name for info in self.manifest.segments if info.passages]
+        kept = nearest_of_segments(paths, vectors.dimension)
         if kept is not None:
             return kept
         return noise_similarities(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
 
-    def _without(self, mask: Mask | None, docids: Sequence[str]) -> Mask:
-        """Return a mask without the rows of these documents."""
-        keep = np.ones(len(self.rows.docids), dtype=np.bool_) if mask is None else mask.copy()
-        for docid in docids:
-            keep[self.rows_of(docid)] = False
-        return keep
-
     def _passing(self, where: Filter) -> Mask:
-        """Return a mask of the rows that pass a filter and are not deleted."""
-        keep = _filtered(self.segments, where.of_documents)
+        keep = np.zeros(sum(info.passages for info in self.manifest.segments), dtype=np.bool_)
+        for segment in self._of_kinds(where):
+            keep[np.asarray(segment.documents.kept(where.of_documents), dtype=np.int64) + segment.base] = True
         if where.of_words != Filter():
-            searcher: PassageSearcher = self.view(LUCENE)
-            keep = keep & searcher.matching(where.of_words)
+            keep &= self._lucene.matching(where.of_words)
         keep.flags.writeable = False
         return keep
 
-    def _last_rows(self) -> dict[str, int]:
-        """Return the last row of each document; a replaced document's row is in the segment that has it now."""
-        return dict(zip(self.rows.docids, range(len(self.rows.docids)), strict=True))
-
-    def _read_columns(self) -> DocumentColumns:
-        parts = [
-            SegmentColumns(
-                kind=segment.info.kind,
-                size=segment.info.documents,
-                values=segment.documents.columns,
-                owners=segment.documents.owners if segment.info.passages != segment.info.documents else None,
-                deleted=segment.info.deleted,
-            )
-            for segment in self.segments
-        ]
-        return DocumentColumns(parts, self.manifest.filter_fields)
-
+    @opened_once
     def _live(self) -> Mask | None:
-        """Return a mask of the rows that are not deleted, for all unfiltered searches; None if none is deleted."""
         if not any(segment.info.deleted for segment in self.segments):
             return None
         keep = np.ones(len(self.rows.docids), dtype=np.bool_)
@@ -426,35 +374,14 @@ class Snapshot:
         keep.flags.writeable = False
         return keep
 
-    def _fitting_encoder(self, view: str) -> Encoder:
-        return fitting_encoder(self.manifest, view, self._encoders, self.folder)
-
 
 def _no_document(docid: str) -> NotFoundError:
     return NotFoundError(f"there is no document {docid!r} in this index")
 
 
 def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, folder: Path) -> Encoder:
-    """Return the encoder of the vectors of a view of the index in ``folder``.
-
-    Raises IndexStateError if the index has no such vectors, and any error of ``encoders``.
-    """
+    """Return the encoder of the vectors of a view. Raises IndexStateError if the index has none."""
     made_by = manifest.encoder_of(view) if view in manifest.views else None
     if made_by is None:
         raise IndexStateError("was built without vectors", place=folder)
     return encoders(made_by, folder)
-
-
-def without_exclusions(where: Filter) -> Filter | None:
-    """Return a filter without its excluded docids; None if it then admits everything."""
-    wider = where._replace(excluded=())
-    return wider if wider._replace(undated=False) != Filter() else None
-
-
-def _filtered(segments: Sequence[Segment], where: Filter) -> Mask:
-    """Return a mask of the rows that pass a filter and are not deleted."""
-    keep = np.zeros(sum(segment.info.passages for segment in segments), dtype=np.bool_)
-    for segment in segments:
-        if not where.kind or segment.info.kind in where.kind:
-            keep[np.asarray(segment.documents.kept(where), dtype=np.int64) + segment.base] = True
-    return keep

@@ -41,10 +41,7 @@ class Trees(NamedTuple):
 
 
 def restore(state: State, width: int) -> Trees:
-    """Return the trees of a state.
-
-    Raises ValueError if the arrays do not fit together, or if a node does not precede its children.
-    """
+    """Return the trees of a state. Raises ValueError if its arrays do not fit together or a walk might not end."""
     features = array(state, "features", np.int16, None)
     nodes = len(features)
     children = array(state, "children", np.int32, nodes, 2)

@@ -6,35 +6,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
-import msgspec
+from msgspec.structs import replace
 
 from ..caching import OpenedOnce
 from ..config import Config
-from ..deadline import Deadline
+from ..deadline import CutOffError, Deadline, Unbounded
 from ..domain import Filter, Hit, Part
 from ..errors import QueryError
 from ..lucene.analysis import TermCache
 from ..plugins import Plugins
 from ..search.evidence import Copies
 from ..search.index_state import IndexState
+from ..search.options import ResolvedSearch, Search
 from ..search.order import float32, ordered, scores_below
+from ..search.retriever import Retriever
 from ..store.documents import Stored
 from ..store.manifest import Manifest
 
 Texts = Callable[[Sequence[Hit]], list[Stored]]
 """Read the passages of hits with their documents, all together, in the order of the hits."""
-
-
 Kept = TypeVar("Kept")
 
 
 class StageContext:
-    """What a stage may use of its index: settings, manifest, the analyzer's terms, and objects that stay open.
-
-    A kept object (a model, for example) is opened once for all searches of the index and closed with it.
-    """
+    """A stage's settings, manifest and terms, and what stays open, such as a model, until the index is closed."""
 
     def __init__(self, settings: Config, manifest: Manifest, terms: Callable[[], TermCache]) -> None:
         self.settings = settings
@@ -56,21 +54,15 @@ class Stage(Protocol):
 
     @property
     def window(self) -> int | None:
-        """The number of hits that a reordering stage reads, for any ``k``; later hits stay behind them.
-
-        None means that the stage only thins: its decision on a hit depends only on the hits before that hit.
-        """
-        ...
+        """The number of hits that the stage reorders, for any ``k``; None if it thins by the hits before alone."""
 
     def depth(self, k: int) -> int:
         """Return the number of hits that the stage needs so that ``k`` remain."""
-        ...
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return the hits of each query in their new order, each with its old rank and score (:func:`with_part`)."""
-        ...
 
 
 @runtime_checkable
@@ -78,11 +70,7 @@ class OverIndex(Protocol):
     """A stage that reads more of an index than the passages of hits."""
 
     def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage over an index, under the filter of the search.
-
-        Raises IndexStateError if the parts that it needs cannot be read.
-        """
-        ...
+        """Return the stage over an index, under the filter of the search."""
 
 
 @runtime_checkable
@@ -91,7 +79,6 @@ class TellsCopies(Protocol):
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
         """Return, for each remaining hit, the near-duplicates grouped under it."""
-        ...
 
 
 class StageKind(Protocol):
@@ -101,17 +88,11 @@ class StageKind(Protocol):
     that ranks by evidence of its own has ``RANKS = True``; ``tune`` tries it.
     """
 
-    LABEL: str
-    """Its name for people, in a word or two."""
-    HELP: str
-    """Half a line on what it does."""
+    LABEL: str  # its name for people, in a word or two
+    HELP: str  # half a line on what it does
 
-    def open(self, value: str, context: StageContext) -> Stage:
-        """Return the stage of ``NAME=VALUE``; ``""`` is the default value. The first search opens its model.
-
-        Raises QueryError if the value is invalid, or if the settings lack what the stage needs.
-        """
-        ...
+    def open(self, value: str, context: StageContext) -> Stage | OverIndex:
+        """Return the stage of ``NAME=VALUE``; ``""`` is the default value. Raises QueryError if it cannot work."""
 
 
 class Named(NamedTuple):
@@ -134,33 +115,26 @@ def ranking() -> list[str]:
     return [name for name in names() if getattr(KINDS.load(name), "RANKS", False)]
 
 
-def opened(asked: Sequence[str], context: StageContext) -> list[Named]:
-    """Return the stages that ``asked`` names, in this order.
-
-    Raises QueryError if a stage does not exist or appears twice, if its value is invalid, or if the index lacks a view
-    that it reads.
-    """
-    stages: dict[str, Named] = {}
+def opened(asked: Sequence[str], context: StageContext) -> dict[str, Stage | OverIndex]:
+    """Return the stages that ``asked`` names, in this order, by name. Raises QueryError if one cannot work here."""
+    stages: dict[str, Stage | OverIndex] = {}
     for text in asked:
         name, _, value = text.partition("=")
         kind = KINDS.load(name)
         if name in stages:
             raise QueryError(f"the stage {name} is given twice")
-        stages[name] = Named(name, kind.open(value, context))
+        stages[name] = kind.open(value, context)
         lacking: Mapping[str, str] = getattr(kind, "VIEWS", {})
         for view in lacking.keys() - context.manifest.views.keys():
             raise QueryError(f"this index does not support the stage {name}: {lacking[view]}")
-    return list(stages.values())
+    return stages
 
 
 def opened_over(asked: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
-    """Return the stages that ``asked`` names, in this order, over an index and under the filter of a search.
-
-    Raises the errors of :func:`opened`, and IndexStateError if a view cannot be read.
-    """
+    """Return the stages that ``asked`` names, in this order, over an index and under the filter of a search."""
     return [
         Named(name, stage.over(state, where) if isinstance(stage, OverIndex) else stage)
-        for name, stage in opened(asked, context)
+        for name, stage in opened(asked, context).items()
     ]
 
 
@@ -170,69 +144,95 @@ def copies_of(stages: Sequence[Named], hits: Sequence[Hit]) -> list[Copies] | No
     return next((stage.copies(hits) for stage in folding), None)
 
 
-def with_part(hit: Hit, stage: str, rank: int, score: float) -> Hit:
-    """Return a hit with a part of a stage: its rank, from 1, and its score before that stage."""
-    return msgspec.structs.replace(hit, parts=(*hit.parts, Part(stage, rank, score)))
+def with_part(hit: Hit, stage: str, rank: int, score: float, gave: float = 0.0) -> Hit:
+    """Return a hit with a part of a stage: its rank, from 1, and its score before that stage, and the score it gave."""
+    return replace(hit, parts=(*hit.parts, Part(stage, rank, score, gave)))
+
+
+def _placed_below(hits: Sequence[Hit], stage: str, before: int, scores: Sequence[float]) -> list[Hit]:
+    ranks = enumerate(zip(hits, scores, strict=True), before + 1)
+    return [replace(with_part(hit, stage, rank, hit.score), score=score) for rank, (hit, score) in ranks]
 
 
 def rescored(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
-    """Return hits in the total order of new scores; each hit's part records its old rank and its old and new scores.
-
-    Hits beyond the scores keep their order after the others, with lower scores that only express this order.
-    """
-    scored = [
-        msgspec.structs.replace(_moved(hit, stage, rank, score), score=score)
-        for rank, (hit, score) in enumerate(zip(hits, float32(scores), strict=False), 1)
-    ]
-    ranked = ordered(scored)
+    """Return hits in the total order of new scores, each with its old rank and score; those without one come last."""
+    ranks = enumerate(zip(hits, float32(scores), strict=False), 1)
+    ranked = ordered(
+        replace(with_part(hit, stage, rank, hit.score, score), score=score) for rank, (hit, score) in ranks
+    )
     rest = hits[len(ranked) :]
     below = scores_below(ranked[-1].score, len(rest)) if ranked else [hit.score for hit in rest]
-    for rank, (hit, score) in enumerate(zip(rest, below, strict=True), len(ranked) + 1):
-        ranked.append(msgspec.structs.replace(with_part(hit, stage, rank, hit.score), score=score))
-    return ranked
+    return ranked + _placed_below(rest, stage, len(ranked), below)
 
 
-def _moved(hit: Hit, stage: str, rank: int, score: float) -> Hit:
-    return msgspec.structs.replace(hit, parts=(*hit.parts, Part(stage, rank, hit.score, score)))
-
-
-class Applied(NamedTuple):
+class _Applied(NamedTuple):
     """The hits of a query after all stages; ``short`` says that a stage received fewer hits than its window."""
 
     hits: list[Hit]
     short: bool = False
 
 
-def depth_of(stages: Sequence[Named], k: int) -> int:
-    """Return the number of hits that the stages together need so that ``k`` remain."""
-    for _, stage in reversed(stages):
-        k = max(stage.depth(k), stage.window or 0)
-    return k
-
-
-def applied(
-    stages: Sequence[Named], queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
-) -> list[Applied]:
-    """Return the hits of each query after all stages.
-
-    Hits beyond the window of a stage follow its result, in their order and with lower scores.
-    """
-    ranked = [Applied(list(of_query)) for of_query in hits]
-    for name, stage in stages:
-        window = stage.window
-        changed = stage.apply(queries, [of_query.hits[:window] for of_query in ranked], texts, limit)
-        ranked = [_joined(new, before, name, window) for new, before in zip(changed, ranked, strict=True)]
-    return ranked
-
-
-def _joined(changed: list[Hit], before: Applied, stage: str, window: int | None) -> Applied:
+def _joined(changed: list[Hit], before: _Applied, stage: str, window: int | None) -> _Applied:
     """Return the result of a stage on its window, followed by the hits beyond the window."""
     if window is None:
-        return Applied(changed, before.short)
+        return _Applied(changed, before.short)
     rest = before.hits[window:]
     scores = scores_below(min((hit.score for hit in changed), default=0.0), len(rest))
-    placed = enumerate(zip(rest, scores, strict=True), window + 1)
-    after = [
-        msgspec.structs.replace(with_part(hit, stage, rank, hit.score), score=score) for rank, (hit, score) in placed
-    ]
-    return Applied(changed + after, before.short or len(before.hits) < window)
+    below = _placed_below(rest, stage, window, scores)
+    return _Applied(changed + below, before.short or len(before.hits) < window)
+
+
+Reading = Callable[..., list[Stored]]
+"""Read the passages of hits; the argument ``spend`` receives the size of each document."""
+
+
+def search(
+    retriever: Retriever,
+    staged: Sequence[Named],
+    resolved: ResolvedSearch,
+    reading: Reading,
+    *,
+    queries: Sequence[str],
+    k: int,
+    asked: Search,
+) -> list[list[Hit]]:
+    """Return the first ``k`` hits of each query after the stages. Raises CutOffError if nothing was found in time."""
+    most, first = resolved.settings.search.max_k, k
+    for _, stage in reversed(staged):
+        first = max(stage.depth(first), stage.window or 0)
+    first = min(first, most)
+
+    def own_part(rank: int, hit: Hit) -> Hit:
+        """Return a hit with its rank and score in the retriever, before a stage adds its own part."""
+        part = Part(resolved.retriever, rank, hit.score, hit.score)
+        return hit if hit.parts else replace(hit, parts=(part,))
+
+    def after_stages(texts: Sequence[str], ranked: Sequence[Sequence[Hit]]) -> list[_Applied]:
+        memory, sizes = asked.limit.memory if asked.limit else Unbounded(), list[int]()
+
+        def spend(size: int) -> None:
+            memory.spend(size)
+            sizes.append(size)
+
+        read = partial(reading, spend=spend)
+        left = [_Applied([own_part(rank, hit) for rank, hit in enumerate(hits, 1)]) for hits in ranked]
+        try:
+            for name, stage in staged:
+                changed = stage.apply(texts, [each.hits[: stage.window] for each in left], read, asked.limit)
+                left = [_joined(new, before, name, stage.window) for new, before in zip(changed, left, strict=True)]
+        finally:
+            memory.give_back(sum(sizes))
+        return left
+
+    ranked = retriever.search(queries, first, asked.where, asked.limit)
+    left = after_stages(queries, ranked)
+    for at, query in enumerate(queries):
+        depth, hits = first, ranked[at]
+        while (len(left[at].hits) < k or left[at].short) and len(hits) == depth < most:
+            depth = min(2 * depth, most)
+            try:
+                (hits,) = retriever.search([query], depth, asked.where, asked.limit)
+            except CutOffError:
+                break  # the hits so far are an answer; the limit records what is missing
+            (left[at],) = after_stages([query], [hits])
+    return [applied.hits[:k] for applied in left]

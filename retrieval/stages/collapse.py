@@ -17,7 +17,7 @@ from ..search.evidence import Copies
 from ..search.index_state import IndexState
 from ..store.manifest import SIGNATURES
 from ..store.signatures import WORDS, Signatures, disagreements, most_disagreements
-from . import Stage, StageContext, Texts, with_part
+from . import StageContext, Texts, with_part
 
 LABEL = "Collapse"
 HELP = "groups near-duplicates under their best hit: collapse=near"
@@ -28,62 +28,42 @@ NEAR = 0.58
 
 If half of the words are changed at random, the share is .33; if a quarter is changed, it is .6.
 """
-MOST_NAMED = 100
-"""The number of near-duplicates' docids to list; the count covers all of them."""
+MOST_NAMED = 100  # the number of near-duplicates' docids to list; the count covers all of them
 
 
 def open(value: str, context: StageContext) -> Collapse:
-    """Return the stage; :meth:`Collapse.over` gives it an index.
-
-    Raises QueryError if the value is not ``near``.
-    """
     if value not in ("", "near"):
         raise QueryError(f"collapse={value[:20]}: near is the only value", remedy="use collapse=near")
     return Collapse()
 
 
 class Collapse:
-    """The collapse stage before it has an index: it groups nothing."""
+    """The collapse stage before it has an index."""
 
-    window = None
-
-    def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage that groups near-duplicates in an index; ``where`` filters the near-duplicates.
-
-        Raises IndexStateError if the signatures cannot be read.
-        """
+    def over(self, state: IndexState, where: Filter | None) -> CollapseOver:
         return CollapseOver(state, where)
 
-    def depth(self, k: int) -> int:
-        """Return twice ``k``; a search that needs more hits asks again."""
-        return 2 * k
 
-    def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
-    ) -> list[list[Hit]]:
-        """Return the hits unchanged."""
-        return list(map(list, hits))
-
-
-class CollapseOver(Collapse):
+class CollapseOver:
     """Groups the near-duplicates in one index, and names them."""
+
+    window = None
 
     def __init__(self, state: IndexState, where: Filter | None) -> None:
         self._state = state
         self._where = where
         self._most = most_disagreements(NEAR)
 
+    def depth(self, k: int) -> int:
+        return 2 * k
+
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits in their order, without near-duplicates of better ones."""
         return [list(self._kept(ranked)) for ranked in hits]
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
-        """Return, for each hit, the documents with a near-duplicate of its passage, without the hit's own document.
-
-        The count covers the whole index under the filter of the search, not only the ranked hits.
-        """
+        """Return the near-duplicates in the whole index under the filter, without the hit's own document."""
         counted = []
         for hit, near in zip(hits, self._state.near_copies(self._of(hits), self._most, self._where), strict=True):
             docids = sorted(near - {hit.docid})

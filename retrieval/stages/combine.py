@@ -16,10 +16,9 @@ from ..dense.vectors import Vectors
 from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..lucene.analysis import query_terms
-from ..search.combiner import Combiner, load, matrix
+from ..search.combiner import Combiner, load, matrix, views_of
 from ..search.index_state import IndexState
-from ..search.likeness import views_of
-from . import Stage, StageContext, Texts, rescored
+from . import StageContext, Texts, rescored
 
 LABEL = "Combine"
 HELP = "re-ranks hits with a model trained on your judgements (factseek train combiner): combine"
@@ -40,10 +39,6 @@ SETTINGS = CombineSettings
 
 
 def open(value: str, context: StageContext) -> Combine:
-    """Return the stage that runs the configured combination.
-
-    Raises QueryError if there is a value, or if no combination is configured.
-    """
     if value:
         raise QueryError(f"combine={value[:20]}: combine has no value", remedy="write combine, and set combine.model")
     if not context.settings.of(CombineSettings).model:
@@ -52,45 +47,35 @@ def open(value: str, context: StageContext) -> Combine:
 
 
 class Combine:
-    """The combination stage before it has an index: it leaves the order unchanged."""
+    """The combination stage before it has an index."""
 
     def __init__(self, context: StageContext) -> None:
         self._context = context
 
+    def over(self, state: IndexState, where: Filter | None) -> CombineOver:
+        return CombineOver(self._context, state)
+
+
+class CombineOver:
+    """Scores the first hits by a learned combination; later hits keep their order after them."""
+
+    def __init__(self, context: StageContext, state: IndexState) -> None:
+        self._context = context
+        self._state = state
+
     @property
     def window(self) -> int:
-        """The number of hits that the combination was trained to order."""
         return self._combiner().manifest.depth
 
     def depth(self, k: int) -> int:
-        """Return ``k``: the combination removes no hits."""
         return k
-
-    def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage that reorders the hits of an index."""
-        return CombineOver(self._context, state)
-
-    def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
-    ) -> list[list[Hit]]:
-        """Return the hits unchanged."""
-        return list(map(list, hits))
 
     def _combiner(self) -> Combiner:
         return self._context.keep("combine", partial(load, Path(self._context.settings.of(CombineSettings).model)))
 
-
-class CombineOver(Combine):
-    """Scores the first hits by a learned combination; later hits keep their order after them."""
-
-    def __init__(self, context: StageContext, state: IndexState) -> None:
-        super().__init__(context)
-        self._state = state
-
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits in the order of their new scores."""
         combiner = self._combiner()
         depth, rankings = combiner.manifest.depth, combiner.manifest.rankings
         scored = [hit for ranked in hits for hit in ranked[:depth]]
@@ -108,7 +93,6 @@ class CombineOver(Combine):
         return ranked_anew
 
     def _vectors(self, hits: Sequence[Hit], rankings: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of the hits' passages, for the view of each ranking that the index has."""
         places = [(hit.docid, hit.passage) for hit in hits]
         there = self._context.manifest.views
         return {

@@ -17,10 +17,6 @@ MOST_DIGITS = 6
 
 
 def open(value: str, context: StageContext) -> PerSource:
-    """Return the stage that keeps ``value`` hits of each source.
-
-    Raises QueryError if the value is not a number from 1.
-    """
     if not value:
         return PerSource(DEFAULT)
     if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and int(value)):
@@ -43,7 +39,6 @@ class PerSource:
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits in their order, without those beyond the limit of their source."""
         sources = iter(stored.document.source for stored in texts([hit for ranked in hits for hit in ranked]))
         return [list(self._kept(ranked, [next(sources) for _ in ranked])) for ranked in hits]
 

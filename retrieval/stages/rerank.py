@@ -12,10 +12,9 @@ import msgspec
 from ..config import CrossEncoderSettings, Weight
 from ..deadline import Deadline
 from ..domain import Hit
-from ..encoders.cross_encoder import open_cross_encoder
+from ..encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
 from ..errors import QueryError
 from ..lucene.index import flat_text
-from ..search.retriever import ReRanker
 from ..search.score_normalizers import mixed
 from . import StageContext, Texts, rescored
 
@@ -23,15 +22,11 @@ LABEL = "Re-rank"
 HELP = "re-ranks hits with a model that reads query and passage together: rerank, or rerank=20 for the first 20 hits"
 RANKS = True
 _NAME = "rerank"
-_MOST = 1_000
-"""The most hits that one search may re-rank."""
+_MOST = 1_000  # the most hits that one search may re-rank
 
 
 class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
-    """The CrossEncoder of the stage ``rerank``, and how it runs.
-
-    ``weight`` is the model's share of the new score; the rest comes from the hit's score before the stage.
-    """
+    """The CrossEncoder of the stage ``rerank``; ``weight`` is its share of the new score, beside the old score."""
 
     depth: Annotated[int, msgspec.Meta(ge=1, le=_MOST)] = 50
     weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
@@ -41,11 +36,8 @@ class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
 SETTINGS = RerankSettings
 
 
-def re_ranker(context: StageContext) -> ReRanker:
-    """Return the configured model that reads query and passage together, opened once.
-
-    Raises QueryError if no model is configured. Raises MachineError if it is not installed here or cannot be exported.
-    """
+def re_ranker(context: StageContext) -> OnnxCrossEncoder:
+    """Return the configured model that reads query and passage together, opened once."""
     return context.keep(_NAME, partial(open_cross_encoder, _configured(context)))
 
 
@@ -59,10 +51,6 @@ def _configured(context: StageContext) -> RerankSettings:
 
 
 def open(value: str, context: StageContext) -> Rerank:
-    """Return the stage that re-ranks ``value`` hits, or the configured number of hits, by the configured model.
-
-    Raises QueryError if the value is not a number from 1 to 1,000, or if no model is configured.
-    """
     if value and not (value.isascii() and value.isdigit() and len(value) <= 4 and 1 <= int(value) <= _MOST):
         raise QueryError(f"rerank={value[:20]}: give the number of hits to re-rank, from 1 to {_MOST:,}")
     settings = _configured(context)
@@ -70,31 +58,27 @@ def open(value: str, context: StageContext) -> Rerank:
 
 
 class Rerank:
-    """Scores the first hits one after another; later hits keep their order after them.
+    """Scores the first hits one after another; those not scored in time keep their order after them.
 
-    With a time limit, it sorts the hits that it scored in time. The others keep their order after them, and the limit
-    records that. If ``weight`` is below 1, the new score is the weighted sum of the model's score and the hit's old
-    score. Both are scaled to 0..1 over the scored hits.
+    If ``weight`` is below 1, the new score is the weighted sum of the model's score and the old one, both scaled to
+    0..1.
     """
 
-    def __init__(self, model: Callable[[], ReRanker], settings: RerankSettings, depth: int) -> None:
+    def __init__(self, model: Callable[[], OnnxCrossEncoder], settings: RerankSettings, depth: int) -> None:
         self._model = model
         self._settings = settings
         self._depth = depth
 
     @property
     def window(self) -> int:
-        """The number of hits to re-rank."""
         return self._depth
 
     def depth(self, k: int) -> int:
-        """Return ``k``: re-ranking removes no hits."""
         return k
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits in the order of their new scores."""
         model = self._model()
         stored = iter(texts([hit for ranked in hits for hit in ranked[: self._depth]]))
         ranked_anew = []
@@ -106,8 +90,9 @@ class Rerank:
             ranked_anew.append(rescored(_NAME, ranked, mixed(before, after, self._settings.weight)))
         return ranked_anew
 
-    def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Deadline | None) -> list[float]:
-        """Return the scores of the passages, in order, until all are scored or the time is over."""
+    def _scores(
+        self, model: OnnxCrossEncoder, query: str, passages: Sequence[str], limit: Deadline | None
+    ) -> list[float]:
         own = limit.shorter(self._settings.seconds) if limit else None
         scores: list[float] = []
         for passage in passages:

@@ -18,10 +18,6 @@ _NAME = "sort"
 
 
 def open(value: str, context: StageContext) -> Sort:
-    """Return the stage; it reads the number of hits that hybrid fuses from each ranking.
-
-    Raises QueryError if the value is not ``date``.
-    """
     if value not in ("", "date"):
         raise QueryError(f"sort={value[:20]}: date is the only value", remedy="use sort=date")
     return Sort(context.settings.search.fusion.depth)
@@ -39,7 +35,6 @@ class Sort:
         self.window = window
 
     def depth(self, k: int) -> int:
-        """Return ``k``: sorting removes no hits."""
         return k
 
     def apply(

@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 from ..domain import FacetCounts, Filter
 from ..filters import FIELDS, metadata_values
 
-Documents = NDArray[np.bool_]
-"""A mask of documents: one value per document, over all segments."""
-Rows = NDArray[np.bool_]
-"""A mask of passages."""
+Documents = NDArray[np.bool_]  # a mask of documents: one value per document, over all segments
+Rows = NDArray[np.bool_]  # a mask of passages
 YEAR, DAY = "year", "last_day"
-COUNTED = (*FIELDS, YEAR)
-"""The fields that every index can count, in addition to its declared metadata fields."""
+COUNTED = (*FIELDS, YEAR)  # the fields that every index can count, in addition to its declared metadata fields
 NO_VALUE = 0
 
 
@@ -60,10 +57,9 @@ class ValueColumn(NamedTuple):
 
 
 class SegmentColumns(NamedTuple):
-    """The data of a segment that columns need: its kind, and the field values of each document.
+    """A segment for columns: ``values`` returns topic, source, language, last day and metadata of documents.
 
-    ``values`` returns topic, source, language, last day and, as decoded JSON, the metadata. ``owners`` returns the
-    document of each passage, None if every document is one passage. ``deleted`` are the deleted documents.
+    ``owners`` returns the document of each passage, None if every document is one passage.
     """
 
     kind: str
@@ -106,11 +102,7 @@ class DocumentColumns:
         return row if self._owners is None else int(self._owners[row])
 
     def passing(self, where: Filter | None, beside: str = "", excluded: Sequence[int] = ()) -> Documents | None:
-        """Return the live documents that pass a filter, ignoring its condition on the field ``beside``.
-
-        None means all documents. ``since`` and ``as_of`` are conditions on the field ``year``. ``excluded`` are the
-        documents that the filter excludes by docid.
-        """
+        """Return the live documents that pass a filter without its condition on ``beside``; None means all."""
         masks = [] if self._live is None else [self._live]
         if excluded:
             others = np.ones(self.size, dtype=np.bool_)
@@ -120,77 +112,51 @@ class DocumentColumns:
             if name != beside:
                 masks.append(self._columns[name].admitting(admitted, self.size))
         if where is not None and (where.as_of or where.since) and beside != YEAR:
-            masks.append(self._dated(where))
+            days, last = self._columns[DAY], where.as_of or "9999-12-31"
+            dated = [where.since <= day <= last if day else where.undated for day in days.values]
+            masks.append(np.array(dated, dtype=np.bool_)[days.codes])
         return np.logical_and.reduce(masks) if masks else None
 
     def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str] = ()) -> FacetCounts:
-        """Return the counts of the documents in ``mask`` by value: the ``most`` most frequent values, then ``kept``.
-
-        Equally frequent values are in alphabetical order.
-        """
+        """Return counts in ``mask`` by value: the ``most`` frequent, equal ones by alphabet, then those of ``kept``."""
         column = self._columns[field]
         chosen = None if mask is None else np.flatnonzero(mask)
         counts = column.counts(chosen, mask)
         total = self.size if chosen is None else len(chosen)
-        first = _most_frequent(counts, most)
-        codes = first + [code for code in _codes(column, kept) if code not in first]
+        there = np.flatnonzero(counts[1:]) + 1
+        first: list[int] = there[np.argsort(-counts[there], kind="stable")[:most]].tolist()
+        wanted = set(kept).difference(column.values[code] for code in (NO_VALUE, *first))
+        codes = first + [code for code, value in enumerate(column.values) if value in wanted]
         values = [(column.values[code], int(counts[code])) for code in codes]
-        with_value = total - int(counts[NO_VALUE]) if column.having is None else _with_value(column.having, mask)
-        return FacetCounts(values, int(np.count_nonzero(counts[1:])) - len(first), total - with_value)
-
-    def _dated(self, where: Filter) -> Documents:
-        days = self._columns[DAY]
-        admitted = [bool(day) and where.since <= day <= (where.as_of or "9999-12-31") for day in days.values]
-        admitted[NO_VALUE] = where.undated
-        mask: Documents = np.array(admitted, dtype=np.bool_)[days.codes]
-        return mask
-
-
-def _most_frequent(counts: NDArray[np.int64], most: int) -> list[int]:
-    """Return at most ``most`` codes that occur, most frequent first, equal ones in the order of codes."""
-    there = np.flatnonzero(counts[1:]) + 1
-    order = np.argsort(-counts[there], kind="stable")[:most]
-    codes: list[int] = there[order].tolist()
-    return codes
-
-
-def _codes(column: ValueColumn, values: Iterable[str]) -> list[int]:
-    wanted = set(values)
-    return [code for code, value in enumerate(column.values) if code != NO_VALUE and value in wanted]
-
-
-def _with_value(having: NDArray[np.int32], mask: Documents | None) -> int:
-    """Return how many documents of ``mask`` have a value."""
-    return len(having) if mask is None else int(np.count_nonzero(mask[having]))
+        missing = int(counts[NO_VALUE])
+        if column.having is not None:
+            missing = total - (len(column.having) if mask is None else int(np.count_nonzero(mask[column.having])))
+        return FacetCounts(values, len(there) - len(first), missing)
 
 
 def _columns_of(segments: Sequence[SegmentColumns], declared: Sequence[str]) -> dict[str, ValueColumn]:
-    single = {name: _Codes() for name in ("topic", "source", "language", DAY)}
+    topics, sources, languages, days, kinds = (_Codes() for _ in range(5))
     several = {name: _Codes() for name in declared}
-    topics, sources, languages, days = (codes.of for codes in single.values())
-    number, kinds = 0, _Codes()
+    number = 0
     for segment in segments:
         kinds.codes += [kinds.of(segment.kind)] * segment.size
         for topic, source, language, day, metadata in segment.values(bool(declared)):
-            single["topic"].codes.append(topics(topic))
-            single["source"].codes.append(sources(source))
-            single["language"].codes.append(languages(language))
-            single[DAY].codes.append(days(day))
+            topics.codes.append(topics.of(topic))
+            sources.codes.append(sources.of(source))
+            languages.codes.append(languages.of(language))
+            days.codes.append(days.of(day))
             for name, codes in several.items():
                 for value in metadata_values(metadata.get(name)):
                     codes.codes.append(codes.of(value))
                     codes.documents.append(number)
             number += 1
-    columns = {name: codes.column() for name, codes in {**single, "kind": kinds}.items()}
-    columns[YEAR] = _years(columns[DAY])
+    single = {"topic": topics, "source": sources, "language": languages, DAY: days, "kind": kinds}
+    columns = {name: codes.column() for name, codes in single.items()}
+    dated = columns[DAY]
+    years = sorted({day[:4] for day in dated.values})
+    of_day = np.array([years.index(day[:4]) for day in dated.values], dtype=np.int32)
+    columns[YEAR] = ValueColumn(tuple(years), of_day[dated.codes])
     return columns | {name: codes.of_several(number) for name, codes in several.items()}
-
-
-def _years(days: ValueColumn) -> ValueColumn:
-    """Return the years of days; the days are sorted."""
-    years = sorted({day[:4] for day in days.values})
-    of_day = {day: years.index(day[:4]) for day in days.values}
-    return ValueColumn(tuple(years), np.array([of_day[day] for day in days.values], dtype=np.int32)[days.codes])
 
 
 def _owners(segments: Sequence[SegmentColumns]) -> NDArray[np.int64] | None:
@@ -223,18 +189,15 @@ class _Codes:
         self.documents: list[int] = []
 
     def of(self, value: str) -> int:
-        """Return the provisional number of a value."""
         return self._numbers.setdefault(value, len(self._numbers))
 
     def column(self) -> ValueColumn:
-        """Return the column of the numbered values, in alphabetical order."""
         values = sorted(self._numbers)
         places = {value: code for code, value in enumerate(values)}
         final = np.array([places[value] for value in self._numbers], dtype=np.int32)
         return ValueColumn(tuple(values), final[np.array(self.codes, dtype=np.int32)])
 
     def of_several(self, size: int) -> ValueColumn:
-        """Return the column of a field that may have any number of values in each of ``size`` documents."""
         column, documents = self.column(), np.array(self.documents, dtype=np.int32)
         having = np.unique(documents)
         if len(having) < len(documents):

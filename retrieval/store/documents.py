@@ -9,7 +9,6 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -36,8 +35,7 @@ _WITH_PASSAGES = (
     "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
 )
 _METADATA = msgspec.json.Decoder(dict[str, Any]).decode
-_AT_ONCE = 500
-"""The number of passages per query."""
+_AT_ONCE = 500  # the number of passages per query
 
 
 def checksum(document: Document) -> str:
@@ -97,8 +95,7 @@ class DocumentWriter:
         self._db.close()
 
 
-Place = tuple[str, int]
-"""A docid and the number of a passage."""
+Place = tuple[str, int]  # a docid and the number of a passage
 
 
 class Stored(NamedTuple):
@@ -138,24 +135,21 @@ def _ignore(*_: object) -> None:
 
 
 class SegmentDocuments:
-    """Reads the documents of one published segment. It is safe for threads."""
+    """Reads a published segment's documents, for all threads; IndexStateError if the file is damaged."""
 
     def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
-        """Open the documents in ``path``, without the documents in the rows ``deleted``.
-
-        Raises IndexStateError if the file is missing, damaged or foreign, or if its numbers of documents and passages
-        are not ``expected``.
-        """
+        """Open the documents in ``path``, without the rows ``deleted``; ``expected`` are its documents and passages."""
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
-        with ExitStack() as failing:
-            failing.callback(self._file.close)
+        try:
             self._counts = self._counted()
             pairs = zip(("documents", "passages"), self._counts, expected or self._counts, strict=True)
             for what, count, wanted in pairs:
                 if count != wanted:
                     raise IndexStateError(f"contains {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
-            failing.pop_all()
+        except BaseException:
+            self._file.close()
+            raise
 
     def document(self, docid: str) -> Document | None:
         """Return the document of this docid, or None."""
@@ -168,10 +162,7 @@ class SegmentDocuments:
     def with_passages(
         self, wanted: Sequence[Place], note: Callable[[Document, Span], object] = _ignore
     ) -> dict[Place, tuple[Document, Span]]:
-        """Return the documents of these docids, with the positions of the passages; missing ones are left out.
-
-        ``note`` receives each passage as it is read; an error in it stops the reading.
-        """
+        """Return the existing ones of these passages with their documents; ``note`` receives each as it is read."""
         there = {}
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
@@ -205,17 +196,12 @@ class SegmentDocuments:
 
     def spans(self, docid: str) -> list[Span]:
         """Return the passages of a document, by number."""
-        query = (
-            'SELECT number, start, "end" FROM passages WHERE document = '
-            "(SELECT row FROM documents WHERE docid = ?) ORDER BY number"
-        )
+        own = "(SELECT row FROM documents WHERE docid = ?)"
+        query = f'SELECT number, start, "end" FROM passages WHERE document = {own} ORDER BY number'
         return [Span(*row) for row in self._file.select(query, _SPAN, (docid,))]
 
     def each(self, first: int = 0) -> Iterator[Document]:
-        """Iterate over the documents in the order of their rows, starting at the row ``first``.
-
-        Raises IndexStateError if a row is missing.
-        """
+        """Iterate over the documents in the order of their rows, starting at the row ``first``."""
         query = f"SELECT row, {_COLUMNS} FROM documents WHERE row >= ? ORDER BY row"
         rows = self._file.stream(query, (int, *_DOCUMENT), (first,))
         for row, *columns in self._consecutive(rows, first, self._counts[0]):
@@ -234,10 +220,7 @@ class SegmentDocuments:
                 yield document
 
     def each_stored(self) -> Iterator[StoredDocument]:
-        """Iterate over all documents, with all their stored data, in the order of their rows.
-
-        Raises IndexStateError if a row is missing, or if a passage has no document.
-        """
+        """Iterate over all documents, with all their stored data, in the order of their rows."""
         documents = self._in_order(f"row, checksum, place, {_COLUMNS}", "documents", (int, str, str, *_DOCUMENT))
         passages = self._in_order('row, document, number, start, "end"', "passages", (int, int, *_SPAN))
         of_documents = groupby(passages, itemgetter(1))
@@ -261,22 +244,16 @@ class SegmentDocuments:
 
     def deleted_docids(self) -> list[str]:
         """Return the docids of the deleted documents."""
-        if not self._deleted:
-            return []
-        return [docid for row, docid in self._in_order("row, docid", "documents", (int, str)) if row in self._deleted]
+        rows = self._in_order("row, docid", "documents", (int, str)) if self._deleted else ()
+        return [docid for row, docid in rows if row in self._deleted]
 
     def deleted_rows(self) -> list[int]:
         """Return the rows of the passages of the deleted documents."""
-        if not self._deleted:
-            return []
-        placed = self._in_order("row, document", "passages", (int, int))
-        return [row for row, document in placed if document in self._deleted]
+        rows = self._in_order("row, document", "passages", (int, int)) if self._deleted else ()
+        return [row for row, document in rows if document in self._deleted]
 
     def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
-        """Iterate over the passages in the order of their rows, starting at ``first_row``.
-
-        Raises IndexStateError if a row is missing.
-        """
+        """Iterate over the passages in the order of their rows, starting at ``first_row``."""
         query = (
             'SELECT p.row, d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
             "ON d.row = p.document WHERE p.row >= ? ORDER BY p.row"
@@ -330,7 +307,6 @@ class SegmentDocuments:
         self._file.close()
 
     def _lacking(self, where: Filter) -> frozenset[int]:
-        """Return the rows of the documents whose metadata does not pass a filter."""
         if not where.metadata:
             return frozenset()
         rows = self._in_order("row, metadata", "documents", (int, str))
@@ -352,22 +328,16 @@ class SegmentDocuments:
         return documents + 1, passages + 1
 
     def _only_row(self, query: str, types: Types, row: int) -> Any:
-        """Return the columns of the single row that a query must find.
-
-        Raises IndexStateError if it finds none or several.
-        """
         rows = self._file.select(query, types, (row,))
         if len(rows) != 1:
             raise self._file.damaged("its tables and their indexes contradict each other")
         return rows[0]
 
     def _in_order(self, columns: str, table: str, types: Types) -> Iterator[Any]:
-        """Yield the columns, of which ``row`` is the first, of all rows of a table."""
         total = self._counts[0 if table == "documents" else 1]
         return self._consecutive(self._file.stream(f"SELECT {columns} FROM {table} ORDER BY row", types), 0, total)
 
     def _consecutive(self, rows: Iterator[Any], first: int, after: int) -> Iterator[Any]:
-        """Yield rows whose numbers run from ``first`` to ``after`` - 1; raise IndexStateError if one is missing."""
         expected = first
         for row in rows:
             if row[0] != expected:

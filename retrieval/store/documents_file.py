@@ -11,10 +11,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import IndexStateError
-from .integrity import REMEDY
+from .integrity import damage_reported
 
 SCHEMA = """
 CREATE TABLE documents (
@@ -28,81 +28,72 @@ CREATE TABLE passages (
 ) STRICT;
 CREATE INDEX passages_document ON passages (document);
 """
-LEAST_LIMIT = 64 << 20
-"""The limit in bytes of a value in small files; in a larger file the limit is the file's size."""
+LEAST_LIMIT = 64 << 20  # the limit in bytes of a value in small files; in a larger file the limit is the file's size
 STEPS, STEPS_A_BYTE = 1_000_000, 16
 """The SQLite steps between two checks, and the most steps per byte of the file: more mean an endless cycle."""
-KEPT = 2
-"""The number of idle connections to keep: one per thread and segment would be hundreds of open files."""
-_OTHER_TYPE = "a value is not of the type that was written"
+KEPT = 2  # the number of idle connections to keep: one per thread and segment would be hundreds of open files
 _READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 Types = tuple[type, ...]
 
 
-class _Connection(NamedTuple):
-    """A connection, and the guard that stops an endless statement."""
+class _Connection:
+    """A connection that stops a statement of more steps than the file's size can explain."""
 
-    db: sqlite3.Connection
-    steps: _Steps
+    def __init__(self, path: Path, size: int) -> None:
+        # A published segment never changes, so SQLite needs neither locks nor checks for other writers.
+        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+        self.db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, LEAST_LIMIT))
+        self.looks, self._most = 0, 1 + size * STEPS_A_BYTE // STEPS
+        self.db.set_progress_handler(self._is_endless, STEPS)
+
+    def _is_endless(self) -> int:
+        self.looks += 1
+        return int(self.looks > self._most)
 
 
 class DocumentsFile:
     """A file of documents, open for reading. It is safe for threads: each statement has its own connection."""
 
     def __init__(self, path: Path) -> None:
-        """Open ``path``.
-
-        Raises IndexStateError if it is missing, damaged, or not written by factseek.
-        """
+        """Open ``path``. Raises IndexStateError if it is missing, damaged, or not written by factseek."""
         self.path = path
         self._lock = threading.Lock()
         self._idle: list[_Connection] = []
         self._closed = False
-        try:
+        with damage_reported(path):
             there = path.stat() if path.is_file() else None
-        except OSError as error:
-            raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
         if there is None:
-            raise IndexStateError(
-                "the documents of this segment are missing", place=path, remedy="restore or rebuild the index"
-            )
+            what = "the documents of this segment are missing"
+            raise IndexStateError(what, place=path, remedy="restore or rebuild the index")
         self._identity = (there.st_dev, there.st_ino)
         self._size = there.st_size
         self.select("SELECT 1", (int,))
 
     def select(self, query: str, types: Types, values: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of a query whose columns have these types.
-
-        Raises IndexStateError if the file is damaged.
-        """
-        try:
-            connection = self._lent()
-            cursor = connection.db.cursor()
-            try:
-                rows = cursor.execute(query, values).fetchall()
-            finally:
-                self._end(connection, cursor)
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise self.damaged(_reason(error)) from error
-        for row in rows:
-            if tuple(map(type, row)) != types:
-                raise self.damaged(_OTHER_TYPE)
-        return rows
+        """Return the rows of a query whose columns have these types. Raises IndexStateError if the file is damaged."""
+        return list(self.stream(query, types, values))
 
     def stream(self, query: str, types: Types, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Yield the rows that :meth:`select` would return."""
         try:
-            connection = self._lent()
+            with self._lock:
+                idle = self._idle.pop() if self._idle else None
+            connection = idle or self._opened()
+            connection.looks = 0
             rows = connection.db.cursor()
             try:
                 for row in rows.execute(query, values):
                     if tuple(map(type, row)) != types:
-                        raise self.damaged(_OTHER_TYPE)
+                        raise self.damaged("a value is not of the type that was written")
                     yield row
             finally:
                 self._end(connection, rows)
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise self.damaged(_reason(error)) from error
+            # If Python cannot decode a text, the error has no SQLite code.
+            undecoded = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
+            is_text = undecoded or isinstance(error, UnicodeDecodeError)
+            raise self.damaged("a text is not UTF-8" if is_text else str(error)) from error
 
     def damaged(self, what: str) -> IndexStateError:
         """Return the error for damage of this file."""
@@ -116,23 +107,11 @@ class DocumentsFile:
         for connection in idle:
             connection.db.close()
 
-    def _lent(self) -> _Connection:
-        """Return a connection for one statement: an idle one, if there is any."""
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        connection = connection or self._opened()
-        connection.steps.looks = 0
-        return connection
-
     def _end(self, connection: _Connection, cursor: sqlite3.Cursor) -> None:
-        """Return a connection after its statement, unless :meth:`close` has closed it."""
         try:
             cursor.close()
         except sqlite3.ProgrammingError:
             return
-        self._give_back(connection)
-
-    def _give_back(self, connection: _Connection) -> None:
         with self._lock:
             keep = not self._closed and len(self._idle) < KEPT
             if keep:
@@ -141,60 +120,26 @@ class DocumentsFile:
             connection.db.close()
 
     def _opened(self) -> _Connection:
-        # A published segment never changes, so SQLite needs neither locks nor checks for other writers.
-        uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        connection = _Connection(self.path, self._size)
         try:
-            self._check_same()
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(self._size, LEAST_LIMIT))
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA cell_size_check = ON")
-            steps = _Steps(1 + self._size * STEPS_A_BYTE // STEPS)
-            connection.set_progress_handler(steps, STEPS)
-            if connection.execute(_READ_SCHEMA).fetchall() != _schema():
+            there = self.path.stat() if self.path.exists() else None
+            if there is None or (there.st_dev, there.st_ino) != self._identity:
+                raise IndexStateError("the file was replaced; open the index again", place=self.path)
+            connection.db.execute("PRAGMA trusted_schema = OFF")
+            connection.db.execute("PRAGMA cell_size_check = ON")
+            if connection.db.execute(_READ_SCHEMA).fetchall() != _schema():
                 raise self.damaged("its tables are not those that factseek writes")
         except BaseException:
-            connection.close()
+            connection.db.close()
             raise
-        return _Connection(connection, steps)
-
-    def _check_same(self) -> None:
-        """Raise IndexStateError if another file has replaced this one since the segment was opened."""
-        try:
-            there = self.path.stat()
-        except OSError:
-            there = None
-        if there is None or (there.st_dev, there.st_ino) != self._identity:
-            raise IndexStateError("the file was replaced; open the index again", place=self.path)
-
-
-class _Steps:
-    """Stops a statement that takes more steps than the file's size can explain."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.looks = 0
-
-    def __call__(self) -> int:
-        self.looks += 1
-        return int(self.looks > self._most)
+        return connection
 
 
 @cache
 def _schema() -> list[Any]:
-    """Return SQLite's description of the schema that factseek writes."""
     connection = sqlite3.connect(":memory:")
     try:
         connection.executescript(SCHEMA)
         return connection.execute(_READ_SCHEMA).fetchall()
     finally:
         connection.close()
-
-
-def _reason(error: Exception) -> str:
-    """Return why a file cannot be read, without its content."""
-    # If Python cannot decode a text, the error has no SQLite code.
-    undecoded = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
-    if undecoded or isinstance(error, UnicodeDecodeError):
-        return "a text is not UTF-8"
-    return str(error)

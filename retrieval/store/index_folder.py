@@ -18,29 +18,13 @@ class IndexFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.manifest = self.path / NAME  # replacing it publishes a new state
+        self.lock = self.path / LOCK  # the only writer holds it
+        self.segments = self.path / SEGMENTS
+        self.building = self.path / BUILD  # of a running or interrupted build
 
     def __str__(self) -> str:
         return str(self.path)
-
-    @property
-    def manifest(self) -> Path:
-        """The manifest file; replacing it publishes a new state."""
-        return self.path / NAME
-
-    @property
-    def lock(self) -> Path:
-        """The lock file, which the only writer holds."""
-        return self.path / LOCK
-
-    @property
-    def segments(self) -> Path:
-        """The folder of the finished segments."""
-        return self.path / SEGMENTS
-
-    @property
-    def building(self) -> Path:
-        """The folder of a running or interrupted build."""
-        return self.path / BUILD
 
     def segment(self, name: str) -> Path:
         """Return the folder of a finished segment."""
@@ -51,10 +35,7 @@ class IndexFolder:
         return self.building / name
 
     def read(self) -> Manifest:
-        """Return the manifest.
-
-        Raises IndexStateError, saying what the folder is instead, if this version can read no index there.
-        """
+        """Return the manifest, as :func:`factseek.retrieval.store.manifest.read` does."""
         return manifests.read(self.path)
 
     def publish(self, manifest: Manifest) -> None:
@@ -62,11 +43,7 @@ class IndexFolder:
         manifests.publish(self.path, manifest)
 
     def leased(self, manifest: Manifest | None = None) -> tuple[Manifest, Lease]:
-        """Return the manifest and a lease of its segments, as :func:`open_leased` does.
-
-        A given ``manifest`` (of a shard in a generation) is returned unchanged. If one of its segments is missing,
-        reading that segment raises the error.
-        """
+        """Return the manifest and a lease of its segments; a given ``manifest`` (of a shard) is returned unchanged."""
         if manifest is None:
             return open_leased(self.path)
         lease = Lease()
@@ -74,27 +51,17 @@ class IndexFolder:
         return manifest, lease
 
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents of a published segment, without the deleted ones.
-
-        Raises IndexStateError if the file is missing, damaged or another segment's, or if the counts differ from the
-        manifest.
-        """
+        """Open the documents of a published segment. Raises IndexStateError if they are not those of the manifest."""
         check_own(self.segment(segment.name), segment, DOCUMENTS.__eq__)
         return self.documents_as_found(segment)
 
     def documents_as_found(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents in a segment's folder, even if they belong to another segment, to verify or repair them.
-
-        Raises IndexStateError if the file is missing or damaged, or if the counts differ from the manifest.
-        """
+        """Open the documents in a segment's folder, even if they belong to another one, to verify or repair them."""
         path, expected = self.segment(segment.name) / DOCUMENTS, (segment.documents, segment.passages)
         return SegmentDocuments(path, segment.deleted, expected)
 
     @contextmanager
     def opened(self, segments: Sequence[SegmentInfo]) -> Iterator[list[SegmentDocuments]]:
-        """Open the documents of published segments, and close them after use.
-
-        Raises IndexStateError as :meth:`documents` does.
-        """
+        """Open the documents of published segments, and close them after use."""
         with ExitStack() as closed_last:
             yield [closed_last.enter_context(closing(self.documents(segment))) for segment in segments]

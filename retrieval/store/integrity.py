@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,15 @@ from ..files import sample, sha256
 from .manifest import SEGMENTS, FileInfo, SegmentInfo
 
 REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"
+
+
+@contextmanager
+def damage_reported(path: Path) -> Iterator[None]:
+    """Raise IndexStateError for OS errors while reading a file of an index."""
+    try:
+        yield
+    except OSError as error:
+        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
 
 
 class Fault(NamedTuple):
@@ -26,15 +36,12 @@ class Fault(NamedTuple):
 
 
 def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in the files of a segment of the index in ``folder``: missing, cut off, changed, or unlisted.
-
-    With ``only``, check only files of these names.
-    """
-    yield from faults_in(folder / SEGMENTS / segment.name, segment, only)
+    """Yield the faults in the files of a segment of the index in ``folder``, as :func:`faults_in` does."""
+    return faults_in(folder / SEGMENTS / segment.name, segment, only)
 
 
 def faults_in(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in the files of a segment whose folder is, or will be, ``place``."""
+    """Yield the missing, changed and unlisted files of a segment at, or soon at, ``place``; or ``only`` some."""
     for name, info in segment.files.items():
         if (not only or name in only) and (what := file_fault(place / name, info)):
             yield Fault(place / name, what, segment.name)
@@ -68,10 +75,10 @@ def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 
 
 def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
-    """Raise IndexStateError if a file to open is not the one that the manifest names.
+    """Raise IndexStateError if a file to open is not the one that the manifest names, from a few bytes of each file.
 
-    ``place`` is the segment's folder. ``opened`` returns, for a path in it, whether the file will be opened. The check
-    reads only a few bytes of each file. If a file is missing, opening that file raises the error.
+    ``place`` is the segment's folder; ``opened`` returns whether a path in it will be opened. Opening reports a missing
+    file.
     """
     for name, info in segment.files.items():
         if opened(name) and (what := _other(place / name, info)):
@@ -79,7 +86,6 @@ def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) 
 
 
 def _other(path: Path, info: FileInfo) -> str:
-    """Return why a file is not the one that the manifest lists, or ``""``."""
     try:
         there = path.stat()
         if not stat.S_ISREG(there.st_mode):

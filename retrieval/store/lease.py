@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 from . import manifest as manifests
@@ -31,7 +30,7 @@ class Lease:
         self._handles.append(handle)
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return _same(handle, folder)
+            return os.path.samestat(os.fstat(handle), folder.stat())
         except OSError:
             return False
 
@@ -45,11 +44,7 @@ class Lease:
 
 
 def open_leased(folder: Path) -> tuple[Manifest, Lease]:
-    """Read the manifest of the index in ``folder`` and hold the segments that it names.
-
-    If a segment is missing although no newer manifest was published, reading that segment raises the error. Raises
-    IndexStateError as :func:`factseek.retrieval.store.manifest.read` does.
-    """
+    """Read the manifest of the index in ``folder`` and hold its segments; reading a missing one raises the error."""
     manifest = manifests.read(folder)
     while True:
         lease = Lease()
@@ -70,10 +65,7 @@ def take_segments(lease: Lease, folder: Path, manifest: Manifest) -> list[Path]:
 
 
 def remove_unless_held(folder: Path) -> bool:
-    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it was removed.
-
-    A single rename hides it first, so that no reader opens half of it.
-    """
+    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it was removed."""
     hidden = folder.with_name(f".{folder.name.lstrip('.')}")
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -90,10 +82,3 @@ def remove_unless_held(folder: Path) -> bool:
         return False
     finally:
         os.close(handle)
-
-
-def _same(handle: int, folder: Path) -> bool:
-    """Return whether the path still refers to the opened folder."""
-    with suppress(OSError):
-        return os.path.samestat(os.fstat(handle), folder.stat())
-    return False

@@ -12,6 +12,7 @@ import hashlib
 import os
 import platform
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from os.path import isfile
@@ -29,27 +30,23 @@ from ..lucene.analysis import ANALYZERS
 
 LAYOUT = 3
 NAME = "manifest.json"
-SHARDS = "shards.json"
-"""The file that describes an index in shards; each shard is an index with its own manifest."""
+SHARDS = "shards.json"  # the file that describes an index in shards; each shard is an index with its own manifest
 SEGMENTS = "segments"
 BUILD = "build"
-PART = "part-of"
-"""The file in a folder that is part of another index; it names that index."""
+PART = "part-of"  # the file in a folder that is part of another index; it names that index
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 """The file of a segment's documents, and the views that retrieve passages."""
-SIGNATURES, WORDS = "signatures", "words"
-"""The views that detect near-duplicates and correct misspelt words."""
+SIGNATURES, WORDS = "signatures", "words"  # the views that detect near-duplicates and correct misspelt words
 FILTER_FIELDS = "filter_fields"
 """The property of the view of words that lists the metadata fields for filters and counts."""
 RESTORE = "restore it or rebuild with --overwrite"
+OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --overwrite"
-MOST = 2**31 - 1
-"""The most passages that Lucene can number."""
+MOST = 2**31 - 1  # the most passages that Lucene can number
 _SEGMENT = re.compile(r"[0-9]{1,18}")
 _VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
-
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
@@ -68,10 +65,7 @@ class SourceInfo(ManifestPart, frozen=True, kw_only=True):
 
 
 class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
-    """A file of a segment, by its content.
-
-    ``sample`` is a digest of a few of its bytes, cheap to compare on opening; ``""`` if it was not recorded.
-    """
+    """A file of a segment; ``sample`` is a digest of a few bytes, cheap to compare on opening, or ``""``."""
 
     bytes: Bytes
     sha256: str
@@ -86,10 +80,8 @@ class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
-    Its files never change; ``deleted`` lists the rows of its deleted documents.
-
-    The seconds are the time that the process that finished the segment took to read and index its text, and to make its
-    vectors. They do not include earlier, interrupted processes.
+    Its files never change; ``deleted`` lists the rows of its deleted documents. The seconds are those of the process
+    that finished it, to read and index its text and to make its vectors.
     """
 
     name: str
@@ -105,7 +97,6 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     sentences: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a name is not one that factseek gives."""
         if not _SEGMENT.fullmatch(self.name):
             raise ValueError(f"a segment is named {self.name[:60]!r}, which is not a number")
         for path in self.files:
@@ -115,9 +106,8 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     @property
     def of_sentences(self) -> bool:
         """Whether its passages are sentences of the source, each with its number."""
-        if self.sentences is None:  # older versions did not record it, and had only one such kind
-            return self.kind == "fever"
-        return self.sentences
+        # Older versions did not record it, and had only one such kind.
+        return self.kind == "fever" if self.sentences is None else self.sentences
 
 
 class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
@@ -135,28 +125,17 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
     @classmethod
     def of(cls, encoder: Encoder) -> EncoderInfo:
         """Return the description of an open encoder."""
-        return cls(
-            name=encoder.name,
-            revision=encoder.revision,
-            dimension=encoder.dimension,
-            precision=encoder.precision,
-            **encoder.origin._asdict(),
-        )
+        own = {name: getattr(encoder, name) for name in ("name", "revision", "dimension", "precision")}
+        return cls(**own, **encoder.origin._asdict())
 
     def __str__(self) -> str:
         return f"{self.name} ({self.precision}, revision {self.revision})"
 
-    def check(self, opened: EncoderInfo, place: Path, remedy: str) -> None:
-        """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors.
-
-        The error names the index ``place``; ``remedy`` says what to do.
-        """
+    def check(self, opened: EncoderInfo, place: Path, remedy: str = OTHER_MODEL) -> None:
+        """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors of the index ``place``."""
         if opened.identity != self.identity:
-            raise IndexStateError(
-                f"its vectors were made by {self}, and the model of that name is now {opened}",
-                place=place,
-                remedy=remedy,
-            )
+            what = f"its vectors were made by {self}, and the model of that name is now {opened}"
+            raise IndexStateError(what, place=place, remedy=remedy)
 
     @property
     def identity(self) -> tuple[str, str, int, str]:
@@ -183,8 +162,8 @@ class Versions(ManifestPart, frozen=True, kw_only=True):
 class Manifest(ManifestPart, frozen=True, kw_only=True):
     """The description of an index's state; every change publishes a new one.
 
-    ``documents`` and ``passages`` count those that are not deleted. ``views`` describes the views of every segment; a
-    view of vectors is described by its encoder. ``shared`` is unused; earlier versions listed files in it.
+    ``documents`` and ``passages`` count those that are not deleted. A view of vectors is described by its encoder.
+    ``shared`` is unused; earlier versions listed files in it.
     """
 
     layout: int
@@ -201,7 +180,6 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
     shared: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a name is not one that factseek gives, or if two names are the same."""
         for name in self.views:
             if not _VIEW.fullmatch(name):
                 raise ValueError(f"a view is named {name[:60]!r}")
@@ -223,10 +201,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
         return self.encoder_of(VECTORS)
 
     def encoder_of(self, view: str) -> EncoderInfo | None:
-        """Return the encoder of the vectors of a view; None if the view does not exist or has none.
-
-        Raises ValueError if its description is not an encoder.
-        """
+        """Return the encoder of a view's vectors, None without one. Raises ValueError if it is not described."""
         if view.partition(":")[0] != VECTORS or view not in self.views:
             return None
         try:
@@ -241,10 +216,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def has_parts(self) -> bool:
-        """Whether the index also has words inside longer words; by default in all languages but English.
-
-        English is the exception because its runs are compared byte by byte with Pyserini's.
-        """
+        """Whether the index has words inside longer words; not in English, whose runs are compared with Pyserini's."""
         parts = self.views.get(LUCENE, {}).get("parts")
         return parts if isinstance(parts, bool) else self.language != "en"
 
@@ -255,10 +227,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def filter_fields(self) -> tuple[str, ...]:
-        """The metadata fields that can be filtered and counted, in order.
-
-        Raises ValueError if the manifest does not list names.
-        """
+        """The metadata fields that can be filtered and counted, in order. Raises ValueError if they are not names."""
         names = self.views.get(LUCENE, {}).get(FILTER_FIELDS, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("the fields to filter by are not names")
@@ -284,10 +253,7 @@ def publish(folder: Path, manifest: Manifest) -> None:
 
 
 def read(folder: Path) -> Manifest:
-    """Read the manifest of the index in ``folder``.
-
-    Raises IndexStateError, saying what the folder is instead, if this version can read no index there.
-    """
+    """Read the manifest of the index in ``folder``. Raises IndexStateError, saying what the folder is instead."""
     path = folder / NAME
     check_whole(folder)
     try:
@@ -307,10 +273,7 @@ def check_whole(folder: Path) -> None:
 
 
 def decoded_json(path: Path, content: bytes) -> Any:
-    """Return the decoded JSON of a file of an index.
-
-    Raises IndexStateError if it is not JSON.
-    """
+    """Return the decoded JSON of a file of an index. Raises IndexStateError if it is not JSON."""
     try:
         return msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -318,10 +281,7 @@ def decoded_json(path: Path, content: bytes) -> Any:
 
 
 def converted(path: Path | str, raw: Any) -> Manifest:
-    """Return the manifest in the decoded JSON of the file ``path``.
-
-    Raises IndexStateError if this version cannot read it.
-    """
+    """Return the manifest in the decoded JSON of a file. Raises IndexStateError if this version cannot read it."""
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError("is not the manifest of a factseek index", place=path)
     if raw["layout"] != LAYOUT:
@@ -337,7 +297,6 @@ def converted(path: Path | str, raw: Any) -> Manifest:
 
 
 def _missing_index(folder: Path) -> IndexStateError:
-    """Return the error for a folder without a manifest."""
     if _has_writer(folder):
         remedy = "search it when the build is done"
         return IndexStateError("the index is being built for the first time", place=folder, remedy=remedy)
@@ -353,15 +312,11 @@ def _missing_index(folder: Path) -> IndexStateError:
 
 
 def _has_writer(folder: Path) -> bool:
-    """Return whether another process holds the writer's lock."""
-    try:
-        with open_regular(folder / LOCK) as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return f'"process": {os.getpid()},'.encode() not in lock.read(4096)
-    except OSError:
-        pass
+    with suppress(OSError), open_regular(folder / LOCK) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return f'"process": {os.getpid()},'.encode() not in lock.read(4096)
     return False
 
 
@@ -372,12 +327,9 @@ def versions() -> Versions:
 
     from ..lucene.jvm import anserini_jar
 
-    return Versions(
-        factseek=__version__,
-        python=platform.python_version(),
-        anserini=anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar"),
-        faiss=metadata.version("faiss-cpu"),
-    )
+    anserini, faiss = anserini_jar().name.removeprefix("anserini-"), metadata.version("faiss-cpu")
+    anserini = anserini.removesuffix("-fatjar.jar")
+    return Versions(factseek=__version__, python=platform.python_version(), anserini=anserini, faiss=faiss)
 
 
 def now() -> str:

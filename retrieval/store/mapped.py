@@ -20,10 +20,7 @@ _MAPPED: WeakValueDictionary[_Key, NDArray[Any]] = WeakValueDictionary()
 
 
 def mapped(path: Path, dtype: str, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """Return a non-empty file as a memory-mapped array of this type and shape; without a shape, as one row.
-
-    Raises OSError if it cannot be opened, ValueError if it is too short or ends within a value.
-    """
+    """Return a non-empty file as a memory-mapped array; without a shape, as one row. Raises OSError or ValueError."""
     there = path.stat()
     if not stat.S_ISREG(there.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))

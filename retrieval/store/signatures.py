@@ -11,9 +11,11 @@ multiply-add-shift, Dietzfelbinger 1996) and the orders.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
+from itertools import count
 from typing import TypeAlias
 from zlib import crc32
 
@@ -22,14 +24,10 @@ from numpy.typing import NDArray
 
 ORDERS = 64
 BITS = 4
-WORDS = ORDERS * BITS // 64
-"""The number of 64-bit words of a signature."""
-AT_ONCE = 256
-"""The number of texts whose words are hashed together."""
+WORDS = ORDERS * BITS // 64  # the number of 64-bit words of a signature
+AT_ONCE = 256  # the number of texts whose words are hashed together
 _HASHED_AT_ONCE = 512
-Signatures: TypeAlias = NDArray[np.uint64]
-"""Shape (texts, 4), little-endian."""
-
+Signatures: TypeAlias = NDArray[np.uint64]  # Shape (texts, 4), little-endian
 _WORD = re.compile(r"[^\W_]+")
 _WORD_BYTES = bytes(code if code >= 128 or chr(code).isalnum() else 32 for code in range(256))
 """The translation of each UTF-8 byte of a text: ASCII characters other than letters and digits separate words."""
@@ -44,10 +42,7 @@ def signatures_of(texts: Sequence[str]) -> Signatures:
 
 
 def features(text: str) -> set[bytes]:
-    """Return the features of a text: its words in lower case; pairs of characters in scripts without spaces.
-
-    A text without words is its own feature. All features are UTF-8.
-    """
+    """Return the words of a text in lower case, pairs of characters in scripts without spaces, or the text itself."""
     folded = text.casefold()
     pieces = set(folded.encode("utf-8", "replace").translate(_WORD_BYTES).split())
     if text.isascii():
@@ -65,10 +60,7 @@ def features(text: str) -> set[bytes]:
 
 
 def most_disagreements(similarity: float) -> int:
-    """Return the most orders in which two texts may differ if their share of common words is at least ``similarity``.
-
-    If the first words in an order differ, their four bits still agree in one case of sixteen.
-    """
+    """Return the most orders in which texts of this share of common words may differ; 1 in 16 agrees by chance."""
     return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))
 
 
@@ -83,22 +75,17 @@ def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64
 
 
 def _signed(texts: Sequence[str]) -> Signatures:
-    """Return the signatures of a few texts, hashing each word once."""
-    numbers = _Numbers()
+    numbers = defaultdict[bytes, int](count().__next__)
     of_texts = [list(map(numbers.__getitem__, features(text))) for text in texts]
     ordered = _in_orders(np.fromiter(map(crc32, numbers), np.uint64, len(numbers)))
     firsts = np.empty((len(texts), ORDERS), dtype=np.uint32)
     for first, words in zip(firsts, of_texts, strict=True):
         np.minimum.reduce(ordered.take(words, axis=0), axis=0, out=first)
-    return _packed(firsts & np.uint32(2**BITS - 1))
-
-
-class _Numbers(dict[bytes, int]):
-    """Assigns each word a number on first use."""
-
-    def __missing__(self, word: bytes) -> int:
-        number = self[word] = len(self)
-        return number
+    # Values of four bits, shape (texts, 64), are packed into words of 64 bits.
+    values = (firsts & np.uint32(2**BITS - 1)).astype("<u8").reshape(len(texts), WORDS, ORDERS // WORDS)
+    places = np.arange(ORDERS // WORDS, dtype=np.uint64) * np.uint64(BITS)
+    packed: Signatures = np.bitwise_or.reduce(values << places, axis=2)
+    return packed
 
 
 def _in_orders(hashed: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -111,14 +98,6 @@ def _in_orders(hashed: NDArray[np.uint64]) -> NDArray[np.uint32]:
         some >>= np.uint64(32)
         ordered[start : start + len(some)] = some
     return ordered
-
-
-def _packed(values: NDArray[np.uint32]) -> Signatures:
-    """Pack values of four bits, shape (texts, 64), into words of 64 bits."""
-    apart = values.astype("<u8").reshape(len(values), WORDS, ORDERS // WORDS)
-    places = np.arange(ORDERS // WORDS, dtype=np.uint64) * np.uint64(BITS)
-    packed: Signatures = np.bitwise_or.reduce(apart << places, axis=2)
-    return packed
 
 
 @cache

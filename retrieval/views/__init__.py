@@ -75,7 +75,6 @@ class PassageSink(Protocol):
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
         """Add the next document with its passages."""
-        ...
 
     def end(self) -> None:
         """Note that no more documents follow.
@@ -85,12 +84,10 @@ class PassageSink(Protocol):
         return
 
     def finish(self) -> None:
-        """Close the sink. Its files are then complete, and the caller makes them durable."""
-        ...
+        """Close; the added data is complete and will be made durable."""
 
     def abandon(self) -> None:
         """Close without keeping anything."""
-        ...
 
 
 class Check(NamedTuple):
@@ -105,6 +102,9 @@ class View(Protocol):
 
     name: str
 
+    def __init__(self, name: str, manifest: Manifest) -> None:
+        self.name = name
+
     @property
     def carried(self) -> tuple[str, ...]:
         """The files of a segment that :meth:`copy` reads; a repair calls :meth:`complete` instead if one is damaged."""
@@ -112,7 +112,6 @@ class View(Protocol):
 
     def owns(self, file: str) -> bool:
         """Return whether a file, by its path in the segment, belongs to this view."""
-        ...
 
     def prepare(self, tools: Tools) -> None:
         """Raise IndexStateError or MachineError, before any work, if a tool that the view needs is missing."""
@@ -135,11 +134,7 @@ class View(Protocol):
         return ()
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> Any:
-        """Open the view over all segments of an index at once.
-
-        Raises IndexStateError, naming the file, if it cannot be read.
-        """
-        ...
+        """Open the view over all segments at once. Raises IndexStateError, naming the file, if it cannot be read."""
 
 
 class ViewKind(Protocol):
@@ -147,11 +142,9 @@ class ViewKind(Protocol):
 
     def describe(self, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
         """Return the description of the view in the manifest of a new index; None if the index has no such view."""
-        ...
 
     def view(self, name: str, manifest: Manifest) -> View:
         """Return the view of this name in the index that ``manifest`` describes."""
-        ...
 
 
 _KINDS: Plugins[ViewKind] = Plugins(__name__, IndexStateError, "kind of view", "this factseek has")
@@ -163,29 +156,19 @@ def kinds() -> list[str]:
 
 
 def view(name: str, manifest: Manifest) -> View:
-    """Return the view of this name in the index that ``manifest`` describes.
-
-    Raises IndexStateError if this version does not know its kind.
-    """
+    """Return the view of this name in an index. Raises IndexStateError if this version does not know its kind."""
     return _kind(name).view(name, manifest)
 
 
 def views(manifest: Manifest) -> list[View]:
-    """Return all views of an index.
-
-    Raises IndexStateError if this version does not know the kind of a view.
-    """
+    """Return all views of an index."""
     return [view(name, manifest) for name in sorted(manifest.views)]
 
 
 def descriptions(
     config: Config, encoders: Encoders, *, without: Sequence[str] = (), further: Sequence[str] = ()
 ) -> Mapping[str, dict[str, Any]]:
-    """Return the views of a new index, each with its description: one per kind, except those in ``without``.
-
-    ``further`` names additional views, such as ``vectors:multilingual``. Raises IndexStateError if the kind of a
-    further view does not exist, MachineError if an encoder is missing.
-    """
+    """Return a new index's views with descriptions: one per kind not in ``without``, and the ``further`` ones."""
     names = [kind for kind in kinds() if kind not in without] + list(further)
     described = {name: _kind(name).describe(name, config, encoders) for name in sorted(names)}
     return {name: description for name, description in described.items() if description is not None}

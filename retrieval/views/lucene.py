@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from ..config import Config
@@ -19,63 +18,33 @@ from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, Vi
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return the description of the view in a new index: phrases, words inside words, and metadata fields for filters.
-
-    Raises QueryError if a field is invalid.
-    """
     declared = field_names(config.index.filter_fields)
     phrases: dict[str, Any] = {"phrases": True} if config.index.phrases else {}
     parts = {} if config.index.parts == "auto" else {"parts": config.index.parts == "always"}
     return phrases | parts | ({FILTER_FIELDS: list(declared)} if declared else {})
 
 
-def view(name: str, manifest: Manifest) -> LuceneView:
-    """Return the view of an index."""
-    return LuceneView(name)
-
-
 class LuceneView(View):
     """Lucene's index of the passages."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
     def owns(self, file: str) -> bool:
-        """Return whether a file is in Lucene's folder."""
         return file.startswith(f"{LUCENE}/")
 
     def prepare(self, tools: Tools) -> None:
-        """Start Java.
-
-        Raises MachineError if it is missing.
-        """
         start(tools.config.java.heap)
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _LuceneSink:
-        """Return a sink that adds passages to Lucene's index."""
         start(tools.config.java.heap)
         manifest, buffer_mb = tools.manifest, tools.config.build.lucene_buffer_mb
-        place = segment.folder / LUCENE
-        writer = PassageWriter(
-            place,
-            manifest.analyzer,
-            manifest.fields,
-            buffer_mb,
-            phrases=manifest.has_phrases,
-            parts=manifest.has_parts,
-        )
-        return _LuceneSink(writer, segment.kind, segment.name, manifest.filter_fields)
+        options = {"phrases": manifest.has_phrases, "parts": manifest.has_parts}
+        writer = PassageWriter(segment.folder / LUCENE, manifest.analyzer, manifest.fields, buffer_mb, **options)
+        return _LuceneSink(writer, segment, manifest.filter_fields)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that each passage in Lucene belongs to the document in the table of documents."""
         start(tools.config.java.heap)
         return (Check(LUCENE, lambda: _misnamed(segment)),)
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> PassageSearcher:
-        """Open the Lucene indexes of all segments as one.
-
-        Raises IndexStateError, naming the folder, if one cannot be read or has another number of passages.
-        """
         start(config.java.heap)
         folders = [segment.folder / LUCENE for segment in segments]
         dead = [f"{segment.info.name}:{docid}" for segment in segments for docid in segment.documents.deleted_docids()]
@@ -83,21 +52,20 @@ class LuceneView(View):
         for folder, rows, segment in zip(folders, searcher.segment_rows, segments, strict=True):
             if rows != segment.info.passages:
                 searcher.close()
-                raise _of_another_size(folder, rows, segment.info.passages)
+                what = f"contains {rows} passages, but the manifest says {segment.info.passages}"
+                raise IndexStateError(what, place=folder, remedy=REMEDY)
         return searcher
 
 
-class _LuceneSink(PassageSink):
-    """Adds the passages of documents, with the tokens for filters and deletions."""
+view = LuceneView
 
-    def __init__(self, writer: PassageWriter, kind: str, segment: str, declared: Sequence[str]) -> None:
-        self._writer = writer
-        self._declared = declared
-        self._kind = kind
-        self._segment = segment
+
+class _LuceneSink(PassageSink):
+    def __init__(self, writer: PassageWriter, segment: SegmentPlace, declared: Sequence[str]) -> None:
+        self._writer, self._segment, self._declared = writer, segment, declared
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
-        filters = tokens(document, self._kind, self._segment, self._declared)
+        filters = tokens(document, self._segment.kind, self._segment.name, self._declared)
         for span in spans:
             self._writer.add(document.title, document.text[span.start : span.end], filters)
 
@@ -109,10 +77,6 @@ class _LuceneSink(PassageSink):
 
     def abandon(self) -> None:
         self._writer.abandon()
-
-
-def _of_another_size(folder: Path, rows: int, passages: int) -> IndexStateError:
-    return IndexStateError(f"contains {rows} passages, but the manifest says {passages}", place=folder, remedy=REMEDY)
 
 
 def _misnamed(segment: SegmentPlace) -> Iterator[str]:

@@ -17,58 +17,43 @@ from ..config import Config
 from ..dense.vectors import Mask
 from ..domain import Document, Span
 from ..errors import IndexStateError
-from ..store.integrity import REMEDY
+from ..store.integrity import REMEDY, damage_reported
 from ..store.manifest import Manifest
 from ..store.mapped import mapped
 from ..store.signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 FILE = "signatures.u64"
-SCANNED_AT_ONCE = 4_096
-"""The number of signatures to compare together: they fit in the processor's cache."""
+SCANNED_AT_ONCE = 4_096  # the number of signatures to compare together: they fit in the processor's cache
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return the description of the view in a new index; None if ``index.signatures`` is off."""
     return {} if config.index.signatures else None
-
-
-def view(name: str, manifest: Manifest) -> SignaturesView:
-    """Return the view of an index."""
-    return SignaturesView(name)
 
 
 class SignaturesView(View):
     """The signatures of the passages, in the order of their rows."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
     def owns(self, file: str) -> bool:
-        """Return whether a file contains the signatures."""
         return file == FILE
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _SignatureSink:
-        """Return a sink that signs passages."""
         return _SignatureSink(segment.folder / FILE)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that the signature of each passage matches its text."""
         return (Check(FILE, lambda: _wrong(segment)),)
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> SignatureIndex:
-        """Open the signatures of all segments as one.
-
-        Raises IndexStateError, naming the file, if one is missing or of another size.
-        """
         return SignatureIndex([_read(segment.folder / FILE, segment.info.passages) for segment in segments])
+
+
+view = SignaturesView
 
 
 class SignatureIndex:
     """The signatures of all rows of an index."""
 
     def __init__(self, parts: Sequence[Signatures]) -> None:
-        self._parts = parts
         self._signatures = parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, WORDS), "<u8"), *parts])
 
     def of_rows(self, rows: Sequence[int]) -> Signatures:
@@ -85,8 +70,6 @@ class SignatureIndex:
 
 
 class _SignatureSink(PassageSink):
-    """Signs passages in batches."""
-
     def __init__(self, path: Path) -> None:
         self._file: BinaryIO = path.open("wb")
         self._texts: list[str] = []
@@ -114,20 +97,15 @@ def signed_text(title: str, text: str) -> str:
 
 
 def _read(path: Path, passages: int) -> Signatures:
-    try:
+    with damage_reported(path):
         size = path.stat().st_size
         if size != passages * WORDS * 8:
             what = f"has {size} bytes, expected {passages * WORDS * 8}"
             raise IndexStateError(what, place=path, remedy=REMEDY)
-        if not passages:
-            return np.empty((0, WORDS), dtype="<u8")
-        return mapped(path, "<u8", (passages, WORDS))
-    except OSError as error:
-        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+        return mapped(path, "<u8", (passages, WORDS)) if passages else np.empty((0, WORDS), dtype="<u8")
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
-    """Yield the rows whose signature does not match their text."""
     stored = _read(segment.folder / FILE, segment.passages)
     with closing(segment.documents()) as documents:
         texts: list[str] = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -32,26 +33,13 @@ from ..progress import bar
 from ..store.manifest import EncoderInfo, Manifest
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
 
-ENCODED_AT_ONCE = 256
-"""The number of passages to encode and write together: an interruption loses at most this many."""
+ENCODED_AT_ONCE = 256  # the number of passages to encode and write together: an interruption loses at most this many
 COPIED_AT_ONCE = 4_096
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return the description of the view in a new index: its encoder."""
     description: dict[str, Any] = msgspec.to_builtins(EncoderInfo.of(encoders(name, None)))
     return description
-
-
-def view(name: str, manifest: Manifest) -> VectorsView:
-    """Return the view of this name.
-
-    Raises IndexStateError if the manifest does not describe its encoder.
-    """
-    encoder = manifest.encoder_of(name)
-    if encoder is None:
-        raise IndexStateError(f"there are no {name} in this index")
-    return VectorsView(name, encoder)
 
 
 def searched_approximately(name: str, manifest: Manifest, settings: DenseSettings) -> bool:
@@ -63,11 +51,13 @@ def searched_approximately(name: str, manifest: Manifest, settings: DenseSetting
 class VectorsView(View):
     """The vectors of one encoder and, for a segment that is large enough, their approximate index."""
 
-    def __init__(self, name: str, encoder: EncoderInfo) -> None:
-        self.name = name
+    def __init__(self, name: str, manifest: Manifest) -> None:
+        super().__init__(name, manifest)
+        encoder = manifest.encoder_of(name)
+        if encoder is None:
+            raise IndexStateError(f"there are no {name} in this index")
         self.encoder = encoder
-        self._variant = name.partition(":")[2]
-        self._files = VectorFiles.named(self._variant)
+        self._files = VectorFiles.named(name.partition(":")[2])
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -75,21 +65,13 @@ class VectorsView(View):
         return (self._files.vectors,)
 
     def owns(self, file: str) -> bool:
-        """Return whether a file belongs to these vectors."""
         return file in self._files
 
     def prepare(self, tools: Tools) -> None:
-        """Raise IndexStateError if the encoder of the vectors is missing or has changed."""
         opened = EncoderInfo.of(tools.encoders(self.name, self.encoder))
-        self.encoder.check(
-            opened, tools.folder.path, "restore the earlier model, or rebuild the index with --overwrite"
-        )
+        self.encoder.check(opened, tools.folder.path)
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
-        """Encode the passages that have no vector yet, in order, and index the vectors.
-
-        It keeps the vectors of an earlier, interrupted call.
-        """
         self.prepare(tools)
         path, dimension = segment.folder / self._files.vectors, self.encoder.dimension
         done = whole_rows(path, dimension)
@@ -104,32 +86,21 @@ class VectorsView(View):
 
             write_vectors(path, chunks(), dimension, after=done)
         self._measure_chance(segment, made_up_vectors(tools.encoders(self.name, self.encoder)))
-        self.index(segment, tools)
+        self._index(segment, tools)
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
-        """Copy the vectors of the rows, and index them."""
         write_vectors(segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension)
         self._measure_chance(segment, self._made_up_queries_of(parts))
-        self.index(segment, tools)
+        self._index(segment, tools)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that each passage has a vector of unit length, and check the approximate index if there is one."""
-        return (
-            Check(self._files.vectors, lambda: self._not_unit(segment)),
-            Check(self._files.ann, lambda: self._unreadable(segment)),
-            Check(self._files.chance, lambda: self._no_cosines(segment)),
-        )
+        return [Check(file, partial(self._faults, segment, file)) for file in self._files]
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> VectorIndex:
-        """Open the vectors of all segments as one.
-
-        Raises IndexStateError, naming the file, if one is missing, damaged or of another size.
-        """
         parts = [(segment.folder, segment.info.passages) for segment in segments]
         return VectorIndex(parts, self.encoder.dimension, config.dense, self._files)
 
-    def index(self, segment: SegmentPlace, tools: Tools) -> None:
-        """Write the approximate index of a segment's vectors, if the settings and its size require one."""
+    def _index(self, segment: SegmentPlace, tools: Tools) -> None:
         build_ann(self._read(segment), segment.folder, tools.config.dense, file=self._files.ann)
 
     def _measure_chance(self, segment: SegmentPlace, queries: Vectors | None) -> None:
@@ -143,7 +114,6 @@ class VectorsView(View):
             write_chance(path, queries, noise_similarities(queries, vectors))
 
     def _made_up_queries_of(self, parts: Sequence[Merged]) -> Vectors | None:
-        """Return the stored vectors of the random queries; None if no segment has intact ones."""
         for part in parts:
             try:
                 chance = read_chance(part.segment.folder / self._files.chance, self.encoder.dimension)
@@ -152,11 +122,6 @@ class VectorsView(View):
             if chance is not None:
                 return chance.queries
         return None
-
-    def _no_cosines(self, segment: SegmentPlace) -> Iterator[str]:
-        if segment.passages:
-            read_chance(segment.folder / self._files.chance, self.encoder.dimension)
-        yield from ()
 
     def _read(self, segment: SegmentPlace) -> NDArray[np.float32]:
         return read_vectors(segment.folder / self._files.vectors, segment.passages, self.encoder.dimension)
@@ -167,11 +132,14 @@ class VectorsView(View):
             for start in range(0, len(rows), COPIED_AT_ONCE):
                 yield vectors[rows[start : start + COPIED_AT_ONCE]]
 
-    def _not_unit(self, segment: SegmentPlace) -> Iterator[str]:
-        yield from (f"vector {row} is not of unit length" for row in not_unit(self._read(segment)))
-
-    def _unreadable(self, segment: SegmentPlace) -> Iterator[str]:
-        path = segment.folder / self._files.ann
-        if path.exists():
+    def _faults(self, segment: SegmentPlace, file: str) -> Iterator[str]:
+        path = segment.folder / file
+        if file == self._files.vectors:
+            yield from (f"vector {row} is not of unit length" for row in not_unit(self._read(segment)))
+        elif file == self._files.ann and path.exists():
             read_ann(path, segment.passages, self.encoder.dimension)
-        yield from ()
+        elif file == self._files.chance and segment.passages:
+            read_chance(path, self.encoder.dimension)
+
+
+view = VectorsView

@@ -33,39 +33,26 @@ _MOST_COUNTED = 2**32 - 1
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    """Return the description of the view in a new index; None if ``index.words`` is off."""
     return {} if config.index.words else None
-
-
-def view(name: str, manifest: Manifest) -> WordsView:
-    """Return the view of an index."""
-    return WordsView(name)
 
 
 class WordsView(View):
     """The words of the documents of a segment."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
     def owns(self, file: str) -> bool:
-        """Return whether a file contains the words."""
         return file in (TEXT, NUMBERS)
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _WordSink:
-        """Return a sink that counts words."""
         return _WordSink(segment.folder)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        """Check that the words match the documents."""
         return (Check(TEXT, lambda: _wrong(segment)),)
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> WordIndex:
-        """Open the words of all segments as one.
-
-        Raises IndexStateError, naming the file, if one is missing or of another size.
-        """
         return WordIndex([_read(segment.folder) for segment in segments])
+
+
+view = WordsView
 
 
 class SegmentWords(NamedTuple):
@@ -98,7 +85,6 @@ class SegmentWords(NamedTuple):
             yield WordNearby(others[place], distance, int(frequencies[fitting[place]]))
 
     def _lines(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.uint64], ...]:
-        """Return the start of each word's line, its frequency, and its length in bytes."""
         places = np.frombuffer(self.places, dtype="<u8")
         numbers, following = places[chosen], places[np.minimum(chosen + 1, len(places) - 1)]
         bits = np.uint64(_COUNT_BITS)
@@ -127,8 +113,6 @@ class WordIndex:
 
 
 class _WordSink(PassageSink):
-    """Counts the words of the documents of a segment."""
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._counter = WordCounter()
@@ -151,7 +135,6 @@ def _count(counter: WordCounter, document: Document) -> None:
 
 
 def _packed(counter: WordCounter) -> tuple[bytes, bytes]:
-    """Return the content of both files."""
     counts = counter.counts()
     lines = [f"{word}\n".encode("utf-8", "replace") for word, _ in counts]
     places = np.cumsum([0, *map(len, lines)], dtype="<u8")[:-1]
@@ -179,7 +162,6 @@ def _read(folder: Path) -> SegmentWords:
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
-    """Yield a fault if the words do not match the documents."""
     _read(segment.folder)
     counter = WordCounter()
     with closing(segment.documents()) as documents:

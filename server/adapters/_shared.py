@@ -15,10 +15,10 @@ from msgspec import UNSET, UnsetType
 
 from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Document
+from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder as ReRanker
 from ...retrieval.errors import QueryError
 from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Answer, Evidence
-from ...retrieval.search.retriever import ReRanker
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions

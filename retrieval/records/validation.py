@@ -53,10 +53,7 @@ def mismatch(error: msgspec.ValidationError) -> Mismatch:
 
 
 def mismatch_in(raw: Any, error: msgspec.ValidationError, check: Callable[[Any], object]) -> Mismatch:
-    """Return the error that ``check`` raised for ``raw``, with the keys for which msgspec writes ``[...]``.
-
-    It tries only the first fifty keys of a mapping, because each takes as long as the whole check.
-    """
+    """Return the error that ``check`` raised for ``raw``, with the first fitting key where msgspec writes ``[...]``."""
     wrong = mismatch(error)
     while _ANY_KEY in wrong.path:
         mapping = wrong.path.partition(_ANY_KEY)[0].split(".")
@@ -69,7 +66,6 @@ def mismatch_in(raw: Any, error: msgspec.ValidationError, check: Callable[[Any],
 
 
 def _message(check: Callable[[Any], object], raw: Any) -> str:
-    """Return the message of the validation error that a check raises, ``""`` if it raises none."""
     try:
         check(raw)
     except msgspec.ValidationError as error:
