@@ -12,7 +12,7 @@ from ..deadline import Deadline
 from ..dense.vectors import Mask
 from ..domain import DocumentQuery, Filter, Hit
 from ..errors import QueryError
-from ..languages import unknown_language
+from ..languages import unknown_language, written_in
 from ..search.fusion import Ranking, fuse
 from ..search.retriever import Rankings, Retriever
 from ..search.score_normalizers import AUTO
@@ -75,7 +75,8 @@ def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettin
     """
     if fusion.kind != AUTO:
         return fusion
-    if isinstance(query, DocumentQuery) or not unknown_language(query, (language,)):
+    own = written_in(query, language) and not unknown_language(query, (language,))
+    if own or isinstance(query, DocumentQuery):
         return replace(fusion, kind="minmax")
     weights = {
         name: weight * (FOREIGN_WORDS if kind(name).WEIGHS_WORDS else FOREIGN_VECTORS)
