@@ -73,7 +73,7 @@ def grown_to(passages: int, data: Path, folder: Path, methods: Sequence[str]) ->
                 config=config.to_mapping(config.view(_config(kind), config.Config)),
                 retriever=retriever,
                 profile=None,
-                asked=asked,
+                queries=asked,
                 k=10,
                 timed=len(asked),
                 callers=(1,),

@@ -98,7 +98,7 @@ def sample(case: fusion.Case) -> Sample:
     config = Config(search=SearchSettings(fusion=FusionSettings(weights=fusion.EQUAL)))
     with open_index(indexed(case.collection), config) as index:
         search = Search(profile=case.collection.profile, retriever="hybrid")
-        judged = Judged(asked=case.queries, qrels=case.qrels, search=search, notes=())
+        judged = Judged(queries=case.queries, qrels=case.qrels, search=search, notes=())
         made = [general(pool) for pool in pools(index, judged, fusion.DEPTH, bar)]
         fed = feedback(index, case)
     by_way = {

@@ -105,8 +105,8 @@ class ShardActor:
                     raise type(error)(what, place=error.place, remedy=error.remedy) from None
                 self._states[manifest.id] = snapshot
             self._last_asked[manifest.id] = monotonic()
-            for state, asked in list(self._last_asked.items()):
-                if state != manifest.id and asked < monotonic() - KEPT_SECONDS:
+            for state, moment in list(self._last_asked.items()):
+                if state != manifest.id and moment < monotonic() - KEPT_SECONDS:
                     del self._last_asked[state]
                     self._states.pop(state).close()
         return node
@@ -321,11 +321,11 @@ def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders:
     Raises IndexStateError if it is missing, or no replica of a shard can open its state; MachineError if no cluster
     answers, the cluster has too little room, or no replica of a shard starts in time.
     """
-    shards, asked = _replicas(folder, config, cluster)
-    _wait_for(asked, every=False)
+    shards, groups = _replicas(folder, config, cluster)
+    _wait_for(groups, every=False)
     states = [
         cast(IndexState, RemoteState(replicas, shard.folder(folder), shard.manifest))
-        for replicas, shard in zip(asked, shards.shards, strict=True)
+        for replicas, shard in zip(groups, shards.shards, strict=True)
     ]
     beside = ThreadPoolExecutor(THREADS, thread_name_prefix="shards")
     gathering = Gathering(beside, require_all=cluster.require_all)
@@ -385,10 +385,10 @@ def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[S
     ]
 
 
-def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
+def _wait_for(groups: Sequence[Replicas], *, every: bool) -> None:
     """Wait until one replica of each shard, or ``every`` replica, has opened its state; raise the error of the last."""
-    opening = {replicas.start_opening(each): (replicas, each) for replicas in asked for each in replicas.replicas}
-    waiting, missing, until = list(opening), {replicas.name for replicas in asked}, monotonic() + START_SECONDS
+    opening = {replicas.start_opening(each): (replicas, each) for replicas in groups for each in replicas.replicas}
+    waiting, missing, until = list(opening), {replicas.name for replicas in groups}, monotonic() + START_SECONDS
     while waiting and (every or missing):
         ready, waiting = ray().wait(waiting, timeout=max(0.0, until - monotonic()))
         if not ready:

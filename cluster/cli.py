@@ -86,8 +86,8 @@ def extend(name: str, parser: argparse.ArgumentParser) -> None:
     command = parser.get_default("command")
 
     def run(args: argparse.Namespace) -> int:
-        asked = name == "index" and (args.shards is not None or args.ray is not None)
-        return (_ON_SHARDS[name] if asked or is_sharded(args.index) else command)(args)
+        on_shards = name == "index" and (args.shards is not None or args.ray is not None)
+        return (_ON_SHARDS[name] if on_shards or is_sharded(args.index) else command)(args)
 
     parser.set_defaults(command=run)
 

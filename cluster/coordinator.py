@@ -174,9 +174,9 @@ class ShardedState:
     def __getattr__(self, method: str) -> Any:
         """Return a method that only asks all shards, or the owner of a document."""
         if method in _MERGED:
-            return lambda *asked: _MERGED[method](self.ask(lambda state: getattr(state, method)(*asked)))
+            return lambda *arguments: _MERGED[method](self.ask(lambda state: getattr(state, method)(*arguments)))
         if method in _OF_OWNER:
-            return lambda docid, *asked: getattr(self._states[self._owner(docid)], method)(docid, *asked)
+            return lambda docid, *arguments: getattr(self._states[self._owner(docid)], method)(docid, *arguments)
         raise AttributeError(method)
 
     @property
@@ -289,9 +289,9 @@ class ShardedState:
         return [next(answers[self._owner(docid)]) for docid, _ in places]
 
 
-def _ask(states: Sequence[IndexState], gather: Gathering, asked: Callable[[IndexState], T]) -> list[T]:
+def _ask(states: Sequence[IndexState], gather: Gathering, question: Callable[[IndexState], T]) -> list[T]:
     """Ask every shard the same question."""
-    return gather([partial(asked, state) for state in states], every=False)
+    return gather([partial(question, state) for state in states], every=False)
 
 
 def _analyzer(heap: str, name: str) -> Analyzer:

@@ -45,7 +45,7 @@ MOST_REMEMBERED = 200_000
 class AskShards(Protocol):
     """A function that asks every shard of an index the same question."""
 
-    def __call__(self, asked: Callable[[IndexState], T]) -> list[T]:
+    def __call__(self, question: Callable[[IndexState], T]) -> list[T]:
         """Return the answers of the shards, in their order; lost shards may be left out."""
 
 
@@ -135,8 +135,8 @@ class ShardedRankings:
 
         Raises CutOffError if no ranking is ready within the limit.
         """
-        names, asked = self.with_statistics(queries, limit)
-        of_shards = self._whole.ask(lambda state: state.rankings(names, self._config).search(asked, k, where, limit))
+        names, texts = self.with_statistics(queries, limit)
+        of_shards = self._whole.ask(lambda state: state.rankings(names, self._config).search(texts, k, where, limit))
         # If one shard had no time for a ranking, leave out the whole ranking.
         whole = [name for name in names if all(name in ranked for ranked in of_shards)]
         if not whole:
@@ -160,15 +160,15 @@ class ShardedRankings:
             return list(self.names), _with_vectors(self._with_words(queries), encode())
         pending = limit.begin(self._encoding[0], encode)
         try:
-            asked = self._with_words(queries)
-            return list(self.names), _with_vectors(asked, pending.result())
+            texts = self._with_words(queries)
+            return list(self.names), _with_vectors(texts, pending.result())
         except CutOffError:
             for name in self._encoding:
                 limit.cut_off(name)
             left = [name for name in self.names if name not in self._encoding]
             if not left:
                 raise
-            return left, asked
+            return left, texts
         finally:
             pending.cancel()
 
@@ -209,8 +209,8 @@ class ShardedRanking(Retriever):
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits of each query in the total order; raise CutOffError if a shard takes too long."""
-        _, asked = self._rankings.with_statistics(queries, None)
-        return _merged_hits(self._whole.ask(lambda state: self._of(state).search(asked, k, where, limit)), k)
+        _, texts = self._rankings.with_statistics(queries, None)
+        return _merged_hits(self._whole.ask(lambda state: self._of(state).search(texts, k, where, limit)), k)
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
@@ -218,8 +218,8 @@ class ShardedRanking(Retriever):
         """Return the documents of the hits that :meth:`search` returns."""
         if not self._config.search.group:
             return [_documents(hits) for hits in self.search(queries, k, where, limit)]
-        _, asked = self._rankings.with_statistics(queries, None)
-        ranked = self._whole.ask(lambda state: self._of(state).columns(asked, k, where, limit))
+        _, texts = self._rankings.with_statistics(queries, None)
+        ranked = self._whole.ask(lambda state: self._of(state).columns(texts, k, where, limit))
         return [_merged_columns(of_shards, k) for of_shards in zip(*ranked, strict=True)]
 
     def _of(self, state: IndexState) -> Retriever:

@@ -139,9 +139,9 @@ def build_locked(
         limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
         names, share = [source.name for source in sources], [repr(request.share)] if request.share else []
         share += [str(how) for how in (request.dates, request.columns) if how]
-        asked = journals.fingerprint(request.kind, names, shape, request.verb, limits, *share)
+        fingerprint = journals.fingerprint(request.kind, names, shape, request.verb, limits, *share)
         live = base.segments if base else ()
-        read = partial(_read, request, config, tools, sources=sources, live=live, asked=asked)
+        read = partial(_read, request, config, tools, sources=sources, live=live, fingerprint=fingerprint)
         try:
             work = read(anew=False)
         except SourcesChangedError:
@@ -160,10 +160,10 @@ def _read(
     *,
     sources: tuple[SourceInfo, ...],
     live: tuple[SegmentInfo, ...],
-    asked: str,
+    fingerprint: str,
     anew: bool,
 ) -> Work:
-    """Read the sources into segments. Resume an interrupted build of the same request (``asked``), unless ``anew``.
+    """Read the sources into segments. Resume an interrupted build of the same ``fingerprint``, unless ``anew``.
 
     If reading fails, the journal stays if a later build can resume from it. Raises SourcesChangedError if the sources
     do not begin with what the interrupted build had read.
@@ -178,7 +178,7 @@ def _read(
     )
     work: Work | None = None
     try:
-        journal = None if anew else journals.unfinished(request.folder, asked)
+        journal = None if anew else journals.unfinished(request.folder, fingerprint)
         work = Work(
             request.kind,
             sources,
@@ -186,7 +186,7 @@ def _read(
             updates=request.verb == "update",
             config=config,
             tools=tools,
-            journal=journal or journals.begin(request.folder, asked, sources),
+            journal=journal or journals.begin(request.folder, fingerprint, sources),
             options=options,
         )
         work.read(_records(request, options))

@@ -50,22 +50,22 @@ def fingerprint(*parts: object) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]
 
 
-def begin(folder: Path, asked: str, sources: tuple[SourceInfo, ...]) -> Journal:
+def begin(folder: Path, fingerprint: str, sources: tuple[SourceInfo, ...]) -> Journal:
     """Begin a build, after removing the leftovers of an earlier one."""
     clean(folder)
     (folder / BUILD).mkdir(parents=True, exist_ok=True)
-    journal = Journal(fingerprint=asked, sources=sources, first_segment=first_segment(folder))
+    journal = Journal(fingerprint=fingerprint, sources=sources, first_segment=first_segment(folder))
     save(folder, journal)
     return journal
 
 
-def unfinished(folder: Path, asked: str) -> Journal | None:
+def unfinished(folder: Path, fingerprint: str) -> Journal | None:
     """Return the journal of an unfinished build of the same request, or None if no segment's text is finished.
 
     Move its finished segments to their place, and remove a half-written text.
     """
     journal = read(folder)
-    if journal is None or journal.fingerprint != asked or not (journal.finished or journal.text_of):
+    if journal is None or journal.fingerprint != fingerprint or not (journal.finished or journal.text_of):
         return None
     for segment in journal.finished:
         built = folder / BUILD / segment.name

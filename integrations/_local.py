@@ -26,9 +26,9 @@ class LocalSource:
 
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
         with self._opened() as index:
-            asked, texts = _search_of(index, queries, choices)
-            hits = index.search(texts, asked) if texts else []
-            evidence = index.evidences(list(zip(texts, hits, strict=True)), asked)
+            search, texts = _search_of(index, queries, choices)
+            hits = index.search(texts, search) if texts else []
+            evidence = index.evidences(list(zip(texts, hits, strict=True)), search)
             ranked = {
                 text: [msgspec.convert(hit, RankedPassage, from_attributes=True) for hit in of_text]
                 for text, of_text in zip(texts, evidence, strict=True)
@@ -37,8 +37,8 @@ class LocalSource:
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
         with self._opened() as index:
-            asked, texts = _search_of(index, queries, choices)
-            ranked = dict(zip(texts, index.columns(texts, asked) if texts else [], strict=True))
+            search, texts = _search_of(index, queries, choices)
+            ranked = dict(zip(texts, index.columns(texts, search) if texts else [], strict=True))
             return [ranked.get(query, ScoredDocids([], [])) for query in queries]
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ def _search_of(index: Index, queries: Sequence[str], choices: SearchChoices) -> 
         undated=choices.undated,
         declared=index.info.filter_fields,
     )
-    asked = Search(
+    search = Search(
         k=choices.k,
         retriever=choices.retriever,
         where=where,
@@ -76,5 +76,5 @@ def _search_of(index: Index, queries: Sequence[str], choices: SearchChoices) -> 
         stages=None if choices.stages is None else tuple(choices.stages),
         collapse=choices.collapse or "",
     )
-    resolved = index.resolve(asked)
-    return asked, [query for query in dict.fromkeys(queries) if resolved.has_words(query)]
+    resolved = index.resolve(search)
+    return search, [query for query in dict.fromkeys(queries) if resolved.has_words(query)]

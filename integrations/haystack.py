@@ -92,7 +92,7 @@ class FactseekRetriever:
             raise ValueError(f"top_k must be greater than or equal to 0, but got {top_k}")
         if top_k == 0:
             return {"documents": []}
-        asked = choices_of(filters if filters is not None else self.filters)._replace(
+        search = choices_of(filters if filters is not None else self.filters)._replace(
             k=top_k or self.top_k,
             retriever=self.retriever,
             profile=self.profile,
@@ -100,7 +100,7 @@ class FactseekRetriever:
             collapse=self.collapse,
         )
         try:
-            (ranked,) = self._source.passages([query], asked)
+            (ranked,) = self._source.passages([query], search)
         except QueryError as error:
             raise ValueError(error.line) from error
         except FactseekError as error:

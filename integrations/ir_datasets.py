@@ -165,9 +165,9 @@ def dataset(
     Raises IndexStateError if the folder contains no index.
     """
     opened = open_index(index) if isinstance(index, str | Path) else index
-    asked = list(queries)
+    topics = list(queries)
     return ir_datasets.Dataset(
-        FactseekDocs(opened), _Queries(asked) if asked else None, _Qrels(Path(qrels)) if qrels else None
+        FactseekDocs(opened), _Queries(topics) if topics else None, _Qrels(Path(qrels)) if qrels else None
     )
 
 

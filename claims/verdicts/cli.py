@@ -119,8 +119,11 @@ def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, co
     contrast, entailment = None, None
     if kind(name).READS_EVIDENCE:  # a baseline reads no evidence and needs neither
         settings = config.verdict.entailment
-        asked = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
-        contrast, entailment = open_contrast(config, finder.index.info.language), open_entailment_of(asked)
+        of_model = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
+        contrast, entailment = (
+            open_contrast(config, finder.index.info.language),
+            open_entailment_of(of_model),
+        )
     learned = training.train(name, lesson, finder, config.verdict, bar, contrast=contrast, entailment=entailment)
     figures = learned.manifest.figures
     each = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]

@@ -87,9 +87,9 @@ class Verifier:
             each = dict(zip(self.labels, row, strict=True))
             label = max(each, key=lambda name: each[name])
             reason = self._lack_of_evidence(claim, of_claim, label) if self._reads_evidence else ""
-            asked = self._settings.min_confidence
-            if not reason and each[label] < asked:
-                reason = f"no label is probable enough: {label} has {each[label]:.2f}, but {asked:g} is needed"
+            least = self._settings.min_confidence
+            if not reason and each[label] < least:
+                reason = f"no label is probable enough: {label} has {each[label]:.2f}, but {least:g} is needed"
             yield Verdict(claim, self._undecided if reason else label, each, reason, of_claim)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:

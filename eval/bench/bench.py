@@ -115,16 +115,16 @@ def bench(
     depth = max(depth_of(measures), min(DEPTH, judged.search.k or DEPTH))
     runs: dict[str, ScoreTable] = {retriever: {} for retriever in retrievers}
     for retriever, run in runs.items():
-        asked = search_of(retriever)
-        search = judged.search._replace(retriever=asked.retriever, stages=asked.stages, k=depth, group=True)
-        with closing(progress(retriever, "query", len(judged.asked))) as bar:
-            for chunk in chunks(judged.asked):
+        staged = search_of(retriever)
+        search = judged.search._replace(retriever=staged.retriever, stages=staged.stages, k=depth, group=True)
+        with closing(progress(retriever, "query", len(judged.queries))) as bar:
+            for chunk in chunks(judged.queries):
                 run.update({done.qid: dict(zip(*done.ranking, strict=True)) for done in columns(index, chunk, search)})
                 bar.update(len(chunk))
     own = dict.fromkeys(qid for table in runs.values() for qid in own_first(table, judged.qrels))
     quality = compare(judged.qrels, runs, measures, seed=seed)
     resolved = index.resolve(judged.search)
-    wordy = tuple(islice((query for query in judged.asked if resolved.has_words(query.text)), timed))
+    wordy = tuple(islice((query for query in judged.queries if resolved.has_words(query.text)), timed))
     if not wordy:
         raise QueryError("no judged query contains words to search for")
     measured = []
@@ -135,7 +135,7 @@ def bench(
                 config=to_mapping(view(index.settings, Config)),
                 retriever=retriever,
                 profile=judged.search.profile,
-                asked=wordy,
+                queries=wordy,
                 k=index.settings.search.k,
                 timed=timed,
                 callers=CALLERS,

@@ -44,7 +44,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any]
     retriever: str
     profile: ProfileName | None
-    asked: tuple[SearchQuery, ...]
+    queries: tuple[SearchQuery, ...]
     k: int
     timed: int
     callers: tuple[int, ...]
@@ -105,11 +105,11 @@ def put_load(load: Load) -> Timings:
     search = search_of(load.retriever)._replace(k=load.k, profile=load.profile)
     began = perf_counter()
     with open_index(Path(load.index), convert(load.config, load.index, Config)) as index:
-        _search(index, load.asked[0], search)
+        _search(index, load.queries[0], search)
         first_answer = perf_counter() - began
-        some = list(islice(cycle(load.asked), load.timed))
-        for asked in some:  # to warm up
-            _search(index, asked, search)
+        some = list(islice(cycle(load.queries), load.timed))
+        for query in some:  # to warm up
+            _search(index, query, search)
         latencies = [_under(index, some, search, callers) for callers in load.callers]
         encoding = _encoding(index, some, search) if index.resolve(search).encodes else 0.0
     alone = latencies[0]
@@ -121,18 +121,18 @@ def put_load(load: Load) -> Timings:
     )
 
 
-def _under(index: Index, asked: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
+def _under(index: Index, queries: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
     """Search once for each query with ``callers`` threads."""
     import numpy as np
 
-    taken = [0.0] * len(asked)
+    taken = [0.0] * len(queries)
     numbers = count()
 
     def call() -> None:
         with java_thread():
-            while (number := next(numbers)) < len(asked):
+            while (number := next(numbers)) < len(queries):
                 began = perf_counter()
-                _search(index, asked[number], search)
+                _search(index, queries[number], search)
                 taken[number] = perf_counter() - began
 
     began = perf_counter()
@@ -144,17 +144,17 @@ def _under(index: Index, asked: Sequence[SearchQuery], search: Search, callers: 
     return Latency(callers=callers, p50=p50, p95=p95, p99=p99, per_second=len(taken) / wall)
 
 
-def _encoding(index: Index, asked: Sequence[SearchQuery], search: Search) -> float:
+def _encoding(index: Index, queries: Sequence[SearchQuery], search: Search) -> float:
     resolved = index.resolve(search)
-    texts = [resolved.text(query.text) for query in asked]
+    texts = [resolved.text(query.text) for query in queries]
     began = perf_counter()
     for text in texts:
         index.encoder.encode_query([text])
     return (perf_counter() - began) / len(texts)
 
 
-def _search(index: Index, asked: SearchQuery, search: Search) -> None:
-    index.search([asked.text], search._replace(where=asked.where))
+def _search(index: Index, query: SearchQuery, search: Search) -> None:
+    index.search([query.text], search._replace(where=query.where))
 
 
 def main() -> int:

@@ -288,7 +288,7 @@ def train_model(args: argparse.Namespace, what: str) -> int:
             judged = of_documents(index, args.sample, args.seed)
         else:
             read = _read_judged(args, index)
-            judged = TrainingJudged(asked=read.asked, qrels=read.qrels, search=read.search)
+            judged = TrainingJudged(queries=read.queries, qrels=read.qrels, search=read.search)
         request = TrainingRequest(
             what=what,
             settings=_model_settings(args, index),

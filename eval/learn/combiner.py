@@ -99,7 +99,7 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
 
     Raises QueryError if there are fewer judged queries than folds, or nothing to learn from.
     """
-    queries, seed, measure = len(judged.asked), request.seed, request.measure
+    queries, seed, measure = len(judged.queries), request.seed, request.measure
     if not 2 <= request.folds <= queries:
         raise QueryError(f"--folds {request.folds}: give a number from 2 to {queries:,}, the number of judged queries")
     read = pools(index, judged, request.depth, progress)
@@ -203,7 +203,7 @@ def pools(index: Index, judged: Judged, depth: int, progress: Progress) -> list[
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []
-    for query, hits, evidence in with_evidence(index, judged.asked, search, progress):
+    for query, hits, evidence in with_evidence(index, judged.queries, search, progress):
         passages = [(hit.title, hit.passage.text) for hit in evidence]
         text = resolved.text(query.text)
         vectors = {view: index.passage_vectors(hits, view) for view in views_of(resolved.rankings).values()}

@@ -74,15 +74,15 @@ def train_all(
             index=index.info.id,
             target=output / ENCODER,
         )
-        queries = TrainingJudged(asked=judged.asked, qrels=judged.qrels, search=judged.search)
+        teaching = TrainingJudged(queries=judged.queries, qrels=judged.qrels, search=judged.search)
         steps = Steps(output, f"{training.digest()} {sample}")
-        steps.take(ENCODER, lambda _: trainer.train(index, queries, training, progress))
+        steps.take(ENCODER, lambda _: trainer.train(index, teaching, training, progress))
         steps.take(INDEX, lambda target: _add_vectors(source, target, training.target, config))
         if not steps.done(COMBINER, str(folds)):
-            parts = split(read_candidates(index, queries, settings.depth, progress), judged.qrels, settings.seed)
+            parts = split(read_candidates(index, teaching, settings.depth, progress), judged.qrels, settings.seed)
             unseen = {candidate.qid for candidate in (*parts.stopping, *parts.judging)}
-            asked = tuple(query for query in judged.asked if query.qid in unseen)
-            judged = replace(judged, asked=asked, qrels={query.qid: judged.qrels[query.qid] for query in asked})
+            rest = tuple(query for query in judged.queries if query.qid in unseen)
+            judged = replace(judged, queries=rest, qrels={query.qid: judged.qrels[query.qid] for query in rest})
             before = _values(index, judged, settings.measure)
 
     def combine(target: Path) -> None:
@@ -159,7 +159,7 @@ def _values(index: Index, judged: Judged, measure: str) -> Values:
     search = judged.search._replace(k=depth_of([measure]), group=True, stages=())
     run = {
         done.qid: {hit.docid: hit.score for hit in done.ranking}
-        for chunk in search_all(index, judged.asked, search)
+        for chunk in search_all(index, judged.queries, search)
         for done in chunk
     }
     return values_of(judged.qrels, run, measure)

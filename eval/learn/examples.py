@@ -37,7 +37,7 @@ _SHORTEST = 20
 class TrainingJudged:
     """Queries with their relevant documents; ``own_texts`` are texts of documents without the query cut out of them."""
 
-    asked: tuple[SearchQuery, ...]
+    queries: tuple[SearchQuery, ...]
     qrels: Qrels
     search: Search
     text: Text = flat_text
@@ -61,7 +61,7 @@ def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
             reservoir.append(document)
         elif (place := int(chance.integers(number + 1))) < sample:
             reservoir[place] = document
-    asked, own_texts = [], {}
+    queries, own_texts = [], {}
     for document in sorted(reservoir, key=lambda document: document.docid):
         query, rest = document.title, document.text[:_READ]
         if not _has_title(query, rest):
@@ -70,14 +70,14 @@ def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
             query = rest[span.start : span.end]
             rest = f"{rest[: span.start].rstrip()} {rest[span.end :].lstrip()}".strip()
         own_texts[document.docid] = rest
-        asked.append(SearchQuery(document.docid, query, None))
-    if not asked:
+        queries.append(SearchQuery(document.docid, query, None))
+    if not queries:
         raise QueryError(
             "no document has a title or a second sentence: there is nothing to learn from", place=index.info.place
         )
     return TrainingJudged(
-        asked=tuple(asked),
-        qrels={query.qid: {query.qid: 1} for query in asked},
+        queries=tuple(queries),
+        qrels={query.qid: {query.qid: 1} for query in queries},
         search=Search(),
         text=lambda title, text: text,
         own_texts=own_texts,
@@ -134,7 +134,7 @@ def read_candidates(index: Index, judged: TrainingJudged, depth: int, progress: 
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []
-    for query, ranked, evidence in with_evidence(index, judged.asked, search, progress):
+    for query, ranked, evidence in with_evidence(index, judged.queries, search, progress):
         hits = {hit.docid: judged.text(hit.title, hit.passage.text) for hit in evidence}
         relevant = {
             docid: text

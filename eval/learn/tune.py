@@ -86,13 +86,13 @@ def tune(
 
     Raises QueryError if there are fewer judged queries than folds.
     """
-    queries = len(judged.asked)
+    queries = len(judged.queries)
     if not 2 <= folds <= queries:
         raise QueryError(f"--folds {folds}: give a number from 2 to {queries:,}, the number of judged queries")
     config = index.settings
     default = Setting(index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages)
     evaluator = SettingEvaluator(
-        index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure]))
+        index, judged.queries, judged.qrels, measure, judged.search._replace(k=depth_of([measure]))
     )
     with closing(progress("tuning", "setting", None)) as bar:
         choose = _chooser(evaluator, default, index, bar)
@@ -169,17 +169,19 @@ class SettingEvaluator:
     Settings with stages are searched in full.
     """
 
-    def __init__(self, index: Index, asked: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search) -> None:
+    def __init__(
+        self, index: Index, queries: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search
+    ) -> None:
         """Take the queries, in the order of ``qrels``; ``search.k`` is the number of hits that the measure uses."""
         self.k = search.k or 1000
         self.measure = measure
         self._index = index
-        self._asked = asked
+        self._queries = queries
         self._qrels = qrels
         self._search = search._replace(group=True, stages=())
         self._language = index.info.language
         resolved = index.resolve(self._search)
-        self._texts = [(query.qid, resolved.text(query.text)) for query in asked]
+        self._texts = [(query.qid, resolved.text(query.text)) for query in queries]
         self._values: dict[Setting, Values] = {}
         # The ranking of many queries is large, so only the latest ones are kept.
         self._ranking = remembered(4, self._ranked)
@@ -224,7 +226,7 @@ class SettingEvaluator:
         return self._searched(self._search._replace(retriever=retriever, k=k, bm25=bm25))
 
     def _searched(self, search: Search) -> Hits:
-        return {done.qid: done.ranking for chunk in search_all(self._index, self._asked, search) for done in chunk}
+        return {done.qid: done.ranking for chunk in search_all(self._index, self._queries, search) for done in chunk}
 
 
 def _scores(hits: Hits, k: int) -> ScoreTable:

@@ -45,22 +45,22 @@ class SearchedQuery(NamedTuple, Generic[Ranking]):
     empty: bool = False
 
 
-def search_of(task: str, asked: Search) -> Search:
-    """Return ``asked`` with the task's defaults for the options that it leaves open.
+def search_of(task: str, options: Search) -> Search:
+    """Return ``options`` with the task's defaults for the options that it leaves open.
 
-    Raises QueryError if ``asked`` wants more hits than the task accepts, or names a topic although each query ranks
+    Raises QueryError if ``options`` wants more hits than the task accepts, or names a topic although each query ranks
     only its own.
     """
     defaults = RANKING.load(task).DEFAULTS
-    k = defaults.k if asked.k is None else asked.k
+    k = defaults.k if options.k is None else options.k
     if defaults.most is not None and k > defaults.most:
         raise QueryError(f"-k {k}: {task} accepts at most {defaults.most} hits a query")
-    if defaults.own_topic and asked.where and asked.where.topic:
+    if defaults.own_topic and options.where and options.where.topic:
         raise QueryError(
-            f"--filter topic={asked.where.topic[0]}: {task} already searches only the topic of each claim",
+            f"--filter topic={options.where.topic[0]}: {task} already searches only the topic of each claim",
             remedy="leave the filter out",
         )
-    return asked._replace(k=k, profile=asked.profile or defaults.profile)
+    return options._replace(k=k, profile=options.profile or defaults.profile)
 
 
 def filtered_queries(
@@ -78,7 +78,7 @@ def filtered_queries(
     query, if one is longer than ``longest`` characters, or lacks a date that it needs.
     """
     own_topic = RANKING.load(task).DEFAULTS.own_topic
-    asked = []
+    result = []
     for query in queries:
         if len(query.text) > longest:
             reason = f"has {len(query.text)} characters, but at most {longest} are allowed (search.max_query_chars)"
@@ -90,32 +90,34 @@ def filtered_queries(
             where = where._replace(as_of=_day(query))
         if ignore_identical_ids:
             where = where._replace(excluded=tuple(sorted({*where.excluded, query.qid})))
-        asked.append(SearchQuery(query.qid, query.text, where if where != Filter() else None))
-    return asked
+        result.append(SearchQuery(query.qid, query.text, where if where != Filter() else None))
+    return result
 
 
-def search_all(index: Index, asked: Sequence[SearchQuery], search: Search) -> Iterator[list[SearchedQuery[list[Hit]]]]:
+def search_all(
+    index: Index, queries: Sequence[SearchQuery], search: Search
+) -> Iterator[list[SearchedQuery[list[Hit]]]]:
     """Yield the hits of the queries in their order, chunk by chunk."""
-    return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
+    return (_answered(index, index.search, chunk, search, []) for chunk in chunks(queries))
 
 
 def with_evidence(
-    index: Index, asked: Sequence[SearchQuery], search: Search, progress: Progress
+    index: Index, queries: Sequence[SearchQuery], search: Search, progress: Progress
 ) -> Iterator[tuple[SearchQuery, list[Hit], list[Evidence]]]:
     """Yield the queries in their order, each with its hits and their stored contents."""
-    queries = iter(asked)
-    with closing(progress("reading hits", "query", len(asked))) as bar:
-        for chunk in search_all(index, asked, search):
-            ranked = [(query, done.ranking) for query, done in zip(islice(queries, len(chunk)), chunk, strict=True)]
+    remaining = iter(queries)
+    with closing(progress("reading hits", "query", len(queries))) as bar:
+        for chunk in search_all(index, queries, search):
+            ranked = [(query, done.ranking) for query, done in zip(islice(remaining, len(chunk)), chunk, strict=True)]
             texts = [(query.text, hits) for query, hits in ranked]
             for (query, hits), evidence in zip(ranked, index.evidences(texts, search, highlight=False), strict=True):
                 yield query, hits, evidence
             bar.update(len(chunk))
 
 
-def chunks(asked: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[SearchQuery]]:
+def chunks(queries: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[SearchQuery]]:
     """Yield the queries in their order, at most ``most`` in a chunk; each chunk has one filter."""
-    for _, group in groupby(asked, lambda query: query.where):
+    for _, group in groupby(queries, lambda query: query.where):
         same = iter(group)
         while chunk := list(islice(same, most)):
             yield chunk

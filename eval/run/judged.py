@@ -40,7 +40,7 @@ class JudgedFiles:
 class Judged:
     """Judged queries in the order of their file, their judgements in the same order, and the task's search options."""
 
-    asked: tuple[SearchQuery, ...]
+    queries: tuple[SearchQuery, ...]
     qrels: Qrels
     search: Search
     notes: tuple[str, ...]
@@ -81,8 +81,8 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
     search = search_of(files.task, Search(profile=files.profile))
     longest = index.settings.search.max_query_chars
     identical = files.ignore_identical_ids
-    asked = filtered_queries(files.task, judged, search, longest, ignore_identical_ids=identical)
-    return Judged(asked=tuple(asked), qrels=kept, search=search, notes=tuple(notes))
+    filtered = filtered_queries(files.task, judged, search, longest, ignore_identical_ids=identical)
+    return Judged(queries=tuple(filtered), qrels=kept, search=search, notes=tuple(notes))
 
 
 def drawn(count: int, sample: int, seed: int) -> list[int]:

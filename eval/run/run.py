@@ -98,7 +98,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     queries = of_task.read_queries(request.queries)
     asked_in = sha256(request.queries)  # now: the file may change during the run
     own = {"as_of_query": request.as_of_query, "ignore_identical_ids": request.ignore_identical_ids}
-    asked = filtered_queries(request.task, queries, request.search, index.settings.search.max_query_chars, **own)
+    filtered = filtered_queries(request.task, queries, request.search, index.settings.search.max_query_chars, **own)
     began = manifests.now()
     description = ""
     if request.described_in is not None:
@@ -112,8 +112,8 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
         packing(file) if is_packed(request.output) else nullcontext(file) as run_file,
     ):
         run_file.write(head.encode("utf-8"))
-        with closing(progress("searching", "query", len(asked))) as bar:
-            for lines, outcomes in _answered(request, index, asked):
+        with closing(progress("searching", "query", len(filtered))) as bar:
+            for lines, outcomes in _answered(request, index, filtered):
                 run_file.write(lines)
                 digest.update(lines)
                 done += outcomes
@@ -159,7 +159,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     )
 
 
-def _answered(request: RunRequest, index: Index, asked: Sequence[SearchQuery]) -> Iterator[_Lines]:
+def _answered(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]) -> Iterator[_Lines]:
     """Search for the queries; yield their lines in order, some queries together, with the outcome of each."""
     of_task = RANKING.load(request.task)
 
@@ -176,7 +176,7 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[SearchQuery]) -
     # Lucene searches outside of Python, so that a second thread can write results meanwhile.
     with ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[_Lines]] = deque()
-        for chunk in chunks(asked, size):
+        for chunk in chunks(filtered, size):
             waiting.append(writer.submit(written, columns(index, chunk, request.search)))
             if len(waiting) > _WAITING:
                 yield waiting.popleft().result()

@@ -97,12 +97,12 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
             for name, measure in measures_by_name.items():
                 column_values = np.fromiter(map(itemgetter(name), results.values()), np.float64, len(rows))
                 values[rows, column[id(measure)]] = column_values
-    asked = values[:, [computed.index(measure.computed) for measure in measures]]
+    figures = values[:, [computed.index(measure.computed) for measure in measures]]
     for at, measure in enumerate(measures):
         if measure.cutoff:
             # 1/rank is exact enough to distinguish ranks; half a rank of slack absorbs rounding.
-            asked[asked[:, at] < 1 / (measure.cutoff + 0.5), at] = 0.0
-    return Figures(qids, [measure.name for measure in measures], asked)
+            figures[figures[:, at] < 1 / (measure.cutoff + 0.5), at] = 0.0
+    return Figures(qids, [measure.name for measure in measures], figures)
 
 
 def values_of(qrels: Qrels, run: Mapping[str, Mapping[str, float]], measure: str) -> NDArray[np.float64]:

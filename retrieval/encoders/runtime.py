@@ -250,17 +250,17 @@ class SharedEncoders:
 
     def __call__(self, made_by: EncoderInfo, place: Path) -> Encoder:
         """Return the encoder that made an index's vectors. Raises IndexStateError if the model has changed."""
-        asked = of_index(made_by, self._settings)
+        settings = of_index(made_by, self._settings)
 
         def opened() -> Encoder:
             try:
-                return open_encoder(asked)
+                return open_encoder(settings)
             except MachineError as error:
                 what = f"{error.place}: {error.what}" if error.place else error.what
                 what = f"its vectors were made by {made_by}: {what}"
                 raise MachineError(what, place=place, remedy=error.remedy) from None
 
-        encoder = self._opened.get(asked, opened)
+        encoder = self._opened.get(settings, opened)
         made_by.check(EncoderInfo.of(encoder), place)
         return encoder
 

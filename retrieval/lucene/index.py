@@ -167,8 +167,9 @@ class PassageSearcher:
         :mod:`factseek.retrieval.search.order`, also at the cut. Return None if it takes longer than ``seconds``.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
-        asked = (*self._java_texts(query), _packed_terms(query), n, *weights, self._clauses(where), _statistics(query))
-        search: Callable[[bool], str | None] = partial(self._java.search, self._searcher, *asked, milliseconds)
+        texts, terms = self._java_texts(query), _packed_terms(query)
+        arguments = (*texts, terms, n, *weights, self._clauses(where), _statistics(query), milliseconds)
+        search: Callable[[bool], str | None] = partial(self._java.search, self._searcher, *arguments)
         ranked = rows is not None and self._ranked
         packed = self._guarded(partial(search, ranked))
         if packed is not None and rows is not None and not ranked and packed[0] == _MANY_TIES:
@@ -217,8 +218,8 @@ class PassageSearcher:
 
     def term_weights(self, query: str, rows: Sequence[int], weights: Weights = EQUAL_WEIGHTS) -> list[dict[str, float]]:
         """Return, for each of these passages, the query terms that it contains, each with its part of the score."""
-        asked = (*self._java_texts(query), *weights, _statistics(query), np.asarray(rows, dtype="<i4").tobytes())
-        explained = unpack(self._guarded(lambda: self._java.weights(self._searcher, *asked)))
+        arguments = (*self._java_texts(query), *weights, _statistics(query), np.asarray(rows, dtype="<i4").tobytes())
+        explained = unpack(self._guarded(lambda: self._java.weights(self._searcher, *arguments)))
         of_rows: list[dict[str, float]] = [{} for _ in rows]
         # A term in several fields appears several times.
         for at, term, weight in zip(explained[::3], explained[1::3], explained[2::3], strict=True):

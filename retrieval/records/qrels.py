@@ -206,7 +206,7 @@ class JudgedQueries:
         If the query itself is remembered, ``without`` is its number, and that remembered query is ignored.
         """
         alike = self._alike(terms, without)
-        asked = math.fsum(self._weight(term) for term in sorted(terms)) or 1.0
+        total = math.fsum(self._weight(term) for term in sorted(terms)) or 1.0
         rows = np.zeros((len(docids), len(NAMES)))
         for row, docid in enumerate(docids):
             numbers = [number for number in self._answered.get(docid, ()) if number in alike]
@@ -219,7 +219,7 @@ class JudgedQueries:
                 max(near),
                 squares,
                 squares / math.sqrt(1 + len(self._answered[docid])),
-                math.fsum(self._weight(term) for term in sorted(covered)) / asked,
+                math.fsum(self._weight(term) for term in sorted(covered)) / total,
             )
         return rows
 

@@ -103,10 +103,10 @@ class DenseRetriever(Retriever):
         return np.stack(vectors)
 
     def _ranked(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:
-        asked = first_fetch(k, self._rows, group=self._group)
+        wanted = first_fetch(k, self._rows, group=self._group)
 
         def fetch(n: int) -> tuple[list[float], list[int]]:
-            nearest = first if n == asked else self._vectors.search(vector[np.newaxis, :], n, keep)[0]
+            nearest = first if n == wanted else self._vectors.search(vector[np.newaxis, :], n, keep)[0]
             return nearest.scores.tolist(), nearest.rows.tolist()
 
         return top_k(fetch, k, self._rows, group=self._group)

@@ -56,10 +56,10 @@ class FacetAnswer(Answer):
     missing: int
 
 
-def fields_of(asked: Sequence[str]) -> dict[str, int]:
+def fields_of(texts: Sequence[str]) -> dict[str, int]:
     """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with its number of values. Raises QueryError."""
     fields: dict[str, int] = {}
-    for text in asked:
+    for text in texts:
         field, separator, number = text.partition("=")
         if field in fields:
             raise QueryError(f"contains {field[:80]!r} twice")

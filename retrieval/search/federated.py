@@ -93,20 +93,20 @@ class FederatedAnswer(NamedTuple):
 def search_many(
     indexes: Mapping[str, Index],
     query: str,
-    asked: Search | Mapping[str, Search] = DEFAULT_SEARCH,
+    options: Search | Mapping[str, Search] = DEFAULT_SEARCH,
     *,
     weights: Mapping[str, float] | None = None,
     highlight: bool = True,
 ) -> list[Evidence]:
     """Return the evidence for a query from several indexes, by name, in one ranking; each hit names its index.
 
-    ``asked`` is one search for all indexes, or a search for each name. Each index uses its own default retriever unless
-    the search names one. A missing weight is 1. The first index's search sets the number of hits, ``offset`` and
+    ``options`` is one search for all indexes, or a search for each name. Each index uses its own default retriever
+    unless the search names one. A missing weight is 1. The first index's search sets the number of hits, ``offset`` and
     ``sort``. A shorter list is the beginning of a longer one. Raises QueryError, naming the index, if an index cannot
     answer.
     """
     questions = {
-        name: Question(query, asked if isinstance(asked, Search) else asked[name], highlight=highlight)
+        name: Question(query, options if isinstance(options, Search) else options[name], highlight=highlight)
         for name in indexes
     }
     return answer(indexes, questions, weights).hits
@@ -125,9 +125,9 @@ def answer(
     the index, if an index cannot answer. Raises CutOffError if no index was ready in time.
     """
     since, chosen = monotonic(), chosen_weights(indexes, weights)
-    asked = {name: questions[name].to(index) for name, index in indexes.items()}
-    first, searches = next(iter(questions.values())), {name: part.search for name, part in asked.items()}
-    text = next(iter(asked.values())).text
+    on_index = {name: questions[name].to(index) for name, index in indexes.items()}
+    first, searches = next(iter(questions.values())), {name: part.search for name, part in on_index.items()}
+    text = next(iter(on_index.values())).text
     counts = counts_of_many(indexes, text, searches, first.facets) if first.count or first.facets else None
     began = perf_counter()
     settings = next(iter(indexes.values())).resolve(first.search).settings.search
@@ -163,7 +163,7 @@ def answer(
         search = searches[name]
         spelt = index.spellings(text, search)
         each[name] = IndexAnswer(
-            question=asked[name],
+            question=on_index[name],
             resolved=index.resolve(search),
             weight=chosen[name],
             note=index.note(text, search),

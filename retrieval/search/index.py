@@ -126,37 +126,37 @@ class Index:
         """The model of the stage ``rerank``. Raises QueryError if none is configured."""
         return re_ranker(self._context)
 
-    def resolve(self, asked: Search = DEFAULT_SEARCH) -> ResolvedSearch:
+    def resolve(self, options: Search = DEFAULT_SEARCH) -> ResolvedSearch:
         """Return a search with every option resolved.
 
         Raises QueryError if the profile or the retriever does not exist, or if the index lacks what the retriever or
         the filter needs. Raises TypeError if its stages, or a field of its filter, are a single string.
         """
-        if asked.where is not None:
-            _check_filter(asked.where, self._state.manifest)
-        refuse_text("stages", asked.stages)
-        named = None if asked.stages is None else tuple(asked.stages)
-        shared = (asked.k, asked.retriever, asked.fusion, asked.profile, asked.group, named)
-        return self._resolved(*shared, asked.collapse, asked.sort, asked.bm25)
+        if options.where is not None:
+            _check_filter(options.where, self._state.manifest)
+        refuse_text("stages", options.stages)
+        named = None if options.stages is None else tuple(options.stages)
+        shared = (options.k, options.retriever, options.fusion, options.profile, options.group, named)
+        return self._resolved(*shared, options.collapse, options.sort, options.bm25)
 
-    def search(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
+    def search(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
         """Return the hits of each query, best first. Raises QueryError if a query or an option is out of range."""
-        resolved = self.resolve(asked)
-        k, texts = _depth(asked, resolved), _worded(queries, resolved)
-        staged, retriever = self._stages(resolved, asked.where), self._retriever(resolved)
+        resolved = self.resolve(options)
+        k, texts = _depth(options, resolved), _worded(queries, resolved)
+        staged, retriever = self._stages(resolved, options.where), self._retriever(resolved)
         if staged:
-            ranked = stages.search(retriever, staged, resolved, self._reader.texts, queries=texts, k=k, asked=asked)
+            ranked = stages.search(retriever, staged, resolved, self._reader.texts, queries=texts, k=k, options=options)
         else:
-            ranked = retriever.search(texts, k, asked.where, asked.limit)
-        return [hits[asked.offset :] for hits in ranked] if asked.offset else ranked
+            ranked = retriever.search(texts, k, options.where, options.limit)
+        return [hits[options.offset :] for hits in ranked] if options.offset else ranked
 
-    def columns(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[ScoredDocids]:
+    def columns(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[ScoredDocids]:
         """Return the documents of the hits that :meth:`search` returns, with their scores."""
-        resolved = self.resolve(asked)
-        if resolved.settings.search.stages or asked.offset:
-            return list(map(best_documents, self.search(queries, asked)))
-        k, texts = _depth(asked, resolved), _worded(queries, resolved)
-        return self._retriever(resolved).columns(texts, k, asked.where, asked.limit)
+        resolved = self.resolve(options)
+        if resolved.settings.search.stages or options.offset:
+            return list(map(best_documents, self.search(queries, options)))
+        k, texts = _depth(options, resolved), _worded(queries, resolved)
+        return self._retriever(resolved).columns(texts, k, options.where, options.limit)
 
     def _retriever(self, resolved: ResolvedSearch) -> Retriever:
         known = self._retrievers.get(id(resolved))
@@ -171,40 +171,40 @@ class Index:
         named = resolved.settings.search.stages
         return stages.opened_over(named, self._state, where, self._context) if named else []
 
-    def count(self, query: str, asked: Search = DEFAULT_SEARCH) -> Total:
+    def count(self, query: str, options: Search = DEFAULT_SEARCH) -> Total:
         """Return the total number of hits of a search."""
-        return self._state.count(self._question(query, asked))
+        return self._state.count(self._question(query, options))
 
-    def facets(self, query: str, fields: Mapping[str, int], asked: Search = DEFAULT_SEARCH) -> dict[str, FacetCounts]:
+    def facets(self, query: str, fields: Mapping[str, int], options: Search = DEFAULT_SEARCH) -> dict[str, FacetCounts]:
         """Count the documents of a search by the values of each field."""
         check_fields(fields, self.info.filter_fields)
-        return self._state.facets(self._question(query, asked), fields)
+        return self._state.facets(self._question(query, options), fields)
 
-    def _question(self, query: str, asked: Search) -> CountQuery:
-        resolved = self.resolve(asked)
+    def _question(self, query: str, options: Search) -> CountQuery:
+        resolved = self.resolve(options)
         (text,) = _worded([query], resolved)
         if retrievers.expanding(resolved.retriever) is not None:
-            text = cast(ExpandingRetriever, self._retriever(resolved)).expanded(text, asked.where)
-        return CountQuery(text, resolved, asked.where, asked.typed)
+            text = cast(ExpandingRetriever, self._retriever(resolved)).expanded(text, options.where)
+        return CountQuery(text, resolved, options.where, options.typed)
 
-    def word_weights(self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
+    def word_weights(self, query: str, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
         """Return, for each hit, the query's words in its passage, each with its share of the BM25 score."""
-        resolved = self.resolve(asked)
+        resolved = self.resolve(options)
         (text,) = _worded([query], resolved)
         return word_weights(self._state, text, hits, resolved.settings.bm25)
 
-    def like(self, docid: str, asked: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
+    def like(self, docid: str, options: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
         """Return a document as a query, and a search that excludes the document itself."""
-        copies = bool(asked.collapse) and self.info.published.has_signatures
+        copies = bool(options.collapse) and self.info.published.has_signatures
         query, excluded = like(self._state, docid, copies=copies)
-        where = asked.where or Filter()
-        return query, asked._replace(where=where._replace(excluded=tuple(sorted(excluded.union(where.excluded)))))
+        where = options.where or Filter()
+        return query, options._replace(where=where._replace(excluded=tuple(sorted(excluded.union(where.excluded)))))
 
-    def spellings(self, query: str, asked: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
+    def spellings(self, query: str, options: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
         """Return the misspelt words of a query, each with its correction from the index."""
         if isinstance(query, DocumentQuery):
             return {}
-        return spellings(self._state, self.resolve(asked).text(query), asked.where)
+        return spellings(self._state, self.resolve(options).text(query), options.where)
 
     def footprint(self, retriever: str) -> Footprint:
         """Return the disk size and build time of what a retriever reads; every retriever includes the documents."""
@@ -214,25 +214,25 @@ class Index:
         return retrievers.kind(retriever).views(retriever, self._state.manifest, self.settings)
 
     def evidence(
-        self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
+        self, query: str, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH, *, highlight: bool = True
     ) -> list[Evidence]:
         """Return the evidence of the hits of ``query``."""
-        return next(self.evidences([(query, hits)], asked, highlight=highlight))
+        return next(self.evidences([(query, hits)], options, highlight=highlight))
 
     def evidences(
-        self, ranked: Sequence[tuple[str, Sequence[Hit]]], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
+        self, ranked: Sequence[tuple[str, Sequence[Hit]]], options: Search = DEFAULT_SEARCH, *, highlight: bool = True
     ) -> Iterator[list[Evidence]]:
         """Yield the evidence of the hits of each query; hits reached after the limit have no highlights."""
-        resolved = self.resolve(asked)
+        resolved = self.resolve(options)
         read = [(resolved.text(query), hits) for query, hits in ranked]
-        copies = partial(stages.copies_of, self._stages(resolved, asked.where))
-        options: dict[str, Any] = {"highlight": highlight, "limit": asked.limit, "after": asked.offset}
-        evidences = self._reader.evidences(read, resolved.retriever, copies, **options)
+        copies = partial(stages.copies_of, self._stages(resolved, options.where))
+        shown: dict[str, Any] = {"highlight": highlight, "limit": options.limit, "after": options.offset}
+        evidences = self._reader.evidences(read, resolved.retriever, copies, **shown)
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
-    def with_passages(self, query: str, hits: Sequence[Evidence], asked: Search = DEFAULT_SEARCH) -> list[Evidence]:
+    def with_passages(self, query: str, hits: Sequence[Evidence], options: Search = DEFAULT_SEARCH) -> list[Evidence]:
         """Return the hits, each with its best passage and, if read in time, all others with a word of ``query``."""
-        return self._reader.with_passages(self.resolve(asked).text(query), hits, asked.limit)
+        return self._reader.with_passages(self.resolve(options).text(query), hits, options.limit)
 
     def answer(self, question: Question) -> Answer:
         """Answer a question, as :func:`factseek.retrieval.search.answer.answer` does."""
@@ -258,11 +258,11 @@ class Index:
         views = {name: self._vectors_alone(name) for name in scores}
         if any(score >= self._floor(view)[1] for name, score in scores.items() if (view := views[name])):
             return True
-        asked, held = (
+        of_text, of_hit = (
             [word for word in {word.lower() for word in some} if len(word) > _SMALL or word.isdigit()]
             for some in (words_in(text), words)
         )
-        return bool(held) and len(held) > min(len(asked), _ENOUGH) / 2
+        return bool(of_hit) and len(of_hit) > min(len(of_text), _ENOUGH) / 2
 
     def _floor(self, view: str) -> tuple[float, float]:
         """Return two cosines of a view: no nearer than random words below the first, clearly nearer from the second."""
@@ -299,14 +299,14 @@ class Index:
         """Return the vectors of the hits' passages in a view of vectors, in the order of the hits."""
         return self._state.passage_vectors([(hit.docid, hit.passage) for hit in hits], view)
 
-    def note(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
+    def note(self, query: str, options: Search = DEFAULT_SEARCH) -> str:
         """Return a note for readers of the hits of ``query``, ``""`` if there is none."""
-        words = note(query, self.resolve(asked), self.info, self.terms, self._views)
-        return "; ".join(filter(None, (words, left_out(self.undated(asked)))))
+        words = note(query, self.resolve(options), self.info, self.terms, self._views)
+        return "; ".join(filter(None, (words, left_out(self.undated(options)))))
 
-    def undated(self, asked: Search = DEFAULT_SEARCH) -> int:
+    def undated(self, options: Search = DEFAULT_SEARCH) -> int:
         """Return how many documents a search excludes because they have no date, whatever their words."""
-        return self._state.undated(asked.where) if asked.where else 0
+        return self._state.undated(options.where) if options.where else 0
 
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the shards that failed to answer since a moment of :func:`time.monotonic`."""
@@ -350,13 +350,13 @@ def _check_filter(where: Filter, manifest: Manifest) -> None:
 
 def _resolved(manifest: Manifest, folder: Path, config: Config, *chosen: Any) -> ResolvedSearch:
     """Return a search with every option resolved; ``chosen`` are the values of :data:`_CHOICES`."""
-    asked = Search(**dict(zip(_CHOICES, chosen, strict=True)))
-    varied = {name: getattr(asked, name) for name in _SHARED if getattr(asked, name) is not None}
-    last = [f"{name}={value}" for name, value in (("collapse", asked.collapse), ("sort", asked.sort)) if value]
+    options = Search(**dict(zip(_CHOICES, chosen, strict=True)))
+    varied = {name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None}
+    last = [f"{name}={value}" for name, value in (("collapse", options.collapse), ("sort", options.sort)) if value]
     if last:
-        varied["stages"] = (*(config.search.stages if asked.stages is None else asked.stages), *last)
+        varied["stages"] = (*(config.search.stages if options.stages is None else options.stages), *last)
     search = msgspec.structs.replace(config.search, **varied)
-    config = msgspec.structs.replace(config, search=search, bm25=asked.bm25 or config.bm25)
+    config = msgspec.structs.replace(config, search=search, bm25=options.bm25 or config.bm25)
     config = retrievers.with_default_weights(config, manifest)
     if search.profile not in PROFILES:
         remedy = f"the profiles are {' and '.join(sorted(PROFILES))}"
@@ -368,15 +368,15 @@ def _resolved(manifest: Manifest, folder: Path, config: Config, *chosen: Any) ->
     return ResolvedSearch(name, tuple(kind.rankings(name, config)), read, config, approximate)
 
 
-def _depth(asked: Search, resolved: ResolvedSearch) -> int:
+def _depth(options: Search, resolved: ResolvedSearch) -> int:
     """Return the number of hits to find: ``k`` plus the offset."""
     settings = resolved.settings.search
     if not 1 <= settings.k <= settings.max_k:
         raise QueryError(f"k {settings.k} is out of range: ask for 1 to {settings.max_k} hits")
     last = settings.max_k - settings.k
-    if not 0 <= asked.offset <= last:
-        raise QueryError(f"offset {asked.offset} is out of range: with k {settings.k} it may be 0 to {last}")
-    return asked.offset + settings.k
+    if not 0 <= options.offset <= last:
+        raise QueryError(f"offset {options.offset} is out of range: with k {settings.k} it may be 0 to {last}")
+    return options.offset + settings.k
 
 
 def _worded(queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:

@@ -27,11 +27,11 @@ class Trees(NamedTuple):
         """Return the value of the leaf that each row reaches in each tree, shape (rows, trees)."""
         at = np.tile(self.roots, (len(rows), 1))
         while True:
-            asked = self.features[at]
-            inner = asked >= 0
+            feature = self.features[at]
+            inner = feature >= 0
             if not inner.any():
                 return self.values[at]
-            value = np.take_along_axis(rows, np.maximum(asked, 0).astype(np.int64), axis=1)
+            value = np.take_along_axis(rows, np.maximum(feature, 0).astype(np.int64), axis=1)
             side = (value > self.thresholds[at]).astype(np.int64)
             at = np.where(inner, self.children[at, side], at)
 

@@ -115,10 +115,10 @@ def ranking() -> list[str]:
     return [name for name in names() if getattr(KINDS.load(name), "RANKS", False)]
 
 
-def opened(asked: Sequence[str], context: StageContext) -> dict[str, Stage | OverIndex]:
-    """Return the stages that ``asked`` names, in this order, by name. Raises QueryError if one cannot work here."""
+def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage | OverIndex]:
+    """Return the stages that ``texts`` name, in this order, by name. Raises QueryError if one cannot work here."""
     stages: dict[str, Stage | OverIndex] = {}
-    for text in asked:
+    for text in texts:
         name, _, value = text.partition("=")
         kind = KINDS.load(name)
         if name in stages:
@@ -130,11 +130,11 @@ def opened(asked: Sequence[str], context: StageContext) -> dict[str, Stage | Ove
     return stages
 
 
-def opened_over(asked: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
-    """Return the stages that ``asked`` names, in this order, over an index and under the filter of a search."""
+def opened_over(texts: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
+    """Return the stages that ``texts`` name, in this order, over an index and under the filter of a search."""
     return [
         Named(name, stage.over(state, where) if isinstance(stage, OverIndex) else stage)
-        for name, stage in opened(asked, context).items()
+        for name, stage in opened(texts, context).items()
     ]
 
 
@@ -194,7 +194,7 @@ def search(
     *,
     queries: Sequence[str],
     k: int,
-    asked: Search,
+    options: Search,
 ) -> list[list[Hit]]:
     """Return the first ``k`` hits of each query after the stages. Raises CutOffError if nothing was found in time."""
     most, first = resolved.settings.search.max_k, k
@@ -208,7 +208,7 @@ def search(
         return hit if hit.parts else replace(hit, parts=(part,))
 
     def after_stages(texts: Sequence[str], ranked: Sequence[Sequence[Hit]]) -> list[_Applied]:
-        memory, sizes = asked.limit.memory if asked.limit else Unbounded(), list[int]()
+        memory, sizes = options.limit.memory if options.limit else Unbounded(), list[int]()
 
         def spend(size: int) -> None:
             memory.spend(size)
@@ -218,20 +218,20 @@ def search(
         left = [_Applied([own_part(rank, hit) for rank, hit in enumerate(hits, 1)]) for hits in ranked]
         try:
             for name, stage in staged:
-                changed = stage.apply(texts, [each.hits[: stage.window] for each in left], read, asked.limit)
+                changed = stage.apply(texts, [each.hits[: stage.window] for each in left], read, options.limit)
                 left = [_joined(new, before, name, stage.window) for new, before in zip(changed, left, strict=True)]
         finally:
             memory.give_back(sum(sizes))
         return left
 
-    ranked = retriever.search(queries, first, asked.where, asked.limit)
+    ranked = retriever.search(queries, first, options.where, options.limit)
     left = after_stages(queries, ranked)
     for at, query in enumerate(queries):
         depth, hits = first, ranked[at]
         while (len(left[at].hits) < k or left[at].short) and len(hits) == depth < most:
             depth = min(2 * depth, most)
             try:
-                (hits,) = retriever.search([query], depth, asked.where, asked.limit)
+                (hits,) = retriever.search([query], depth, options.where, options.limit)
             except CutOffError:
                 break  # the hits so far are an answer; the limit records what is missing
             (left[at],) = after_stages([query], [hits])

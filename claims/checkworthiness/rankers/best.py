@@ -167,11 +167,11 @@ def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[
 def _tried(among: Mapping[str, _Population], config: Config, progress: Progress) -> dict[str, dict[str, _Trial]]:
     """Try the members on each population; each language also gets the joint members, with its part of their scores."""
     names = config.claims.best.members
-    asked = {where: [name for name in names if applies(name, own.statements, config)] for where, own in among.items()}
+    tries = {where: [name for name in names if applies(name, own.statements, config)] for where, own in among.items()}
     tried: dict[str, dict[str, _Trial]] = {where: {} for where in among}
-    with closing(progress("learning", "member", sum(map(len, asked.values())))) as bar:
+    with closing(progress("learning", "member", sum(map(len, tries.values())))) as bar:
         for where, own in among.items():
-            for name in asked[where]:
+            for name in tries[where]:
                 tried[where][name] = _trial(name, own, config)
                 bar.update(1)
     start = 0

@@ -197,10 +197,10 @@ def restore(state: State, config: Config) -> MultilingualRanker:
 def _reading(settings: MultilingualSettings, config: Config, statements: Sequence[Statement] = ()) -> TextReading:
     if settings.encoder == CHARACTERS:
         return TextReading(learn_buckets(statements, settings.buckets))
-    asked = msgspec.structs.replace(
+    encoder = msgspec.structs.replace(
         config.encoder, model=settings.encoder, max_tokens=settings.max_tokens, document_prompt="", languages=()
     )
-    return TextReading(open_encoder(asked))
+    return TextReading(open_encoder(encoder))
 
 
 def _same_reading(name: str, config: Config) -> TextReading:

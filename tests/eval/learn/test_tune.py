@@ -59,15 +59,15 @@ def usual(example, files):
 def test_a_setting_is_worth_what_a_search_with_it_finds(setting, example, files) -> None:
     with Index(example) as index:
         before, judged = index.settings, read_judged(files, index)
-        bed = SettingEvaluator(index, judged.asked, judged.qrels, "nDCG@10", judged.search._replace(k=10))
+        bed = SettingEvaluator(index, judged.queries, judged.qrels, "nDCG@10", judged.search._replace(k=10))
         values = bed.values(setting)
         assert index.settings == before
     fusion = msgspec.to_builtins(setting.fusion)
     search = {"retriever": setting.retriever, "fusion": fusion, "stages": list(setting.stages)}
     config = convert({"bm25": msgspec.to_builtins(setting.bm25), "search": search}, "test")
     with Index(example, config) as index:
-        found = index.search([asked.text for asked in judged.asked], Search(k=10))
-    run = {asked.qid: {hit.docid: hit.score for hit in hits} for asked, hits in zip(judged.asked, found, strict=True)}
+        found = index.search([asked.text for asked in judged.queries], Search(k=10))
+    run = {asked.qid: {hit.docid: hit.score for hit in hits} for asked, hits in zip(judged.queries, found, strict=True)}
     assert values.tolist() == evaluate(judged.qrels, run, ["nDCG@10"]).values[:, 0].tolist()
 
 
@@ -91,7 +91,7 @@ def planted(monkeypatch, example, files, where) -> Tuning:
     good = DEFAULT._replace(fusion=FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6}))
     with Index(example) as index:
         judged = read_judged(files, index)
-        queries = len(judged.asked)
+        queries = len(judged.queries)
         monkeypatch.setattr("factseek.eval.learn.tune.SettingEvaluator", lambda *_: Planted(good, where, queries))
         return tune(index, judged, "nDCG@10", folds=5)
 
