@@ -260,8 +260,8 @@ class RemoteState:
 
     def shards(self) -> Sequence[ShardState]:
         """Return this shard with its replicas: their nodes, and whether they answered their last question."""
-        told = {None: "unasked", True: "answers", False: "lost"}
-        states = [msgspec.convert((each.node, told[each.answers]), ReplicaState) for each in self._replicas.replicas]
+        words = {None: "unasked", True: "answers", False: "lost"}
+        states = [msgspec.convert((each.node, words[each.answers]), ReplicaState) for each in self._replicas.replicas]
         return [ShardState(self._replicas.name, self.manifest.id, states)]
 
     def close(self) -> None:

@@ -100,16 +100,16 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
         note = journals.fingerprint(*what, layout.routing(count_), config.index, config.passages)
 
         def fill(parts: Sequence[Path]) -> None:
-            anew = replace(request, verb="")
+            fresh = replace(request, verb="")
             # This build finds all documents in a shard that an interrupted build of the same sources finished.
             requests = [
                 replace(each, verb="update") if IndexFolder(each.folder).manifest.is_file() else each
-                for each in _requests(anew, parts)
+                for each in _requests(fresh, parts)
             ]
             reports.extend(run(requests, config))
             if not any(report.documents or report.duplicates for report in reports):
                 # Raise the same error as for an index without shards, with the documents that were left out.
-                build(replace(anew, folder=parts[0], verb="overwrite", share=None), config)
+                build(replace(fresh, folder=parts[0], verb="overwrite", share=None), config)
 
         made = _replaced(folder, old, count_, fill, note)
         _sweep(folder, made, old)

@@ -143,9 +143,9 @@ def build_locked(
         live = base.segments if base else ()
         read = partial(_read, request, config, tools, sources=sources, live=live, fingerprint=fingerprint)
         try:
-            work = read(anew=False)
+            work = read(fresh=False)
         except SourcesChangedError:
-            work = read(anew=True)
+            work = read(fresh=True)
         with closing(work):
             report = _publish(request, base, tools, work)
             if note is not None:
@@ -161,9 +161,9 @@ def _read(
     sources: tuple[SourceInfo, ...],
     live: tuple[SegmentInfo, ...],
     fingerprint: str,
-    anew: bool,
+    fresh: bool,
 ) -> Work:
-    """Read the sources into segments. Resume an interrupted build of the same ``fingerprint``, unless ``anew``.
+    """Read the sources into segments. Resume an interrupted build of the same ``fingerprint``, unless ``fresh``.
 
     If reading fails, the journal stays if a later build can resume from it. Raises SourcesChangedError if the sources
     do not begin with what the interrupted build had read.
@@ -178,7 +178,7 @@ def _read(
     )
     work: Work | None = None
     try:
-        journal = None if anew else journals.unfinished(request.folder, fingerprint)
+        journal = None if fresh else journals.unfinished(request.folder, fingerprint)
         work = Work(
             request.kind,
             sources,

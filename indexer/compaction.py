@@ -145,7 +145,7 @@ def _published(
             raise UsageError(f"--add {name}: the configuration disables this view", remedy=f"set index.{name}")
         shape = msgspec.structs.replace(base, views={**base.views, **described})
         tools = Tools(IndexFolder(folder), shape, config, encoders)
-        merges = [Merge([(folder, each) for each in group], tools, anew=frozenset(lacking)) for group in groups]
+        merges = [Merge([(folder, each) for each in group], tools, rebuild=frozenset(lacking)) for group in groups]
         manifest = with_segments(shape, merged_segments(base.segments, merges, folder), folder)
     manifests.publish(folder, manifest)
     journals.clean(folder)

@@ -84,14 +84,14 @@ class Merge(NamedTuple):
     """A merge of segments. ``group`` contains segments of one kind.
 
     ``tools`` names the target index and its manifest. With ``mend``, files are copied even if they differ from the
-    manifest. The views named in ``anew`` are made from the documents instead of copied. Only documents whose docid is
-    ``wanted`` are copied.
+    manifest. The views named in ``rebuild`` are made from the documents instead of copied. Only documents whose
+    docid is ``wanted`` are copied.
     """
 
     group: Sequence[Origin]
     tools: Tools
     mend: bool = False
-    anew: frozenset[str] = frozenset()
+    rebuild: frozenset[str] = frozenset()
     wanted: Callable[[str], bool] | None = None
 
     def segments(self, number: int) -> Iterator[SegmentInfo]:
@@ -101,7 +101,7 @@ class Merge(NamedTuple):
         copy is damaged.
         """
         if not self.mend:
-            copied = [view for view in views(self.tools.manifest) if view.name not in self.anew]
+            copied = [view for view in views(self.tools.manifest) if view.name not in self.rebuild]
             carried = [file for view in copied for file in view.carried]
             for folder, segment in self.group:
                 check_files(folder, segment, (DOCUMENTS, *carried))
@@ -149,7 +149,7 @@ class Merge(NamedTuple):
         ]
         written = SegmentPlace(built, name, first.kind, writer.stored.passages)
         for view in views(self.tools.manifest):
-            if view.name in self.anew:
+            if view.name in self.rebuild:
                 view.complete(written, self.tools)
             else:
                 view.copy(parts, written, self.tools)

@@ -136,10 +136,10 @@ def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], con
         merges = []
         for segment in intact:  # a view with a damaged file cannot be copied
             damaged = {fault.path.name for fault in verified.faults[segment.name]}
-            anew = frozenset(view.name for view in views(base) if damaged & set(view.carried))
-            merges.append(Merge([(folder, segment)], tools, mend=True, anew=anew))
+            rebuild = frozenset(view.name for view in views(base) if damaged & set(view.carried))
+            merges.append(Merge([(folder, segment)], tools, mend=True, rebuild=rebuild))
         for view in views(base):
-            if any(view.name in merge.anew for merge in merges):
+            if any(view.name in merge.rebuild for merge in merges):
                 view.prepare(tools)
         return merged_segments(base.segments, merges, folder)
 

@@ -58,7 +58,7 @@ class Deadline:
         self.began = monotonic()
         self._deadline = self.began + seconds
 
-    def anew(self) -> Deadline:
+    def renew(self) -> Deadline:
         """Return a new limit of the same length that starts now, with nothing missing."""
         return Deadline(self._seconds, self.beside, self.memory)
 

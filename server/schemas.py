@@ -447,8 +447,8 @@ def query_text(question: Question, parsed: ParsedQuery | None, text: str) -> Que
     """Return the part of an answer that describes the query; ``text`` is what was searched for."""
     if question.like:
         return QueryText(text=str(text), like=question.like)
-    told = msgspec.convert(parsed.as_json(), ParsedAnswer) if parsed else UNSET
-    return QueryText(text=question.query, parsed=told)
+    parsed_answer = msgspec.convert(parsed.as_json(), ParsedAnswer) if parsed else UNSET
+    return QueryText(text=question.query, parsed=parsed_answer)
 
 
 class AskedIndex(Answer):

@@ -111,8 +111,8 @@ def train_all(
     steps.take(COMBINER, combine, str(folds))
     figures = msgspec.json.decode((output / _FIGURES).read_bytes())
     rows = {name: Interval(**mean) for name, mean in figures["rows"].items()}
-    told = f"{figures['queries']:,} queries; rankings: {', '.join(figures['rankings'])}"
-    return figures, f"{interval_table(figures['measure'], rows)}\n{told}\n{figures['verdict']}\n"
+    summary = f"{figures['queries']:,} queries; rankings: {', '.join(figures['rankings'])}"
+    return figures, f"{interval_table(figures['measure'], rows)}\n{summary}\n{figures['verdict']}\n"
 
 
 class Steps:

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from ...retrieval.config import Config
-from ...retrieval.search.cli import add_search_options, asked_of
+from ...retrieval.search.cli import add_search_options, search_from
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, counted, report, say
 from ..tasks import RANKING
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             queries=args.queries,
             output=args.output,
             run_id=args.run_id,
-            search=asked_of(args, config.search.fusion, index.info.filter_fields),
+            search=search_from(args, config.search.fusion, index.info.filter_fields),
             as_of_query=args.as_of_query,
             ignore_identical_ids=args.ignore_identical_ids,
             described_in=args.ir_metadata,

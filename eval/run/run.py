@@ -96,7 +96,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     request = _completed(request, index)
     of_task = RANKING.load(request.task)
     queries = of_task.read_queries(request.queries)
-    asked_in = sha256(request.queries)  # now: the file may change during the run
+    queries_digest = sha256(request.queries)  # now: the file may change during the run
     own = {"as_of_query": request.as_of_query, "ignore_identical_ids": request.ignore_identical_ids}
     filtered = filtered_queries(request.task, queries, request.search, index.settings.search.max_query_chars, **own)
     began = manifests.now()
@@ -138,7 +138,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
                 "name": storable(request.output.name),
                 "sha256_unpacked" if is_packed(request.output) else "sha256": digest.hexdigest(),
             },
-            "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(done)},
+            "queries": {"name": storable(request.queries.name), "sha256": queries_digest, "count": len(done)},
             "index": {"name": storable(index.info.name), "manifest": index.info.id},
             "search": search,
             **own,

@@ -377,8 +377,8 @@ def _date(tree: Any, url: str, latest: str) -> str:
             part.drop_tree() if part.getparent() is not None else None
         for name in ("text", "tail") if isinstance(part.tag, str) else ():
             text = getattr(part, name) or ""
-            told = len(text) > _LONGEST_DATE or _TERM.search(text)
-            setattr(part, name, _DATE_IN_TEXT.sub("" if told else lambda date: clean_date(date[0], order), text))
+            is_prose = len(text) > _LONGEST_DATE or _TERM.search(text)
+            setattr(part, name, _DATE_IN_TEXT.sub("" if is_prose else lambda date: clean_date(date[0], order), text))
     try:
         return find_date(rest, url=url or None, original_date=True, extensive_search=False, max_date=latest) or ""
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):

@@ -148,11 +148,11 @@ def answer(index: Index, question: Question) -> Answer:
     (found,) = index.search([text], search._replace(k=k + int(search.offset + k < most)))
     ranked, retrieved = found[:k], perf_counter()
     # A new limit, so that a slow retriever takes no time from the evidence.
-    reading = search.limit.anew() if search.limit else None
-    told = search._replace(limit=reading)
-    hits = index.evidence(text, ranked, told, highlight=question.highlight)
+    reading = search.limit.renew() if search.limit else None
+    options = search._replace(limit=reading)
+    hits = index.evidence(text, ranked, options, highlight=question.highlight)
     if question.passages:
-        hits = index.with_passages(text, hits, told)
+        hits = index.with_passages(text, hits, options)
     return Answer(
         text=text,
         search=search,

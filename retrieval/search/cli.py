@@ -161,7 +161,7 @@ def search(args: argparse.Namespace) -> int:
         questions = {
             name: Question(
                 query=" ".join(args.text),
-                search=asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset),
+                search=search_from(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset),
                 like=args.like,
                 syntax=args.syntax,
                 undated=args.undated == "keep",
@@ -186,31 +186,31 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
 
 
 def _as_json(args: argparse.Namespace, manifest_id: str, answer: Answer) -> dict[str, object]:
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "manifest_id": manifest_id,
         "retriever": answer.retriever,
         "note": answer.note,
         "hits": answer.hits,
     }
     if args.like:
-        told["query"] = {"text": str(answer.text), "like": args.like}
+        fields["query"] = {"text": str(answer.text), "like": args.like}
     elif answer.parsed:
-        told["query"] = {"text": " ".join(args.text), "parsed": answer.parsed.as_json()}
+        fields["query"] = {"text": " ".join(args.text), "parsed": answer.parsed.as_json()}
     if answer.suggestion:
-        told["suggestion"] = answer.suggestion
+        fields["suggestion"] = answer.suggestion
     if answer.depth:
-        told["depth"] = answer.depth
+        fields["depth"] = answer.depth
     if answer.approximate:
-        told["approximate"] = True
+        fields["approximate"] = True
     if answer.total is not None:
-        told["total"] = counting.total_answer(answer.total)
-        told["facets"] = counting.facet_answers(answer.facets)
+        fields["total"] = counting.total_answer(answer.total)
+        fields["facets"] = counting.facet_answers(answer.facets)
     if answer.explanation and answer.hits:
-        told["explanation"] = [
+        fields["explanation"] = [
             {"words": {word.word: word.weight for word in hit.words}, "sentence": hit.sentence}
             for hit in answer.explanation.hits
         ]
-    return told
+    return fields
 
 
 def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: str) -> int:
@@ -218,14 +218,14 @@ def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: st
         _say_notes(name, part.note, part.suggestion)
     parsed, counts = next(iter(answer.indexes.values())).question.parsed, answer.counts
     if wanted == JSON:
-        told: dict[str, object] = {}
+        fields: dict[str, object] = {}
         if parsed:
-            told["query"] = {"text": " ".join(args.text), "parsed": parsed.as_json()}
-        told["hits"] = answer.hits
+            fields["query"] = {"text": " ".join(args.text), "parsed": parsed.as_json()}
+        fields["hits"] = answer.hits
         if counts:
-            told["total"] = counting.total_answer(counts.total)
-            told["facets"] = counting.facet_answers(counts.facets)
-        return _write_json(told)
+            fields["total"] = counting.total_answer(counts.total)
+            fields["facets"] = counting.facet_answers(counts.facets)
+        return _write_json(fields)
     facets, total = (counts.facets, counts.total) if counts else ({}, None)
     return _write_hits(answer.hits, wanted, facets, total, answer.took)
 
@@ -237,8 +237,8 @@ def _say_notes(name: str, note: str, suggestion: str) -> None:
         say(f"did you mean{f', in {name}' if name else ''}: " + _STEERING.sub("\ufffd", suggestion))
 
 
-def _write_json(told: dict[str, object]) -> int:
-    write(msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n")
+def _write_json(fields: dict[str, object]) -> int:
+    write(msgspec.json.format(msgspec.json.encode(fields), indent=2).decode() + "\n")
     return DONE
 
 
@@ -274,7 +274,7 @@ def _format(args: argparse.Namespace) -> str:
     return wanted
 
 
-def asked_of(args: argparse.Namespace, fusion: FusionSettings, declared: Sequence[str]) -> Search:
+def search_from(args: argparse.Namespace, fusion: FusionSettings, declared: Sequence[str]) -> Search:
     """Return the search that the options describe; ``declared`` names the declared metadata fields of the index.
 
     Raises QueryError if a filter or a date is invalid.

@@ -152,12 +152,12 @@ def answer(
     if first.search.sort:
         ranked = _newest_first(ranked, indexes, window)
     shown, more = ranked[start:end], len(ranked) > end and end < settings.max_k
-    retrieved, reading = perf_counter(), first.search.limit.anew() if first.search.limit else None
+    retrieved, reading = perf_counter(), first.search.limit.renew() if first.search.limit else None
     # The offset applies to the merged ranking, not to the ranking of each index.
-    told = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
-    hits = evidence_of(indexes, text, told, shown, highlight=first.highlight, after=start)
+    options = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
+    hits = evidence_of(indexes, text, options, shown, highlight=first.highlight, after=start)
     if first.passages:
-        hits = [indexes[str(hit.index)].with_passages(text, [hit], told[str(hit.index)])[0] for hit in hits]
+        hits = [indexes[str(hit.index)].with_passages(text, [hit], options[str(hit.index)])[0] for hit in hits]
     each = {}
     for name, index in indexes.items():
         search = searches[name]

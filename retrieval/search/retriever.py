@@ -70,13 +70,13 @@ class SideBySide(Rankings):
             # Retrievers that can be interrupted run in this thread while the others run in parallel.
             for name in sorted(self._parts, key=pending.__contains__):
                 try:
-                    begun = pending.get(name)
-                    ranked[name] = begun.result() if begun else self._parts[name].search(queries, k, where, limit)
+                    future = pending.get(name)
+                    ranked[name] = future.result() if future else self._parts[name].search(queries, k, where, limit)
                 except CutOffError as error:
                     late.append(error)
         finally:
-            for begun in pending.values():
-                begun.cancel()
+            for future in pending.values():
+                future.cancel()
         if not ranked:
             raise late[-1]
         return ranked
