@@ -1,6 +1,6 @@
 """Ask an index in shards like one index: each shard answers for its passages, and a document's owner for the document.
 
-No answer depends on the number of shards. The shards are folders that this process reads, or actors on a Ray cluster
+For BM25 and flat vectors, no answer depends on the number of shards. The shards are folders that this process reads, or actors on a Ray cluster
 (:mod:`factseek.cluster.actors`).
 """
 

@@ -137,9 +137,9 @@ def build_locked(
         for view in views(shape):
             view.prepare(tools)
         limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
-        names, share = [source.name for source in sources], [repr(request.share)] if request.share else []
-        share += [str(how) for how in (request.dates, request.columns) if how]
-        fingerprint = journals.fingerprint(request.kind, names, shape, request.verb, limits, *share)
+        names, more = [source.name for source in sources], [repr(request.share)] if request.share else []
+        more += [str(how) for how in (request.dates, request.columns) if how]
+        fingerprint = journals.fingerprint(request.kind, names, shape, request.verb, limits, *more)
         live = base.segments if base else ()
         read = partial(_read, request, config, tools, sources=sources, live=live, fingerprint=fingerprint)
         try:
@@ -279,7 +279,7 @@ def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoder
     declared = config.index.filter_fields or getattr(reader(request.kind), "FILTER_FIELDS", ())
     config = structs.replace(config, index=structs.replace(config.index, filter_fields=declared))
     language = language_code(request.language or config.index.language)
-    without = () if request.dense else (VECTORS,)
+    left_out = () if request.dense else (VECTORS,)
     further = [*request.views, *further_views(request.encoders)]
     return Manifest(
         layout=LAYOUT,
@@ -288,7 +288,7 @@ def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoder
         analyzer=analyzer_name(language, config.index.analyzer),
         fields=config.index.fields,
         bm25=BM25Info(k1=config.bm25.k1, b=config.bm25.b),
-        views=dict(descriptions(config, encoders, without=without, further=further)),
+        views=dict(descriptions(config, encoders, without=left_out, further=further)),
         versions=manifests.versions(),
         documents=0,
         passages=0,

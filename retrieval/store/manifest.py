@@ -39,7 +39,7 @@ DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 """The file of a segment's documents, and the views that retrieve passages."""
 SIGNATURES, WORDS = "signatures", "words"  # the views that detect near-duplicates and correct misspelt words
 FILTER_FIELDS = "filter_fields"
-"""The property of the view of words that lists the metadata fields for filters and counts."""
+"""The property of the view `lucene` that lists the metadata fields for filters and counts."""
 RESTORE = "restore it or rebuild with --overwrite"
 OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --overwrite"
