@@ -82,8 +82,10 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
     Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index with another number of
     shards, UsageError if the number is impossible. The previously published state stays.
     """
+    if shards:
+        check_number("--shards", shards)
     folder = request.folder
-    reader(request.kind)
+    reader(request.kind)  # raises UsageError if there is no such kind
     check_apart(folder, request.sources)
     _check_request(request, shards)
     if layout.is_sharded(folder) and request.verb != "overwrite":

@@ -1,7 +1,7 @@
-"""Ask an index in shards like one index: each shard answers for its passages, and a document's owner for the document.
+"""Ask an index in shards like one index: each shard answers for its own passages.
 
-For BM25 and flat vectors, no answer depends on the number of shards. The shards are folders that this process reads, or actors on a Ray cluster
-(:mod:`factseek.cluster.actors`).
+The shard that owns a document answers for it. For BM25 and flat vectors, no answer depends on the number of shards.
+The shards are folders that this process reads, or actors on a Ray cluster (:mod:`factseek.cluster.actors`).
 """
 
 from __future__ import annotations
@@ -139,13 +139,16 @@ _MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
     "unwritten": lambda parts: [word for word in parts[0] if all(word in part for part in parts)],
     "near_copies": lambda parts: [set().union(*near) for near in zip(*parts, strict=True)],
 }
-"""How the answers of all shards are combined, by the method of the shards' states."""
+"""How the answers of all shards are combined, for each method that is asked."""
 _OF_OWNER = ("document", "passages", "document_vector")
 """Methods of a state whose first argument is a docid; they concern this document alone."""
 
 
 class ShardedState:
-    """A :class:`factseek.retrieval.search.index_state.IndexState` over the states of shards, which it closes."""
+    """An :class:`factseek.retrieval.search.index_state.IndexState` that combines the states of shards.
+
+    :meth:`close` also closes these states.
+    """
 
     def __init__(
         self,
@@ -157,7 +160,7 @@ class ShardedState:
         *,
         gather: Gathering,
     ) -> None:
-        """Answer for ``shards``, whose states are open in their order; ``encoders`` opens the encoders of the index."""
+        """Answer for ``shards``; ``states`` has one for each, in order. ``encoders`` opens the index's encoders."""
         self.folder = folder
         self.manifest: Manifest = shards.merged
         self._states = states
@@ -300,7 +303,7 @@ def _analyzer(heap: str, name: str) -> Analyzer:
 
 
 def _merged_facets(parts: Sequence[FacetCounts], most: int, admitted: Container[str]) -> FacetCounts:
-    """Add up the counts of all shards; return those of the ``most`` frequent values, then of those ``admitted``."""
+    """Add up the counts of all shards; return the ``most`` most frequent values, then the other ``admitted`` values."""
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(dict(part.values))

@@ -35,11 +35,11 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
         whole = (folder / PART).read_text("utf-8", "replace").partition("\n")[0][:200]
         raise IndexStateError(f"is a part of the index {whole}", place=folder, remedy="name that index instead")
     made, deadline, reported = not folder.exists(), time.monotonic() + wait, False
-    while isinstance(handle := _try_to_take(folder), str):
+    while isinstance(taken := _try_to_take(folder), str):  # the name of the holder
         if time.monotonic() >= deadline:
-            raise IndexBusyError(f"is being written by {handle}", place=folder, remedy="try again later, or use --wait")
+            raise IndexBusyError(f"is being written by {taken}", place=folder, remedy="try again later, or use --wait")
         if not reported:
-            say(f"{folder}: is being written by {handle}; waiting for it")
+            say(f"{folder}: is being written by {taken}; waiting for it")
             reported = True
         time.sleep(POLL_SECONDS)
     try:
@@ -49,7 +49,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
             # Nothing was written, so remove the folder: a mistake must not leave one behind.
             (folder / LOCK).unlink()
             folder.rmdir()
-        os.close(handle)
+        os.close(taken)
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def _try_to_take(folder: Path) -> int | str:
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _names(folder / LOCK, handle):
+            if _is_file_at(folder / LOCK, handle):
                 me = {"host": socket.gethostname(), "process": os.getpid(), "since": now()}
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, json.dumps(me).encode(), 0)
@@ -93,7 +93,7 @@ def _try_to_take(folder: Path) -> int | str:
     return _try_to_take(folder)
 
 
-def _names(path: Path, handle: int) -> bool:
+def _is_file_at(path: Path, handle: int) -> bool:
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:

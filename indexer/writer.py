@@ -29,8 +29,8 @@ LOOK_EVERY = 0.02
 BUSY_EVERY = 0.2
 BREATH = 0.1
 TROUBLED_EVERY = 2.0
-"""The seconds between two looks; between two tries while another process writes; of a pause in which another process
-can take the lock; and after an error of the directory.
+"""Seconds, in this order: between two looks for work; between two tries while another process writes the index; of a
+pause in which another process can take the lock; of the pause after an error of the directory.
 """
 BREATH_EVERY = 1.0
 """Seconds of changes without a pause after which there is a pause. Between slices of a bulk there always is one."""
@@ -41,7 +41,7 @@ IDLE = 300.0
 FAILURES = 5
 """Consecutive failures after which the writer ends: a new process may get files or memory that this one lacks."""
 ATTEMPTS = 3
-"""The most processes that may die at one slice of a job; then the job fails."""
+"""The number of processes that die at one slice of a job before the job fails."""
 UNTOLD = "an internal error occurred; see the server's log"
 _log = logging.getLogger("factseek.writer")
 
@@ -102,9 +102,10 @@ class Writer:
             return TROUBLED_EVERY
 
     def work(self) -> bool:
-        """Make the waiting changes or, without any, the next slice of the oldest job; return whether there was work.
+        """Make the waiting changes; if there are none, publish the next slice of the oldest job.
 
-        Raises IndexBusyError, and changes nothing, while another process writes the index.
+        Return whether there was work. Raises IndexBusyError, and changes nothing, while another process writes the
+        index.
         """
         changes = self._queue.changes_wait()
         waiting = [] if changes else self._queue.bulks()

@@ -187,4 +187,5 @@ def register(
 
 
 def _doc(document: Document) -> FactseekDoc:
-    return FactseekDoc(document.docid, document.title, document.text, *document[3:8])
+    of = document
+    return FactseekDoc(of.docid, of.title, of.text, of.url, of.date, of.language, of.source, of.topic)

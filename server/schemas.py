@@ -237,7 +237,7 @@ class RankRequest(RequestFields):
     """The body of ``POST /v1/claims/rank``."""
 
     claims: list[ClaimRequest]
-    words: Annotated[int, Meta(ge=0, le=100, description="the number of words to return; 0 is fastest")] = 5
+    words: Annotated[int, Meta(ge=0, le=100, description="how many words explain a claim's score; 0 is fastest")] = 5
     top: Annotated[Positive | None, says("the number of claims to return (default: all)")] = None
     ranker: Annotated[str | None, says("the name of the ranker (default: the server's first)")] = None
 
@@ -393,8 +393,9 @@ TextIfAny = str | UnsetType
 class SearchAnswer(Answer, kw_only=True):
     """The evidence for one query. ``note`` warns readers of the hits; ``qid`` repeats the qid of the request.
 
-    ``query`` is present for the query language and for ``like``. ``cursor`` requests the hits that follow; it is absent
-    after the last hit. ``depth`` is the number of hits of each ranking that were fused; later hits have scores below 0.
+    ``query`` is present if the request uses the query language or ``like``. ``cursor`` requests the hits that follow;
+    it is absent after the last hit. ``depth`` is the number of hits of each ranking that were fused; later hits have
+    scores below 0.
     """
 
     request_id: str

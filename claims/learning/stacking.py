@@ -34,7 +34,7 @@ def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
     The weights are kept small, and both classes count equally. Each weight then depends mainly on how well its member
     predicts the labels. If several members give similar scores, their difference has little effect on the weights,
     because few labels measure it. One slope turns the sum into log-odds. A member with a negative weight is left out.
-    If all are negative, the first member gets weight 0.
+    If none has a positive weight, or the sum does not predict the labels, the first member gets weight 0.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -84,7 +84,7 @@ def value(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -
 
 
 def chosen(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> list[str]:
-    """Return the members that help: remove one at a time as long as the cross-validated value rises."""
+    """Return the members that help: remove one at a time as long as the cross-validated value does not fall."""
     names = list(scores)
     best = value(scores, labels, folds)
     while len(names) > 1:

@@ -36,8 +36,9 @@ AND = "+"
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """The queries of a load and its retriever, ``hybrid`` or ``hybrid+rerank``; ``timed`` searches for each of
-    ``callers``.
+    """The queries of a load and its retriever, ``hybrid`` or ``hybrid+rerank``.
+
+    There are ``timed`` searches for each number of ``callers``; the first number must be 1.
     """
 
     index: str
@@ -111,12 +112,12 @@ def put_load(load: Load) -> Timings:
         for query in some:  # to warm up
             _search(index, query, search)
         latencies = [_under(index, some, search, callers) for callers in load.callers]
-        encoding = _encoding(index, some, search) if index.resolve(search).encodes else 0.0
+        encoding = _encoding_seconds(index, some, search) if index.resolve(search).encodes else 0.0
     alone = latencies[0]
     return Timings(
         latencies=tuple(latencies),
         first_answer=first_answer,
-        encoding=min(1.0, encoding * alone.per_second),
+        encoding=min(1.0, encoding * alone.per_second),  # seconds a query times queries a second: a share
         peak_megabytes=peak_megabytes(),
     )
 
@@ -144,7 +145,7 @@ def _under(index: Index, queries: Sequence[SearchQuery], search: Search, callers
     return Latency(callers=callers, p50=p50, p95=p95, p99=p99, per_second=len(taken) / wall)
 
 
-def _encoding(index: Index, queries: Sequence[SearchQuery], search: Search) -> float:
+def _encoding_seconds(index: Index, queries: Sequence[SearchQuery], search: Search) -> float:
     resolved = index.resolve(search)
     texts = [resolved.text(query.text) for query in queries]
     began = perf_counter()

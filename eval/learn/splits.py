@@ -46,7 +46,10 @@ def folds_of(queries: int, folds: int, seed: int) -> list[Rows]:
 
 
 def grouped_folds(qrels: Qrels, folds: int, seed: int) -> Folds:
-    """Divide queries into folds that share no relevant document or, if most queries are connected, one by one."""
+    """Divide queries, numbered in the order of ``qrels``, into folds that share no relevant document.
+
+    If there are fewer groups than folds, or if one group has most of the queries, divide the queries one by one.
+    """
     groups = _groups(qrels)
     sizes = np.bincount(groups)
     if len(sizes) < folds or sizes.max() > max(_MOST_SHARE * len(groups), 1):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from ...retrieval import retrievers
-from ...retrieval.config import AUTO
+from ...retrieval.config import AUTO, to_mapping
 from ...retrieval.domain import ScoredDocids
 from ...retrieval.errors import QueryError
 from ...retrieval.files import replacing, rereadable, sha256, storable, writable, write_atomically
@@ -97,8 +97,8 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     of_task = RANKING.load(request.task)
     queries = of_task.read_queries(request.queries)
     queries_digest = sha256(request.queries)  # now: the file may change during the run
-    own = {"as_of_query": request.as_of_query, "ignore_identical_ids": request.ignore_identical_ids}
-    filtered = filtered_queries(request.task, queries, request.search, index.settings.search.max_query_chars, **own)
+    rules = {"as_of_query": request.as_of_query, "ignore_identical_ids": request.ignore_identical_ids}
+    filtered = filtered_queries(request.task, queries, request.search, index.settings.search.max_query_chars, **rules)
     began = manifests.now()
     description = ""
     if request.described_in is not None:
@@ -119,13 +119,13 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
                 done += outcomes
                 bar.update(len(outcomes))
         if not any(query.documents for query in done):
-            hint = "check that it is the right index" + ", and that documents match the filter" * bool(
-                request.search.where
-            )
+            hint = "check that it is the right index"
+            if request.search.where:
+                hint += ", and that documents match the filter"
             if of_task.DEFAULTS.own_topic:
                 hint = f"the documents of the index need the topics of the claims, such as {shown(queries[0].topic)}"
-            found = f"no query has a hit in {index.info.place}, so nothing is written; {hint}"
-            raise QueryError(f"{request.queries}: {found}")
+            message = f"no query has a hit in {index.info.place}, so nothing is written; {hint}"
+            raise QueryError(f"{request.queries}: {message}")
         if request.described_in not in (None, IN_RUN):
             write_atomically(request.described_in, description.encode("utf-8"))
         search: dict[str, Any] = request.search._asdict()
@@ -141,9 +141,8 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
             "queries": {"name": storable(request.queries.name), "sha256": queries_digest, "count": len(done)},
             "index": {"name": storable(index.info.name), "manifest": index.info.id},
             "search": search,
-            **own,
-            # The groups of settings that affect the hits of a search.
-            "settings": {name: getattr(index.settings, name) for name in ("search", "bm25", "dense", "encoder")},
+            **rules,
+            "settings": _settings(index),
             "versions": manifests.versions(),
             "began": began,
             "ended": manifests.now(),
@@ -157,6 +156,13 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
         identical=tuple(query.qid for query in done if query.identical),
         note=index.note(" ".join(query.text for query in queries[:_NOTED]), request.search),
     )
+
+
+def _settings(index: Index) -> dict[str, Any]:
+    """Return the groups of settings that affect the hits of a search; plug-ins have groups of their own."""
+    groups = to_mapping(index.settings)
+    names = {"search", "bm25", "dense", "encoder"} | (groups.keys() - set(index.settings.__struct_fields__))
+    return {name: groups[name] for name in sorted(names)}
 
 
 def _answered(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]) -> Iterator[_Lines]:

@@ -43,8 +43,12 @@ def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator
         start = raw.peek(LOOKED_AT)  # type: ignore[attr-defined]
         if content := binary_content(start):
             raise BadFileError(path, content)
-        is_utf16, ends = start.startswith(_UTF16), b"\r" in start and b"\n" not in start
-        stream: Any = _Recoded(raw, "utf-16" if is_utf16 else "utf-8") if is_utf16 or ends else raw
+        is_utf16 = start.startswith(_UTF16)
+        beginning = start.decode("utf-16" if is_utf16 else "latin-1", "replace")
+        returns = "\r" in beginning and "\n" not in beginning
+        stream: Any = raw
+        if is_utf16 or returns:
+            stream = _Recoded(raw, "utf-16" if is_utf16 else "utf-8", newline=None if returns else "\n")
         number, limit = 0, options.max_line_bytes
         try:
             while line := stream.readline(limit + 1):
@@ -81,9 +85,10 @@ def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str
 class _Recoded:
     """The lines of a stream in UTF-8, if it has another encoding or ends lines with carriage returns."""
 
-    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+    def __init__(self, stream: BinaryIO, encoding: str, newline: str | None) -> None:
+        """Without ``newline``, each carriage return ends a line too."""
         errors = "strict" if encoding == "utf-16" else "surrogateescape"
-        self._text = io.TextIOWrapper(stream, encoding, errors)  # it ends lines with line feeds
+        self._text = io.TextIOWrapper(stream, encoding, errors, newline)
 
     def readline(self, most: int) -> bytes:
         return self._text.readline(most).encode("utf-8", "surrogateescape")

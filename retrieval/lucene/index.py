@@ -71,7 +71,7 @@ class PassageWriter:
         phrases: bool = False,
         parts: bool = False,
     ) -> None:
-        """Open the index for writing; ``phrases`` adds the positions of words, ``parts`` the words inside words."""
+        """Open the index for writing; ``phrases`` adds the positions of words, ``parts`` the parts of joined words."""
         self._folder = folder
         self._is_flat = fields == "flat"
         self._analyzer = analyzer
@@ -163,8 +163,9 @@ class PassageSearcher:
     ) -> Ranked | None:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
-        Scores are float32 values. With ``rows``, which maps rows to docids, equal scores are in the total order of
-        :mod:`factseek.retrieval.search.order`, also at the cut. Return None if it takes longer than ``seconds``.
+        Scores are float32 values. ``rows`` maps rows to docids. If it is given, passages with equal scores are in the
+        total order of :mod:`factseek.retrieval.search.order`, which also decides which of them are among the ``n``
+        best. Return None if the search takes longer than ``seconds``.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
         texts, terms = self._java_texts(query), _packed_terms(query)
@@ -195,7 +196,10 @@ class PassageSearcher:
                 self._ranked = True
 
     def matching(self, where: Filter) -> NDArray[np.bool_]:
-        """Return a mask of the passages that pass a filter, deleted or not; a phrase without words is a QueryError."""
+        """Return a mask of the passages, deleted or not, that pass a filter.
+
+        Raises QueryError if a phrase, an excluded phrase or a title of the filter contains no searchable word.
+        """
         clauses = self._clauses(where)
         return self._mask(lambda: self._java.passing(self._searcher, clauses))
 

@@ -145,21 +145,21 @@ def answer(index: Index, question: Question) -> Answer:
     resolved = index.resolve(search)
     k, most = resolved.settings.search.k, resolved.settings.search.max_k
     # One hit more than the page shows, to know whether more follow.
-    (found,) = index.search([text], search._replace(k=k + int(search.offset + k < most)))
-    ranked, retrieved = found[:k], perf_counter()
+    (hits,) = index.search([text], search._replace(k=k + int(search.offset + k < most)))
+    ranked, retrieved = hits[:k], perf_counter()
     # A new limit, so that a slow retriever takes no time from the evidence.
     reading = search.limit.renew() if search.limit else None
     options = search._replace(limit=reading)
-    hits = index.evidence(text, ranked, options, highlight=question.highlight)
+    evidence = index.evidence(text, ranked, options, highlight=question.highlight)
     if question.passages:
-        hits = index.with_passages(text, hits, options)
+        evidence = index.with_passages(text, evidence, options)
     return Answer(
         text=text,
         search=search,
         resolved=resolved,
-        hits=hits,
+        hits=evidence,
         ranked=ranked,
-        more=len(found) > k,
+        more=len(hits) > k,
         note=index.note(text, search),
         suggestion=respelt(question.query, spelt) if (spelt := index.spellings(text, search)) else "",
         missing=missing_parts(index, since, search.limit, reading),

@@ -55,9 +55,12 @@ _SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
 """A hit that contains more than half of a text's words seems related; a longer text counts as this many words."""
 _CLEARLY = 3
-"""The cosine of a clearly near passage is this many standard deviations of the random cosines above the floor."""
+"""A passage is clearly near if its cosine is this many standard deviations of the random cosines above the floor."""
 _NEARER = 0.2
-"""The least such distance, as a share of the way from the floor to 1: a few short texts are all far from noise."""
+"""The least such distance above the floor, as a share of the distance from the floor to 1.
+
+It matters in an index of a few short texts, which are all well above the floor.
+"""
 
 
 def open_index(
@@ -207,7 +210,7 @@ class Index:
         return spellings(self._state, self.resolve(options).text(query), options.where)
 
     def footprint(self, retriever: str) -> Footprint:
-        """Return the disk size and build time of what a retriever reads; every retriever includes the documents."""
+        """Return the disk size and build time of what a retriever reads, including the documents."""
         return footprint(self.info.published, self._views(retriever))
 
     def _views(self, retriever: str) -> Sequence[str]:
@@ -222,7 +225,7 @@ class Index:
     def evidences(
         self, ranked: Sequence[tuple[str, Sequence[Hit]]], options: Search = DEFAULT_SEARCH, *, highlight: bool = True
     ) -> Iterator[list[Evidence]]:
-        """Yield the evidence of the hits of each query; hits reached after the limit have no highlights."""
+        """Yield the evidence of the hits of each query; hits that are read after the time limit have no highlights."""
         resolved = self.resolve(options)
         read = [(resolved.text(query), hits) for query, hits in ranked]
         copies = partial(stages.copies_of, self._stages(resolved, options.where))
@@ -250,8 +253,8 @@ class Index:
     def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:
         """Return whether a hit seems related to a text, from its score in each ranking and the words that it contains.
 
-        Its cosine is clearly above that of random queries, or it contains more than half of the words. An index without
-        vectors cannot tell: every hit counts as related.
+        It seems related if its cosine is clearly above that of random queries, or if it contains more than half of the
+        words of the text. An index without vectors cannot tell: every hit counts as related.
         """
         if not self.resolve().encodes:
             return True
@@ -265,7 +268,7 @@ class Index:
         return bool(of_hit) and len(of_hit) > min(len(of_text), _ENOUGH) / 2
 
     def _floor(self, view: str) -> tuple[float, float]:
-        """Return two cosines of a view: no nearer than random words below the first, clearly nearer from the second."""
+        """Return two cosines of a view: hits below the first are not near, hits from the second on are clearly near."""
         if view not in self._floors:
             by_chance = self._state.noise_similarities(view)
             floor = noise_threshold(by_chance)
@@ -286,7 +289,7 @@ class Index:
         return self._state.document(docid)
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found, or those that pass the filter, ignoring its conditions on words."""
+        """Yield the documents that can be found and pass the filter; its conditions on words are ignored."""
         if where is not None:
             refuse_texts(where)
         return self._state.documents(where)

@@ -26,6 +26,10 @@ def scorer_of(kind: str, rrf_k: int) -> Scorer:
     return RULES[kind].scorer(rrf_k)
 
 
+def _reciprocal(rrf_k: int) -> Scorer:
+    return lambda scores: [1.0 / (rrf_k + rank) for rank in range(1, len(scores) + 1)]
+
+
 def _minmax(scores: Sequence[float]) -> list[float]:
     """Scale scores to 0..1 within the ranking; equal scores all become 1."""
     if not scores:
@@ -48,7 +52,10 @@ def _zscore(scores: Sequence[float]) -> list[float]:
 
 
 def mixed(before: Sequence[float], after: Sequence[float], weight: float) -> list[float]:
-    """Return the weighted sum of two lists of scores, scaled to 0..1; ``weight`` is the share of ``after``."""
+    """Return the weighted sum of two lists of scores, each scaled to 0..1; ``weight`` is the share of ``after``.
+
+    With a weight of 1, ``after`` is returned unscaled.
+    """
     if weight >= 1:
         return list(after)
     pairs = zip(_minmax(before), _minmax(after), strict=True)
@@ -56,7 +63,7 @@ def mixed(before: Sequence[float], after: Sequence[float], weight: float) -> lis
 
 
 RULES = {
-    "rrf": FusionRule(lambda k: lambda scores: [1.0 / (k + rank) for rank in range(1, len(scores) + 1)], by_rank=True),
+    "rrf": FusionRule(_reciprocal, by_rank=True),
     "minmax": FusionRule(lambda _: _minmax, by_rank=False),
     "zscore": FusionRule(lambda _: _zscore, by_rank=False),
 }

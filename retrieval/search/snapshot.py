@@ -212,7 +212,7 @@ class Snapshot:
         return NotFoundError(what)
 
     def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found, or those that pass the filter, ignoring its conditions on words."""
+        """Yield the documents that can be found and pass the filter; its conditions on words are ignored."""
         begin, first = (0, 0) if after is None else self._behind(after)
         for number, segment in enumerate(self.segments[begin:]):
             row = 0 if number else first

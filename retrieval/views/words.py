@@ -1,8 +1,8 @@
 """The view ``words``: the words of the documents in their written form, which correct misspelt words.
 
 They are counted while the documents are written, and again when segments are merged. ``words.txt`` has them in order,
-one per line. ``words.u64`` has two numbers per word: its letters as a mask, and the offset of its line with its
-frequency.
+one per line. ``words.u64`` has two numbers per word. The first is a mask of its letters. The second holds the
+offset of its line and its frequency.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ view = WordsView
 
 
 class SegmentWords(NamedTuple):
-    """The words of a segment: their lines, the mask of each word, and the offset of its line with its frequency."""
+    """The words of a segment: their lines, the masks of their letters, and the offset and frequency of each word."""
 
     text: memoryview
     masks: NDArray[np.uint64]
@@ -108,7 +108,7 @@ class WordIndex:
         return any(part.holds(word) for part in self._parts)
 
     def near(self, word: str, edits: int) -> Iterator[WordNearby]:
-        """Yield the words within ``edits`` edits of a word; each segment yields its own."""
+        """Yield the words within ``edits`` edits of a word, once for each segment that contains them."""
         return (near for part in self._parts for near in part.near(word, edits))
 
 

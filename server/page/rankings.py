@@ -40,7 +40,7 @@ _WORDS = 8
 
 
 class IndexSearch(NamedTuple):
-    """The search of one index: the question, the text to rank by, and the search with the conditions of the query."""
+    """The search of one index: the question, the text to rank by, and the options with the query's conditions."""
 
     served: ServedIndex
     question: Question
@@ -261,7 +261,7 @@ def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:
 
 _SMALL = re.compile("[a-z]")
 VALUES, MOST_VALUES = 8, 60
-"""Values of a field that are shown at once, and the most that can be opened."""
+"""The number of values of a field that are shown at first, and the most values that readers can open."""
 NAMES = {
     "snippets": "Snippets",
     "webpages": "Web pages",
@@ -285,7 +285,7 @@ _LABELS = {"phrases": "word for word", "without": "leaving out"}
 _NARROWING = frozenset({"query", "since", "as_of", "filter", "stages"})
 """The parameters that are conditions."""
 _MOST_PARTS = 50
-"""The most conditions of a query that have a chip: each chip contains the rest of the query."""
+"""The most conditions of a query that have a chip: the link of each chip contains the rest of the query."""
 
 
 def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, list[dict[str, Any]]]:

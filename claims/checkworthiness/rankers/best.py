@@ -111,13 +111,13 @@ def restore(state: State, config: Config) -> BestRanker:
         numbers = State({**saved["weights"], "": saved["bias"]}, {})
         weights = {name: number(numbers, name) for name in saved["weights"]}
         if not weights or any(_key(language, name) not in readers for name in weights):
-            raise ValueError(f"{language}: there is no such reader")
+            raise ValueError(f"{language}: a trained member is missing")
         stacks[language] = Stack(weights, number(numbers, ""))
     return BestRanker(readers, stacks)
 
 
 class _Population(NamedTuple):
-    """The statements that a member learns from, with their folds, their places in time, and how much each counts."""
+    """The statements that a member learns from, with their folds, their blocks in time, and their weights."""
 
     statements: list[Statement]
     labels: NDArray[np.int64]
@@ -186,8 +186,8 @@ def _tried(among: Mapping[str, _Population], config: Config, progress: Progress)
 def _trial(name: str, among: _Population, config: Config) -> _Trial:
     """Return the trial of a member with the strength whose held-out scores rank best; of equals, the first.
 
-    Each model learns on one thread. It learns from the other folds or, if the member's knowledge ages, from statements
-    earlier than the block. A statement outside all parts gets the log-odds of all statements.
+    Each model learns on one thread. It scores a fold and learns from the others. A ``forwards`` member scores a block
+    and learns from the earlier blocks. A statement that no model scores gets the log-odds of the mean label.
     """
     member, labels = member_kind(name).make(among.statements, config), among.labels
     rows = member.features(among.statements)

@@ -4,8 +4,8 @@ A module has::
 
     SUMMARY: str         one line for ``--help``
     READS_EVIDENCE: bool whether it decides by evidence, and so abstains if the evidence is weak
-    def fit(cases, classes, labels, settings) -> Model
-    def restore(state) -> Model
+    def fit(cases, classes, labels, settings) -> VerdictModel
+    def restore(state) -> VerdictModel
 """
 
 from __future__ import annotations
