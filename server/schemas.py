@@ -22,7 +22,7 @@ from ..retrieval.domain import Document, Passage
 from ..retrieval.records.validation import Mismatch, mismatch, mismatch_in
 from ..retrieval.search.answer import Coverage, Question, Took
 from ..retrieval.search.counting import FacetAnswer, TotalAnswer
-from ..retrieval.search.evidence import Answer, Evidence, page_at
+from ..retrieval.search.evidence import AnswerPart, Evidence, page_at
 from ..retrieval.search.explaining import Explanation, WordWeight
 from ..retrieval.search.query_syntax import ParsedQuery
 from ..retrieval.search.score_normalizers import FusionKind
@@ -374,7 +374,7 @@ def _explained(wrong: Mismatch) -> BadInput:
     return BadInput(wrong.field or "body", "is missing" if wrong.missing else wrong.reason)
 
 
-class RankTook(Answer):
+class RankTook(AnswerPart):
     """Milliseconds by stage: ranking, and weighing words."""
 
     rank: float
@@ -390,7 +390,7 @@ ApproximateIfSo = Literal[True] | UnsetType
 TextIfAny = str | UnsetType
 
 
-class SearchAnswer(Answer, kw_only=True):
+class SearchAnswer(AnswerPart, kw_only=True):
     """The evidence for one query. ``note`` warns readers of the hits; ``qid`` repeats the qid of the request.
 
     ``query`` is present if the request uses the query language or ``like``. ``cursor`` requests the hits that follow;
@@ -420,7 +420,7 @@ class SearchAnswer(Answer, kw_only=True):
     facets: FacetsIfAsked = UNSET
 
 
-class ParsedAnswer(Answer):
+class ParsedAnswer(AnswerPart):
     """A query in the query language, as understood: the text to rank by, and the conditions on a passage."""
 
     text: str
@@ -433,7 +433,7 @@ class ParsedAnswer(Answer):
     after: str
 
 
-class QueryText(Answer):
+class QueryText(AnswerPart):
     """A query in the format of Anserini and Pyserini; ``parsed`` says how a query in the query language was understood.
 
     If the request has ``like``, ``like`` is the docid and ``text`` has the words that were searched for.
@@ -452,7 +452,7 @@ def query_text(question: Question, parsed: ParsedQuery | None, text: str) -> Que
     return QueryText(text=question.query, parsed=parsed_answer)
 
 
-class AskedIndex(Answer):
+class AskedIndex(AnswerPart):
     """One of several searched indexes, with its weight and a note for readers of its hits."""
 
     manifest_id: str
@@ -466,7 +466,7 @@ class AskedIndex(Answer):
     approximate: ApproximateIfSo = UNSET
 
 
-class SearchManyAnswer(Answer, kw_only=True):
+class SearchManyAnswer(AnswerPart, kw_only=True):
     """The evidence for one query from several indexes; each hit names its index and its rank and score there.
 
     ``total`` and ``facets`` cover all indexes together; ``cursor`` requests the hits that follow.
@@ -484,7 +484,7 @@ class SearchManyAnswer(Answer, kw_only=True):
     facets: FacetsIfAsked = UNSET
 
 
-class Candidate(Answer):
+class Candidate(AnswerPart):
     """A hit in the format of Anserini and Pyserini."""
 
     docid: str
@@ -501,7 +501,7 @@ class SimpleAnswer(SearchAnswer, kw_only=True):
     candidates: list[Candidate]
 
 
-class DocumentAnswer(Answer):
+class DocumentAnswer(AnswerPart):
     """A document as it was indexed."""
 
     docid: str
@@ -515,7 +515,7 @@ class DocumentAnswer(Answer):
     metadata: dict[str, Any]
 
 
-class PassagePlace(Answer, kw_only=True):
+class PassagePlace(AnswerPart, kw_only=True):
     """A passage; ``start`` and ``end`` are offsets in characters of the document's text, ``page`` counts from 1."""
 
     number: int
@@ -525,7 +525,7 @@ class PassagePlace(Answer, kw_only=True):
     text: str
 
 
-class DocumentWithPassages(Answer):
+class DocumentWithPassages(AnswerPart):
     """A document with its passages."""
 
     request_id: str
@@ -535,7 +535,7 @@ class DocumentWithPassages(Answer):
     passages: list[PassagePlace]
 
 
-class SimpleDocument(Answer, kw_only=True):
+class SimpleDocument(AnswerPart, kw_only=True):
     """A document in the shape of Anserini's and Pyserini's ``/v1/{index}/doc/{docid}``."""
 
     api: Literal["v1"] = "v1"
@@ -544,7 +544,7 @@ class SimpleDocument(Answer, kw_only=True):
     doc: DocumentAnswer | str
 
 
-class IndexSummary(Answer):
+class IndexSummary(AnswerPart):
     """A served index: its content and its retrievers, the default one first."""
 
     name: str
@@ -555,14 +555,14 @@ class IndexSummary(Answer):
     retrievers: list[str]
 
 
-class IndexList(Answer):
+class IndexList(AnswerPart):
     """All served indexes."""
 
     request_id: str
     indexes: list[IndexSummary]
 
 
-class IndexAnswer(Answer):
+class IndexAnswer(AnswerPart):
     """A served index with its manifest."""
 
     request_id: str
@@ -570,7 +570,7 @@ class IndexAnswer(Answer):
     manifest: Manifest
 
 
-class BatchHits(Answer):
+class BatchHits(AnswerPart):
     """The evidence for one query of a batch."""
 
     qid: str
@@ -580,7 +580,7 @@ class BatchHits(Answer):
     approximate: ApproximateIfSo = UNSET
 
 
-class BatchFault(Answer):
+class BatchFault(AnswerPart):
     """An invalid query of a batch; the other queries are answered."""
 
     qid: str
@@ -592,7 +592,7 @@ class BatchFault(Answer):
 BATCH_RESULTS = (BatchHits, BatchFault)
 
 
-class BatchAnswer(Answer):
+class BatchAnswer(AnswerPart):
     """The evidence for each query of a batch, in order."""
 
     request_id: str
@@ -604,7 +604,7 @@ class BatchAnswer(Answer):
     took_ms: Took
 
 
-class RankedClaim(Answer):
+class RankedClaim(AnswerPart):
     """A claim with its rank and the words with the largest weight, heaviest first.
 
     ``probability`` is the probability that the claim is worth checking, or null if the ranker is not calibrated.
@@ -622,7 +622,7 @@ class RankedClaim(Answer):
     note: str
 
 
-class RankAnswer(Answer):
+class RankAnswer(AnswerPart):
     """Claims by descending check-worthiness; claims with equal scores keep the order of the request."""
 
     request_id: str
@@ -636,7 +636,7 @@ class RankAnswer(Answer):
     claims: list[RankedClaim]
 
 
-class AliasAnswer(Answer):
+class AliasAnswer(AnswerPart):
     """An alias, the index that it points to now, and the id of its manifest."""
 
     request_id: str
@@ -645,7 +645,7 @@ class AliasAnswer(Answer):
     manifest_id: str
 
 
-class DocumentWritten(Answer, kw_only=True):
+class DocumentWritten(AnswerPart, kw_only=True):
     """The result of writing a document; ``unchanged`` means that the same content was already there.
 
     ``unread_date`` is a date that was not understood: the metadata keep it, and date filters ignore it.
@@ -659,7 +659,7 @@ class DocumentWritten(Answer, kw_only=True):
     unread_date: TextIfAny = UNSET
 
 
-class RefusedDocument(Answer):
+class RefusedDocument(AnswerPart):
     """A refused document of a bulk: its number from 1, its docid if known, and the reason."""
 
     item: int
@@ -667,7 +667,7 @@ class RefusedDocument(Answer):
     reason: str
 
 
-class JobAnswer(Answer, kw_only=True):
+class JobAnswer(AnswerPart, kw_only=True):
     """The state of a bulk of documents.
 
     ``handled`` of the ``documents`` are done: added, replaced, unchanged, refused, or skipped because they changed
@@ -699,14 +699,14 @@ class JobAnswer(Answer, kw_only=True):
     error: str
 
 
-class ReplicaHealth(Answer):
+class ReplicaHealth(AnswerPart):
     """A replica of a shard: its node, and the result of this process's last request to it."""
 
     node: str
     state: Literal["answers", "lost", "unasked"]
 
 
-class ShardHealth(Answer):
+class ShardHealth(AnswerPart):
     """A shard on a cluster: the id of its published state, and its replicas."""
 
     name: str
@@ -714,7 +714,7 @@ class ShardHealth(Answer):
     replicas: list[ReplicaHealth]
 
 
-class Health(Answer):
+class Health(AnswerPart):
     """Whether the server can answer; ``indexes`` has the state of each index: ``ready``, or the problem.
 
     ``shards`` lists the shards of sharded indexes on a cluster.
@@ -736,6 +736,6 @@ def passage_place(passage: Passage, metadata: Mapping[str, Any]) -> PassagePlace
     return PassagePlace(number=number, page=page_at(metadata, start), start=start, end=end, text=text)
 
 
-def json_answer(answer: Answer | list[Any], status: int = 200) -> Response:
+def json_answer(answer: AnswerPart | list[Any], status: int = 200) -> Response:
     """Return an answer, or a list of answers, as JSON."""
     return Response(msgspec.json.encode(answer), status, content_type="application/json")

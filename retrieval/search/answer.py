@@ -15,8 +15,7 @@ from ..deadline import Deadline
 from ..domain import FacetCounts, Hit, Total
 from ..errors import NotFoundError, QueryError
 from ..lucene.spelling import respelt
-from .evidence import Answer as Fields
-from .evidence import Evidence
+from .evidence import AnswerPart, Evidence
 from .explaining import Explanation, explanation
 from .options import DEFAULT_SEARCH, ResolvedSearch, Search
 from .query_syntax import PLAIN, QUERY, ParsedQuery, parse_query
@@ -28,7 +27,7 @@ Coverage = dict[str, Literal["complete", "cut off"]]
 """For each ranking, and for the highlights: whether it was ready in time."""
 
 
-class Took(Fields):
+class Took(AnswerPart):
     """Milliseconds of each step: the ranking, and reading the evidence."""
 
     retrieve: float

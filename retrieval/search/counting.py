@@ -14,7 +14,7 @@ from ..domain import FacetCounts, Filter, Total
 from ..errors import QueryError
 from ..store.columns import COUNTED, YEAR, Documents, Rows
 from .collection_statistics import weighted_terms
-from .evidence import Answer
+from .evidence import AnswerPart
 from .index_state import CountQuery
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ USUAL_VALUES, MOST_VALUES = 10, 1_000  # the default and the largest number of v
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
 
-class TotalAnswer(Answer):
+class TotalAnswer(AnswerPart):
     """The total number of hits before stages; ``of`` says what they are.
 
     ``matching`` hits contain a word of the query. ``rankable`` hits are all that the filter admits: a vector retriever
@@ -36,14 +36,14 @@ class TotalAnswer(Answer):
     of: Literal["matching", "rankable"]
 
 
-class FacetValue(Answer):
+class FacetValue(AnswerPart):
     """A value of a field, and the number of documents that have it."""
 
     value: str
     count: int
 
 
-class FacetAnswer(Answer):
+class FacetAnswer(AnswerPart):
     """The values of a field among the documents of ``total``, without the filter's own condition on this field.
 
     A condition in the query itself (``syntax: query``) still applies to this field. The most frequent values come

@@ -11,11 +11,11 @@ import msgspec
 from ..domain import Part
 
 
-class Answer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class AnswerPart(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The base class of answers."""
 
 
-class RetrieverPart(Answer, kw_only=True):
+class RetrieverPart(AnswerPart, kw_only=True):
     """The rank (from 1) and score that a retriever gave a hit, or that a hit had before a stage.
 
     ``gave`` is the new score, if the stage sets scores.
@@ -44,7 +44,7 @@ def page_at(metadata: Mapping[str, Any], start: int) -> int | msgspec.UnsetType:
     return bisect_right(starts, start) or msgspec.UNSET
 
 
-class PassageAnswer(Answer, kw_only=True):
+class PassageAnswer(AnswerPart, kw_only=True):
     """The best passage; ``start`` and ``end`` are offsets in the document's text, highlights in the passage's.
 
     ``page`` is the page on which the passage begins, from 1, if the document has pages.
@@ -58,14 +58,14 @@ class PassageAnswer(Answer, kw_only=True):
     highlights: list[tuple[int, int]]
 
 
-class Copies(Answer, kw_only=True):
+class Copies(AnswerPart, kw_only=True):
     """The documents with a near-duplicate of a hit's passage: their number, and the first hundred docids."""
 
     count: int
     docids: list[str]
 
 
-class Evidence(Answer, kw_only=True):
+class Evidence(AnswerPart, kw_only=True):
     """One hit with its document.
 
     ``passages``, if requested, are its best passage and all others that contain a word of the query. ``stages`` gives

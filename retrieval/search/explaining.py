@@ -11,7 +11,7 @@ from .. import retrievers, stages
 from ..domain import Hit, Part
 from ..lucene.analysis import query_terms
 from ..terminal import listed
-from .evidence import Answer, RetrieverPart, part_answer
+from .evidence import AnswerPart, RetrieverPart, part_answer
 from .options import ResolvedSearch, Search
 from .score_normalizers import FusionKind
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from .index import Index
 
 
-class WordWeight(Answer):
+class WordWeight(AnswerPart):
     """The decrease of the score without this word; negative if the score increases."""
 
     word: str
     weight: float
 
 
-class FusionAnswer(Answer):
+class FusionAnswer(AnswerPart):
     """The fusion of rankings: only rrf uses ``rrf_k``; ``depth`` is the number of hits fused from each ranking."""
 
     kind: FusionKind
@@ -35,7 +35,7 @@ class FusionAnswer(Answer):
     depth: int
 
 
-class ExplainedPart(Answer):
+class ExplainedPart(AnswerPart):
     """The rank (from 1) and score that a retriever gave a hit; the votes of a hit add up to its score."""
 
     rank: int
@@ -43,7 +43,7 @@ class ExplainedPart(Answer):
     vote: float
 
 
-class ExplainedHit(Answer):
+class ExplainedHit(AnswerPart):
     """The explanation of a hit's score.
 
     ``words`` are the query's words in its passage, each with its share of the BM25 score, heaviest first. ``sentence``
@@ -60,7 +60,7 @@ class ExplainedHit(Answer):
     stages: dict[str, RetrieverPart] | msgspec.UnsetType = msgspec.UNSET
 
 
-class Explanation(Answer):
+class Explanation(AnswerPart):
     """The text after the profile, the terms that the analyzer makes of it, and an explanation of each hit."""
 
     text: str

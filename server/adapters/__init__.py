@@ -64,7 +64,7 @@ class Adapter:
         changes: bool = False,
         misfit: Callable[[BadInput], Exception] | None = None,
     ) -> Callable[[View], View]:
-        """Answer at an address with the result of a view, an Answer or a list of them.
+        """Answer at an address with the result of a view, an AnswerPart or a list of them.
 
         The view's ``body`` is the query string of a GET, else the body; its annotation gives the type. If the request
         does not fit the type, ``misfit`` turns the error into one of the protocol. ``problems`` are error statuses that

@@ -18,7 +18,7 @@ from ...retrieval.domain import Document
 from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder as ReRanker
 from ...retrieval.errors import QueryError
 from ...retrieval.search.answer import Question
-from ...retrieval.search.evidence import Answer, Evidence
+from ...retrieval.search.evidence import AnswerPart, Evidence
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions
@@ -95,13 +95,13 @@ def ranked(
     return sorted(scored, key=lambda text: (-text.score, text.place))[:most]
 
 
-class RerankedDocument(Answer):
+class RerankedDocument(AnswerPart):
     """A document as the client sent it."""
 
     text: str
 
 
-class RerankResult(Answer):
+class RerankResult(AnswerPart):
     """A document's position in the request, from 0, with its score."""
 
     index: int
@@ -123,7 +123,7 @@ def results_of(
     ]
 
 
-class ErrorFailure(Answer):
+class ErrorFailure(AnswerPart):
     """An error as one sentence in the field ``error``."""
 
     error: str
@@ -137,7 +137,7 @@ class ErrorFailure(Answer):
 FASTAPI_STATUSES = MappingProxyType({400: 422, 415: 422})
 
 
-class FastAPIFault(Answer):
+class FastAPIFault(AnswerPart):
     """What is wrong with a field of a request; ``loc`` is the place of the field."""
 
     type: str
@@ -145,7 +145,7 @@ class FastAPIFault(Answer):
     msg: str
 
 
-class FastAPIFailure(Answer):
+class FastAPIFailure(AnswerPart):
     """An error in FastAPI's format: a sentence, or a list of the request's faults."""
 
     detail: str | list[FastAPIFault]

@@ -32,7 +32,7 @@ from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.filters import metadata_values
 from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ...retrieval.search.options import Search, check_whole
 from ...retrieval.store.manifest import now
 from ..api.routes import document_state
@@ -76,7 +76,7 @@ Docid = Annotated[str | None, says("the id of the text (default: a new id)")]
 Created = Annotated[str | None, says("the time of creation (default: now)")]
 
 
-class AlegreFailure(Answer, kw_only=True):
+class AlegreFailure(AnswerPart, kw_only=True):
     """An error in Alegre's format; ``errors`` gives the reason for each invalid field."""
 
     message: str
@@ -157,13 +157,13 @@ class AlegreSimilarity(AlegreSearch, kw_only=True):
     created_at: Created = None
 
 
-class AlegreStored(Answer):
+class AlegreStored(AnswerPart):
     """Whether a text was stored."""
 
     success: bool
 
 
-class AlegreDeleted(Answer, kw_only=True, rename={"index": "_index", "doc_id": "_id"}):
+class AlegreDeleted(AnswerPart, kw_only=True, rename={"index": "_index", "doc_id": "_id"}):
     """What was deleted: the text, or one of its contexts. ``failed`` says why a quiet request deleted nothing."""
 
     index: str | UnsetType = UNSET
@@ -172,7 +172,7 @@ class AlegreDeleted(Answer, kw_only=True, rename={"index": "_index", "doc_id": "
     failed: str | UnsetType = UNSET
 
 
-class AlegreText(Answer, kw_only=True):
+class AlegreText(AnswerPart, kw_only=True):
     """A similar text, with the model that found it and its score by that model."""
 
     content: str
@@ -190,7 +190,7 @@ class AlegreText(Answer, kw_only=True):
     es_score: float = msgspec.field(name="_score")
 
 
-class AlegreTexts(Answer):
+class AlegreTexts(AnswerPart):
     """The similar texts of each model in turn, best first."""
 
     result: list[AlegreText]

@@ -12,14 +12,14 @@ from typing import Annotated, Self
 from flask import g
 
 from ...retrieval.config import Positive
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ..errors import Problem
 from ..schemas import ForeignFields, says
 from . import Adapter
 from ._shared import EXAMPLE, TEXTS, RerankResult, check_count, re_ranker, results_of
 
 
-class CohereFailure(Answer):
+class CohereFailure(AnswerPart):
     """An error in Cohere's format."""
 
     id: str
@@ -44,19 +44,19 @@ class CohereRerank(ForeignFields):
     return_documents: bool = False
 
 
-class CohereVersion(Answer):
+class CohereVersion(AnswerPart):
     """The version of the protocol."""
 
     version: str = "2"
 
 
-class CohereMeta(Answer):
+class CohereMeta(AnswerPart):
     """Cohere's metadata of an answer."""
 
     api_version: CohereVersion
 
 
-class CohereRanking(Answer):
+class CohereRanking(AnswerPart):
     """The documents of a request, best first."""
 
     id: str

@@ -19,7 +19,7 @@ from ...retrieval.config import Count
 from ...retrieval.domain import Document
 from ...retrieval.filters import last_day
 from ...retrieval.search.answer import Question
-from ...retrieval.search.evidence import Answer, Evidence
+from ...retrieval.search.evidence import AnswerPart, Evidence
 from ...retrieval.search.options import Search
 from ..api.routes import resume
 from ..errors import BadInput, Problem
@@ -45,7 +45,7 @@ Reviews = list[tuple[str, Evidence | Document]]
 """Claims, each with the document that reviews it. A claim is the text of the matching passage, or of the first one."""
 
 
-class GoogleStatus(Answer):
+class GoogleStatus(AnswerPart):
     """The code, the message and the status word of an error."""
 
     code: int
@@ -53,7 +53,7 @@ class GoogleStatus(Answer):
     status: str
 
 
-class GoogleFailure(Answer):
+class GoogleFailure(AnswerPart):
     """An error in the format of Google's APIs."""
 
     error: GoogleStatus
@@ -96,14 +96,14 @@ class GoogleSearch(RequestFields, kw_only=True):
     upload_protocol: str = ""
 
 
-class GooglePublisher(Answer):
+class GooglePublisher(AnswerPart):
     """The publisher of a review."""
 
     name: str
     site: str
 
 
-class GoogleReview(Answer, rename="camel"):
+class GoogleReview(AnswerPart, rename="camel"):
     """A review of a claim."""
 
     publisher: GooglePublisher
@@ -114,7 +114,7 @@ class GoogleReview(Answer, rename="camel"):
     review_date: str | UnsetType = UNSET
 
 
-class GoogleClaim(Answer, rename="camel"):
+class GoogleClaim(AnswerPart, rename="camel"):
     """A claim with its reviews; unknown fields are left out."""
 
     text: str
@@ -123,7 +123,7 @@ class GoogleClaim(Answer, rename="camel"):
     claim_date: str | UnsetType = UNSET
 
 
-class GoogleClaims(Answer, rename="camel"):
+class GoogleClaims(AnswerPart, rename="camel"):
     """Reviewed claims, best first, and the token of the next page; a field is left out if it would be empty."""
 
     claims: list[GoogleClaim] | UnsetType = UNSET

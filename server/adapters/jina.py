@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ...retrieval.config import Positive
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ..schemas import ForeignFields, says
 from . import Adapter
 from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, RerankResult, check_count, re_ranker, results_of
@@ -34,13 +34,13 @@ class JinaRerank(ForeignFields):
     return_documents: bool = True
 
 
-class JinaUsage(Answer):
+class JinaUsage(AnswerPart):
     """The number of tokens that the model read."""
 
     total_tokens: int
 
 
-class JinaRanking(Answer):
+class JinaRanking(AnswerPart):
     """The documents of a request, best first."""
 
     model: str

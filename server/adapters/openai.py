@@ -17,7 +17,7 @@ from msgspec import UnsetType
 from ...retrieval.config import Positive
 from ...retrieval.dense.encoder import Encoder
 from ...retrieval.errors import NotFoundError
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ..errors import BadInput, Problem, RefusedError
 from ..schemas import ForeignFields, says
 from ..search import TimedOutError, limit_of
@@ -31,7 +31,7 @@ _TYPES = MappingProxyType({429: "requests", 500: "server_error", 503: "server_er
 _CODES = MappingProxyType({401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"})
 
 
-class OpenAIFault(Answer):
+class OpenAIFault(AnswerPart):
     """What is wrong with a request."""
 
     message: str
@@ -40,7 +40,7 @@ class OpenAIFault(Answer):
     code: str | None
 
 
-class OpenAIFailure(Answer):
+class OpenAIFailure(AnswerPart):
     """An error in OpenAI's format."""
 
     error: OpenAIFault
@@ -66,7 +66,7 @@ class OpenAIEmbedding(ForeignFields):
     dimensions: Annotated[Positive | None, says("the number of dimensions; only the encoder's own is available")] = None
 
 
-class OpenAIVector(Answer, kw_only=True):
+class OpenAIVector(AnswerPart, kw_only=True):
     """The vector of a text: numbers, or float32 in little-endian order as base64."""
 
     object: Literal["embedding"] = "embedding"
@@ -74,14 +74,14 @@ class OpenAIVector(Answer, kw_only=True):
     index: int
 
 
-class OpenAIUsage(Answer):
+class OpenAIUsage(AnswerPart):
     """The number of tokens that the encoder read."""
 
     prompt_tokens: int
     total_tokens: int
 
 
-class OpenAIVectors(Answer, kw_only=True):
+class OpenAIVectors(AnswerPart, kw_only=True):
     """The vectors of all texts, of unit length, in the order of the request."""
 
     object: Literal["list"] = "list"
@@ -90,7 +90,7 @@ class OpenAIVectors(Answer, kw_only=True):
     usage: OpenAIUsage
 
 
-class OpenAIModel(Answer):
+class OpenAIModel(AnswerPart):
     """A model by its name."""
 
     id: str
@@ -99,7 +99,7 @@ class OpenAIModel(Answer):
     owned_by: str = "factseek"
 
 
-class OpenAIModels(Answer, kw_only=True):
+class OpenAIModels(AnswerPart, kw_only=True):
     """The available models."""
 
     object: Literal["list"] = "list"

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from ...retrieval.config import Positive
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import index_named, registry
@@ -38,7 +38,7 @@ class PyseriniIndexType(ForeignFields):
     index_type: Annotated[str, says("tf: indexes with BM25; faiss: indexes with vectors; others: no index")]
 
 
-class PyseriniQueryInfo(Answer):
+class PyseriniQueryInfo(AnswerPart):
     """A query in Pyserini 1's format."""
 
     qid: str
@@ -48,7 +48,7 @@ class PyseriniQueryInfo(Answer):
     fp16: bool = False
 
 
-class PyseriniCandidate(Answer):
+class PyseriniCandidate(AnswerPart):
     """A hit in Pyserini 1's format; its text begins with its title."""
 
     docid: str
@@ -58,21 +58,21 @@ class PyseriniCandidate(Answer):
     encoded_img: str | None = None
 
 
-class PyseriniHits(Answer):
+class PyseriniHits(AnswerPart):
     """The hits of one query in Pyserini 1's format."""
 
     query: PyseriniQueryInfo
     candidates: list[PyseriniCandidate]
 
 
-class PyseriniStatus(Answer):
+class PyseriniStatus(AnswerPart):
     """The state of an index in Pyserini 1's format."""
 
     downloaded: bool
     size_bytes: str
 
 
-class PyseriniDocument(Answer):
+class PyseriniDocument(AnswerPart):
     """A document in Pyserini 1's format: every field is a text."""
 
     id: str

@@ -8,7 +8,7 @@ import msgspec
 
 from ...retrieval.config import Positive, Unit, Weight
 from ...retrieval.search.answer import Question
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ..errors import BadInput, RefusedError, UnknownIndexError
 from ..memory import charged_document
 from ..runtime import index_named
@@ -46,13 +46,13 @@ class Pyserini2Search(Pyserini2DocParameters, kw_only=True):
     b: Annotated[Unit | None, says("a parameter of BM25; requires k1")] = None
 
 
-class Pyserini2Query(Answer):
+class Pyserini2Query(AnswerPart):
     """A query in Pyserini 2's format."""
 
     text: str
 
 
-class Pyserini2Candidate(Answer):
+class Pyserini2Candidate(AnswerPart):
     """A hit in Pyserini 2's format: its document's fields without the id, or its text if no other field is filled."""
 
     docid: str
@@ -61,7 +61,7 @@ class Pyserini2Candidate(Answer):
     doc: Any
 
 
-class Pyserini2Answer(Answer, kw_only=True):
+class Pyserini2Answer(AnswerPart, kw_only=True):
     """The hits of one query in Pyserini 2's format."""
 
     api: Literal["v1"] = "v1"
@@ -70,7 +70,7 @@ class Pyserini2Answer(Answer, kw_only=True):
     candidates: list[Pyserini2Candidate]
 
 
-class Pyserini2Document(Answer, kw_only=True):
+class Pyserini2Document(AnswerPart, kw_only=True):
     """A document in Pyserini 2's format."""
 
     api: Literal["v1"] = "v1"

@@ -11,7 +11,7 @@ from time import time
 from typing import Annotated, Any, Literal
 
 from ...retrieval.config import Positive
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ...retrieval.stages.rerank import RerankSettings
 from ..errors import BadInput
 from ..memory import charged_document
@@ -55,7 +55,7 @@ class RoutirContent(ForeignFields):
     id: Annotated[str, says("a docid")]
 
 
-class RoutirScores(Answer):
+class RoutirScores(AnswerPart):
     """The hits of a query in RoutIR's format, best first."""
 
     query: str
@@ -66,7 +66,7 @@ class RoutirScores(Answer):
     timestamp: float
 
 
-class RoutirPassageScores(Answer):
+class RoutirPassageScores(AnswerPart):
     """The scores of passages in RoutIR's format, in the order of the request."""
 
     query: str
@@ -77,7 +77,7 @@ class RoutirPassageScores(Answer):
     timestamp: float
 
 
-class RoutirDocument(Answer):
+class RoutirDocument(AnswerPart):
     """A document in RoutIR's format: its title and its text."""
 
     collection: str
@@ -85,7 +85,7 @@ class RoutirDocument(Answer):
     text: str
 
 
-class RoutirServices(Answer):
+class RoutirServices(AnswerPart):
     """The services of each type."""
 
     search: list[str]
@@ -96,7 +96,7 @@ class RoutirServices(Answer):
     pipeline_aliases: dict[str, str]
 
 
-class RoutirPong(Answer):
+class RoutirPong(AnswerPart):
     """The answer of a live server."""
 
     status: Literal["pong"] = "pong"

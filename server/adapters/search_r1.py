@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from ...retrieval.config import Positive
 from ...retrieval.search.answer import Question
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ..errors import BadInput
 from ..runtime import registry
 from ..schemas import ForeignFields, SearchOptions, says
@@ -35,21 +35,21 @@ class SearchR1Queries(ForeignFields):
     return_scores: bool = False
 
 
-class SearchR1Document(Answer):
+class SearchR1Document(AnswerPart):
     """A passage as Search-R1 reads it: its title in quotes, then its text."""
 
     id: str
     contents: str
 
 
-class SearchR1Hit(Answer):
+class SearchR1Hit(AnswerPart):
     """A passage with its score."""
 
     document: SearchR1Document
     score: float
 
 
-class SearchR1Answer(Answer):
+class SearchR1Answer(AnswerPart):
     """The hits of each query, in order: SearchR1Hit if ``return_scores`` is true, else SearchR1Document."""
 
     result: list[list[Any]]
@@ -87,7 +87,7 @@ class SearchR1Rerank(ForeignFields):
     return_scores: bool = False
 
 
-class SearchR1Scored(Answer):
+class SearchR1Scored(AnswerPart):
     """A document as the client sent it, with its new score."""
 
     document: dict[str, Any]

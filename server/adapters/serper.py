@@ -13,7 +13,7 @@ from flask import url_for
 from msgspec import UNSET, UnsetType, structs
 
 from ...retrieval.config import Positive
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ..errors import Problem
 from ..schemas import ForeignFields, SearchOptions, says
 from ..search import check_most
@@ -24,7 +24,7 @@ _SNIPPET = 300
 """The most characters of a snippet, cut between words."""
 
 
-class SerperFailure(Answer, rename="camel"):
+class SerperFailure(AnswerPart, rename="camel"):
     """An error in Serper's format."""
 
     message: str
@@ -52,7 +52,7 @@ class SerperSearch(ForeignFields):
     page: Annotated[Positive, says("the number of the page, from 1")] = 1
 
 
-class SerperParameters(Answer, kw_only=True):
+class SerperParameters(AnswerPart, kw_only=True):
     """The parameters of the request, as Serper repeats them."""
 
     q: str
@@ -66,7 +66,7 @@ class SerperParameters(Answer, kw_only=True):
     autocorrect: bool | UnsetType = UNSET
 
 
-class SerperHit(Answer):
+class SerperHit(AnswerPart):
     """A hit in Serper's format; ``position`` is its rank on its page, from 1."""
 
     title: str
@@ -76,7 +76,7 @@ class SerperHit(Answer):
     date: str | UnsetType = UNSET
 
 
-class SerperAnswer(Answer, rename="camel"):
+class SerperAnswer(AnswerPart, rename="camel"):
     """The hits of a page in Serper's format."""
 
     search_parameters: SerperParameters

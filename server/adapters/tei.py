@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import ForeignFields, says
@@ -27,7 +27,7 @@ _TYPES: dict[int, ErrorType] = {
 }
 
 
-class TeiFailure(Answer):
+class TeiFailure(AnswerPart):
     """An error in TEI's format."""
 
     error: str
@@ -54,7 +54,7 @@ class TeiRerank(ForeignFields):
     truncation_direction: Literal["Right", "right"] = "Right"
 
 
-class TeiRank(Answer):
+class TeiRank(AnswerPart):
     """A text's position in the request, from 0, with its score."""
 
     index: int

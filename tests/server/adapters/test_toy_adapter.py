@@ -16,13 +16,13 @@ from factseek.settings import Config
 ADAPTER = '''
 """A protocol of one question: ``GET /first?q=`` answers a title."""
 
-from ...retrieval.search.evidence import Answer
+from ...retrieval.search.evidence import AnswerPart
 from ..schemas import ForeignFields, SearchOptions
 from . import Adapter, configured_index
 from ._shared import hits_of
 
 
-class ToyFailure(Answer):
+class ToyFailure(AnswerPart):
     """What went wrong."""
 
     oh: str
@@ -42,7 +42,7 @@ class ToyQuestion(ForeignFields):
     q: str
 
 
-class ToyTitle(Answer):
+class ToyTitle(AnswerPart):
     """The title of the first hit."""
 
     title: str
