@@ -43,6 +43,7 @@ def lines_of(path: Path, given: ReadOptions | None = None) -> list[str]:
         (b"\xef\xbb\xbfa\nb", ["a", "b"]),
         ("تجربة\u2028x\n".encode(), ["تجربة\u2028x"]),
         (b"a\rb\n", ["a\rb"]),
+        ("1\ta\rb\n2\tc\n".encode("utf-16"), ["1\ta\rb", "2\tc"]),
     ],
 )
 def test_lines_end_where_the_file_says(tmp_path: Path, content: bytes, expected: list[str]) -> None:
