@@ -197,6 +197,8 @@ def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
         its, that = getattr(shard.manifest, what), getattr(first.manifest, what)
         if what == "views":
             its, that = (msgspec.json.encode(views, order="deterministic").decode() for views in (its, that))
+        elif what == "encoder":  # what the names do not tell is in the views
+            its, that = str(its), str(that)
         if its != that:
             differs = f"shard {shard.path} has the {what} {its}, but shard {first.path} has {that}"
             raise IndexStateError(differs, place=path, remedy=RESTORE)

@@ -56,16 +56,21 @@ def installed(*suffixes: str) -> tuple[str, ...]:
 
 def first_table(path: Path) -> bytes:
     """Return the first sheet of a workbook that is not empty, as tab-separated UTF-8 text, one line per row."""
-    return _sheet(path, path.stat().st_mtime_ns).texts[0].encode()
+    return _current_sheet(path).texts[0].encode()
 
 
 def sheet_note(path: Path) -> str:
     """Return a note about which sheet of a workbook is read, ``""`` if it has only one."""
-    return _sheet(path, path.stat().st_mtime_ns).title
+    return _current_sheet(path).title
+
+
+def _current_sheet(path: Path) -> _Answer:
+    status = path.stat()
+    return _sheet(path, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=1)  # a file is checked before it is read
-def _sheet(path: Path, _changed: int) -> _Answer:
+def _sheet(path: Path, _changed: int, _size: int) -> _Answer:
     return _answered("sheet", path, "a workbook")
 
 

@@ -13,8 +13,9 @@ indexer. A paper without one is a single passage.
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -62,23 +63,41 @@ class _Parse(NamedTuple):
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the papers of ``sources``, each at the position of its last row.
 
-    The tables are read twice: first to count the rows of each id. Only rows of an id that occurs again are kept in
-    memory.
+    The tables are read twice: first for the ids that occur more than once. Only rows of such an id are kept in memory.
     """
     tables = [(one_file(source, "metadata.csv"), _ParseFolder(source)) for source in sources]
-    counts = Counter(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
-    waiting: dict[str, list[_Paper]] = {}
-    for paper in _papers(tables, options):
-        docid = paper.row["cord_uid"]
-        rows = waiting.setdefault(docid, [])
-        rows.append(paper)
-        if len(rows) < counts[docid]:
-            continue
-        del waiting[docid]
+    repeats = _count_repeats(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
+    for rows in _grouped(_papers(tables, options), repeats):
         if len(rows) > 1:
             options.skipped["rows merged into another of the same cord_uid"] += len(rows) - 1
         if record := _record(rows[0]._replace(row=_merged([paper.row for paper in rows])), options):
             yield record
+
+
+def _digest(docid: str) -> int:
+    return int.from_bytes(blake2b(docid.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _count_repeats(docids: Iterable[str]) -> dict[int, int]:
+    """Return the count of each id that occurs more than once, by the id's digest. It takes eight bytes per id."""
+    import numpy as np
+
+    digests = array("Q", map(_digest, docids))
+    distinct, counts = np.unique(np.frombuffer(digests, dtype=np.uint64), return_counts=True)
+    again = counts > 1
+    return dict(zip(distinct[again].tolist(), counts[again].tolist(), strict=True))
+
+
+def _grouped(papers: Iterable[_Paper], repeats: Mapping[int, int]) -> Iterator[list[_Paper]]:
+    """Yield the rows of each paper together, at the position of the last row; rows that then lack follow at the end."""
+    waiting: dict[str, list[_Paper]] = {}
+    for paper in papers:
+        docid = paper.row["cord_uid"]
+        rows = waiting.setdefault(docid, [])
+        rows.append(paper)
+        if len(rows) >= repeats.get(_digest(docid), 1):
+            yield waiting.pop(docid)
+    yield from waiting.values()
 
 
 def _papers(tables: Sequence[tuple[Path, _ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:

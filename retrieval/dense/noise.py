@@ -83,10 +83,12 @@ def read_chance(path: Path, dimension: int) -> Chance | None:
 
 def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | None:
     """Return the cosines of the nearest passages over all segments; None if a segment stores none."""
-    chances = [read_chance(path, dimension) for path in paths]
-    cosines = [chance.cosines for chance in chances if chance is not None]
-    if len(cosines) < len(chances):
-        return None
+    cosines = []
+    for path in paths:
+        chance = read_chance(path, dimension)
+        if chance is None:
+            return None
+        cosines.append(chance.cosines)
     nearest: list[float] = np.max(cosines, axis=0).tolist() if cosines else []
     return nearest
 

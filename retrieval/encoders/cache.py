@@ -134,7 +134,7 @@ def temporary_cache() -> Path:
 def _is_writable(folder: Path) -> bool:
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    return folder.is_dir() and os.access(folder, os.W_OK)
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def model_digest(model: ModelSource, cache: Path) -> str:

@@ -73,14 +73,14 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
         if content := binary_content(file.peek(_PEEKED)):
             faults.error(0, content)
             return
-        text: BinaryIO | None = file
+        text: BinaryIO | _CarriageReturns | None = file
         if start.startswith(codecs.BOM_UTF8):
             faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
             file.read(len(codecs.BOM_UTF8))
         elif start.startswith(_UTF16):
             text = _as_utf8(file, faults)
         elif b"\r" in (peeked := file.peek(_PEEKED)) and b"\n" not in peeked:
-            text = BytesIO(file.read().replace(b"\r", b"\n"))
+            text = _CarriageReturns(file)
             faults.warning(0, "has old Macintosh line ends: a carriage return ends each line")
         ended = True
         for block in _blocks(text) if text else ():
@@ -99,6 +99,17 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
         faults.warning(number, UNENDED)
 
 
+class _CarriageReturns:
+    """A file whose lines end with a carriage return alone, read as if they ended with a line feed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes."""
+        return self._file.read(size).replace(b"\r", b"\n")
+
+
 def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
     try:
         text = file.read().decode("utf-16")
@@ -109,7 +120,7 @@ def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
     return BytesIO(text.encode("utf-8"))
 
 
-def _blocks(file: BinaryIO) -> Iterator[bytes]:
+def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
     """Yield a file in blocks of complete lines; of a line that is too long, yield only the beginning."""
     rest = b""
     while block := file.read(_BLOCK):

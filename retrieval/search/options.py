@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +11,7 @@ from ..config import BM25Settings, Config, FusionSettings
 from ..deadline import Deadline
 from ..domain import DocumentQuery, Filter
 from ..errors import PartMissingError
-from ..store.manifest import VECTORS, Manifest, SegmentInfo
+from ..store.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
 from ..terminal import counted
 from ..text import PROFILES, has_words
 
@@ -85,31 +86,68 @@ def reads_vectors(views: Iterable[str]) -> bool:
     return any(view.startswith(VECTORS) for view in views)
 
 
+@dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """The description of an open index: its folder, its manifest, and its retrievers, the default first.
+    """The description of an open index: its folder, its manifest, and its retrievers, the default first."""
 
-    Documents and passages do not include deleted ones. ``encoder`` is that of the first vectors, None without vectors;
-    ``encoders`` are by view. ``filter_fields`` are the metadata fields that can be filtered and counted.
-    ``weighs_titles`` says that a title match may have another weight than a text match. ``kinds_of_sentences`` are the
-    kinds of source whose passages are sentences.
-    """
-
-    def __init__(self, place: Path, published: Manifest, retrievers: tuple[str, ...]) -> None:
-        self.place = place
-        self.published = published
-        self.retrievers = retrievers
-        self.name = place.resolve().name
-        self.id = published.id
-        self.documents, self.passages = published.documents, published.passages
-        self.language = published.language
-        self.encoder, self.encoders = published.encoder, published.encoders
-        self.filter_fields = published.filter_fields
-        self.weighs_titles = published.fields == "title_text"
-        self.kinds_of_sentences = frozenset(segment.kind for segment in published.segments if segment.of_sentences)
+    place: Path
+    published: Manifest
+    retrievers: tuple[str, ...]
 
     def __str__(self) -> str:
+        """Describe the index, one line per property, as ``factseek info`` does, with its retrievers."""
         lines = [*description(self.place, self.published), ("retrievers", ", ".join(self.retrievers))]
         return "\n".join(f"{name:15} {value}" for name, value in (*lines, *segments(self.published)))
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.place.resolve().name
+
+    @property
+    def id(self) -> str:
+        """The id of its manifest."""
+        return self.published.id
+
+    @property
+    def documents(self) -> int:
+        """The number of documents, without the deleted ones."""
+        return self.published.documents
+
+    @property
+    def passages(self) -> int:
+        """The number of passages, without those of deleted documents."""
+        return self.published.passages
+
+    @property
+    def language(self) -> str:
+        """The ISO 639-1 code of its documents."""
+        return self.published.language
+
+    @property
+    def encoder(self) -> EncoderInfo | None:
+        """The encoder of its vectors, None if it has no vectors."""
+        return self.published.encoder
+
+    @property
+    def filter_fields(self) -> tuple[str, ...]:
+        """The metadata fields that can be filtered and counted."""
+        return self.published.filter_fields
+
+    @property
+    def encoders(self) -> dict[str, EncoderInfo]:
+        """The encoders of its vectors, by view."""
+        return self.published.encoders
+
+    @property
+    def weighs_titles(self) -> bool:
+        """Whether the weight of a title match may differ from that of a text match."""
+        return self.published.fields == "title_text"
+
+    @property
+    def kinds_of_sentences(self) -> frozenset[str]:
+        """The kinds of source whose passages are sentences."""
+        return frozenset(segment.kind for segment in self.published.segments if segment.of_sentences)
 
 
 def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
