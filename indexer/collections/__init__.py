@@ -6,7 +6,9 @@ A reader module defines these names::
     SPLIT: bool                      whether the indexer splits its documents into passages by default
     SENTENCES: bool                  whether its passages are numbered sentences
     WHOLE_FOLDER: bool               whether a document needs other files of its folder, for its name or parts
-    FILES: Sequence[Files]           the forms of file that it reads, with the columns of such a file: for messages
+    FILES: Sequence[Files]           the forms of file that it reads, with the columns of such a file: for messages;
+                                     it may be empty
+    FILTER_FIELDS: Sequence[str]     optional: the metadata fields to filter by, unless others are configured
     def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]
 
 ``read`` streams: it keeps one document at a time in memory. The order of its documents depends only on the sources,
@@ -15,6 +17,8 @@ so that an interrupted build can resume. It reports lines that it cannot read wi
 out on purpose with ``options.leave_out(place, reason)``, or counts it in ``options.skipped`` if there would be too many
 names. It reads only regular files, and refuses an empty source. To add a kind of source, add such a module to this
 folder. Decorate a reader of tables or lines with :func:`dated`: the whole file then decides the order of its dates.
+Find files with ``_files.expand``, read lines with ``_lines.read_lines`` and make documents with
+``_documents.make_record``: they fulfil most of this contract.
 """
 
 from __future__ import annotations

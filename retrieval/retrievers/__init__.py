@@ -39,13 +39,13 @@ class RetrieverKind(Protocol):
     the class of a module's own settings, a group of the configuration with the module's name.
     """
 
-    LABEL: str  # its name for people, in one word
+    LABEL: str  # its name for people, in a word or two
     HELP: str  # half a line on what it ranks by
     FUSES: bool
     WEIGHS_WORDS: bool  # whether it ranks by words, with the settings ``bm25``
     DEFAULT_WEIGHT: float  # in a fusion without configured weights, divided among its variants; 0 leaves it out
     PRIORITY: int  # ``auto`` selects the available retriever with the highest priority
-    BLOCKING: bool  # whether it cannot be interrupted; with a time limit it runs in its own thread
+    BLOCKING: bool  # whether it cannot be interrupted: in a fusion with a time limit, it runs in its own thread
     BATCHES: bool  # whether a batch of queries takes less time per query than single queries
 
     def names(self, manifest: Manifest) -> Sequence[str]:
@@ -61,7 +61,11 @@ class RetrieverKind(Protocol):
         """Return the names of the rankings of its hits: those that it fuses, or itself."""
 
     def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Retriever:
-        """Return the retriever over a snapshot; with ``group``, a document has the rank of its best passage."""
+        """Return the retriever over a snapshot; with ``group``, a document has the rank of its best passage.
+
+        It is called for each combination of options, so it must be cheap: data of the collection belong in a view. The
+        scores must not depend on the other passages of the snapshot, because a shard is a snapshot of its own.
+        """
 
     def fused(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> Retriever:
         """Return the fusion of rankings, made in this process or elsewhere, for an index in ``language``."""

@@ -38,13 +38,11 @@ class Adapter:
     def __init__(
         self,
         module: str,
-        help: str,
         failure: type[Failure],
         statuses: Mapping[int, int] = MappingProxyType({}),
         key_parameter: str = "",
     ) -> None:
         """Take the name of the module, which becomes the name of the protocol."""
-        self.help = help
         self.failure = failure
         self.statuses = statuses
         self.key_parameter = key_parameter
@@ -65,6 +63,10 @@ class Adapter:
         misfit: Callable[[BadInput], Exception] | None = None,
     ) -> Callable[[View], View]:
         """Answer at an address with the result of a view, an AnswerPart or a list of them.
+
+        A variable of the address is ``name`` (an index) or ``docid:docid``. Each view has one route. The names of its
+        types and views begin with the protocol's name, because the API's description lists all protocols together. A
+        parameter is given once. Bodies and answers are JSON.
 
         The view's ``body`` is the query string of a GET, else the body; its annotation gives the type. If the request
         does not fit the type, ``misfit`` turns the error into one of the protocol. ``problems`` are error statuses that

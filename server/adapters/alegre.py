@@ -94,8 +94,7 @@ class AlegreFailure(AnswerPart, kw_only=True):
         return cls(message="Input payload validation failed", errors={problem.field: reason})
 
 
-_HELP = "Meedan's Alegre: /text/similarity/ and /similarity/sync/text"
-adapter = Adapter(__name__, _HELP, AlegreFailure, {415: 400})
+adapter = Adapter(__name__, AlegreFailure, {415: 400})
 
 
 class AlegreStore(ForeignFields, kw_only=True):

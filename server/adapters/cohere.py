@@ -31,7 +31,7 @@ class CohereFailure(AnswerPart):
         return cls(id=problem.request_id, message=problem.detail)
 
 
-adapter = Adapter(__name__, "Cohere's re-ranking: POST /v2/rerank", CohereFailure, {415: 400})
+adapter = Adapter(__name__, CohereFailure, {415: 400})
 
 
 class CohereRerank(ForeignFields):

@@ -65,8 +65,7 @@ class GoogleFailure(AnswerPart):
         return cls(error=GoogleStatus(code=problem.status, message=problem.detail, status=word))
 
 
-_HELP = "Google Fact Check Tools: GET /v1alpha1/claims:search"
-adapter = Adapter(__name__, _HELP, GoogleFailure, {401: 403, 405: 404, 415: 400}, key_parameter="key")
+adapter = Adapter(__name__, GoogleFailure, {401: 403, 405: 404, 415: 400}, key_parameter="key")
 
 
 class GoogleSearch(RequestFields, kw_only=True):

@@ -15,7 +15,7 @@ from ..schemas import ForeignFields, says
 from . import Adapter
 from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, RerankResult, check_count, re_ranker, results_of
 
-adapter = Adapter(__name__, "Jina's re-ranking: POST /v1/rerank", FastAPIFailure, FASTAPI_STATUSES)
+adapter = Adapter(__name__, FastAPIFailure, FASTAPI_STATUSES)
 
 
 class JinaText(ForeignFields):

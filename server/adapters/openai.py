@@ -54,7 +54,7 @@ class OpenAIFailure(AnswerPart):
         return cls(error=OpenAIFault(message=problem.detail, type=kind, param=param, code=code))
 
 
-adapter = Adapter(__name__, "OpenAI's embeddings: POST /v1/embeddings", OpenAIFailure, {415: 400})
+adapter = Adapter(__name__, OpenAIFailure, {415: 400})
 
 
 class OpenAIEmbedding(ForeignFields):

@@ -18,9 +18,7 @@ from ..schemas import ForeignFields, SearchOptions, says
 from . import Adapter
 from ._shared import EXAMPLE, FASTAPI_STATUSES, FastAPIFailure, hits_of, text_of
 
-adapter = Adapter(
-    __name__, "Pyserini 1's REST routes: POST /v1/indexes/{index}/search", FastAPIFailure, FASTAPI_STATUSES
-)
+adapter = Adapter(__name__, FastAPIFailure, FASTAPI_STATUSES)
 _RETRIEVERS = MappingProxyType({"tf": "bm25", "faiss": "dense"})
 
 

@@ -27,7 +27,7 @@ class Pyserini2Failure(ErrorFailure):
     """An error in Pyserini 2's format."""
 
 
-adapter = Adapter(__name__, "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search", Pyserini2Failure)
+adapter = Adapter(__name__, Pyserini2Failure)
 
 
 class Pyserini2DocParameters(ForeignFields, kw_only=True):

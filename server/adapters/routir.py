@@ -28,8 +28,7 @@ class RoutirFailure(ErrorFailure):
     """An error in RoutIR's format."""
 
 
-_HELP = "RoutIR's services: POST /search, POST /score, GET /avail"
-adapter = Adapter(__name__, _HELP, RoutirFailure, {404: 400, 415: 400})
+adapter = Adapter(__name__, RoutirFailure, {404: 400, 415: 400})
 
 
 class RoutirSearch(ForeignFields):

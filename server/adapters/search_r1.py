@@ -20,9 +20,7 @@ from ..search import limit_of, search_of, whole_answer
 from . import Adapter, configured_index
 from ._shared import FASTAPI_STATUSES, FastAPIFailure, ranked, re_ranker, whole_text
 
-adapter = Adapter(
-    __name__, "Search-R1's retriever and re-ranker: POST /retrieve, POST /rerank", FastAPIFailure, FASTAPI_STATUSES
-)
+adapter = Adapter(__name__, FastAPIFailure, FASTAPI_STATUSES)
 _BEST = 3
 """The default number of documents per query: ``rerank_topk`` of ``rerank_server.py``."""
 

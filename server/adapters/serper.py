@@ -36,7 +36,7 @@ class SerperFailure(AnswerPart, rename="camel"):
         return cls(message=problem.detail, status_code=problem.status)
 
 
-adapter = Adapter(__name__, "Serper's web search: POST /search", SerperFailure, {401: 403, 415: 400})
+adapter = Adapter(__name__, SerperFailure, {401: 403, 415: 400})
 
 
 class SerperSearch(ForeignFields):

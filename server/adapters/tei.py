@@ -40,7 +40,7 @@ class TeiFailure(AnswerPart):
         return cls(error=problem.detail, error_type=kind)
 
 
-adapter = Adapter(__name__, "Text Embeddings Inference: POST /rerank", TeiFailure)
+adapter = Adapter(__name__, TeiFailure)
 
 
 class TeiRerank(ForeignFields):

@@ -50,13 +50,13 @@ def open(name, snapshot, config, *, group):
 
 class Toy:
     def __init__(self, snapshot, group):
-        self.rows, self.group = snapshot.rows, group
+        self.rows, self.mask, self.group = snapshot.rows, snapshot.mask, group
         texts = {document.docid: f"{document.title} {document.text}".casefold() for document in snapshot.documents()}
-        self.texts = [texts[docid] for docid in self.rows.docids]
+        self.texts = [texts.get(docid, "") for docid in self.rows.docids]  # rows of deleted documents stay
 
     def search(self, queries, k, where=None, limit=None):
         """Return at most k hits a query in the total order."""
-        return [top_k(lambda n: self.fetch(query, n), k, self.rows, group=self.group) for query in queries]
+        return [top_k(lambda n: self.fetch(query, n, where), k, self.rows, group=self.group) for query in queries]
 
     def columns(self, queries, k, where=None, limit=None):
         """Return the documents of what search returns."""
@@ -65,11 +65,12 @@ class Toy:
     def matching(self, query):
         """Return None: every passage is ranked."""
 
-    def fetch(self, query, n):
+    def fetch(self, query, n, where):
         """Return scores and rows."""
-        words = query.casefold().split()
-        scored = [(float(sum(word in text for word in words)), row) for row, text in enumerate(self.texts)]
-        ranked = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])[:n]
+        keep, words = self.mask(where), query.casefold().split()
+        rows = [row for row in range(len(self.texts)) if keep is None or keep[row]]
+        scored = [(float(sum(word in self.texts[row] for word in words)), row) for row in rows]
+        ranked = sorted(scored, key=lambda pair: -pair[0])[:n]
         return [score for score, _ in ranked], [row for _, row in ranked]
 '''
 QUERY = "measles vaccine doses"

@@ -33,7 +33,7 @@ class ToyFailure(AnswerPart):
         return cls(oh=problem.detail)
 
 
-adapter = Adapter(__name__, "a toy", ToyFailure, {400: 422}, key_parameter="token")
+adapter = Adapter(__name__, ToyFailure, {400: 422}, key_parameter="token")
 
 
 class ToyQuestion(ForeignFields):
