@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class OpenedOnce:
-    """Keeps one opened object per name, for all threads; a caller waits only while its own object is being opened."""
+    """Keeps one opened object per name, for all threads. A caller waits only for the object that it wants."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -53,7 +53,7 @@ class OpenedOnce:
 
 
 def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method whose object keeps what it returns for each arguments, in the :class:`OpenedOnce` ``_opened``."""
+    """Return a method that keeps one result per positional arguments in ``self._opened``, an :class:`OpenedOnce`."""
 
     @wraps(method)
     def get(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
@@ -64,9 +64,10 @@ def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenat
 
 
 def remembered(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:
-    """Return a bound method that caches its ``most`` latest results; the method's object must hold the returned method.
+    """Return a bound method that caches its ``most`` latest results; its object must outlive the returned method.
 
-    The cache has a weak reference to the object: a cycle would keep a closed index in memory until garbage collection.
+    The cache refers to the object weakly. A strong reference would form a cycle, and a closed index would stay in
+    memory until garbage collection.
     """
     bound = cast(MethodType, method)
     return lru_cache(maxsize=most)(partial(bound.__func__, weakref.proxy(bound.__self__)))

@@ -1,7 +1,8 @@
 """The settings of retrieval, and how a configuration file is read, checked and explained.
 
 Each other package keeps its settings in a class of its own that extends :class:`Config`; ``factseek.settings.Config``
-combines all. ``config.yaml`` at the top of the project documents each setting and its unit; a test compares both.
+combines all. ``config.yaml`` at the top of the project documents each setting and its unit; a test compares it with the
+classes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
 _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
-"""A group of settings, and the end of its former setting ``NAME_weight``, which was the weight of a ranking."""
+"""The prefix of the fusion settings, and the suffix of the former setting ``NAME_weight``, the weight of a ranking."""
 _AUTO_NEEDS_NONE = "leave it out: dense.type auto needs no such setting"
 
 
@@ -74,7 +75,7 @@ class IndexSettings(Settings, frozen=True, kw_only=True):
 
 
 class BM25Settings(Settings, frozen=True, kw_only=True):
-    """Lucene's BM25; the weights count only in an index built with ``fields: title_text``."""
+    """The parameters of BM25; the weights apply only to an index built with ``fields: title_text``."""
 
     k1: Weight = 0.9
     b: Unit = 0.4
@@ -126,13 +127,13 @@ class EncoderSettings(Settings, frozen=True, kw_only=True):
 
 
 class BuildSettings(Settings, frozen=True, kw_only=True):
-    """The settings for writing the views of a new segment; the indexer adds its own."""
+    """The settings for writing the views of a new segment; the indexer extends this class."""
 
     lucene_buffer_mb: Positive = 128
 
 
 class FusionSettings(Settings, frozen=True, kw_only=True):
-    """The settings for fusing rankings; without ``weights`` by ranking, each retriever has its own default weight."""
+    """The settings for fusing rankings; if ``weights`` (by ranking) is empty, the retrievers' default weights apply."""
 
     kind: FusionKind = "auto"
     rrf_k: RrfK = 10
@@ -221,9 +222,9 @@ def anchored_path(path: str, folder: Path) -> str:
 def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
     """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``, else ``./config.yaml``.
 
-    Without any of these files, return the defaults. A ``config.yaml`` without our groups belongs to another program: it
-    is ignored, with a line on standard error. Paths in the file are resolved from the file's own folder. Raises
-    ConfigError, naming file and dotted key, if the file cannot be read or a setting is invalid.
+    Without any of these files, return the defaults. If ``config.yaml`` has none of factseek's groups, it belongs to
+    another program. It is then ignored, with a line on standard error. Paths in the file are resolved from the file's
+    own folder. Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is invalid.
     """
     chosen = path or os.environ.get("FACTSEEK_CONFIG")
     if chosen is not None:
@@ -240,7 +241,7 @@ def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def _is_foreign(path: Path, kind: type[Config]) -> bool:
-    """Return whether a file has content, but none of our groups at its top level; the content need not be YAML."""
+    """Return whether a file has content, but none of factseek's groups at its top level; it need not be YAML."""
     from .config_file import read_yaml
 
     groups = (*kind.__struct_fields__, *plugin_settings())

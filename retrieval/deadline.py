@@ -46,7 +46,7 @@ class Deadline:
     """The time limit and the memory of one search.
 
     ``missing`` names the retrievers, and other parts such as highlights, that were cut off. A retriever that cannot be
-    interrupted runs in a thread of ``beside``, and is left there when its time is over.
+    interrupted runs in a thread of ``beside``, and continues there after the limit.
     """
 
     def __init__(self, seconds: float, beside: Executor, memory: Memory | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The types of what factseek indexes, of what it searches for, and of what it answers.
+"""The types of what factseek indexes, what it searches for, and what it answers.
 
 Records that stream are immutable and compare by value. Identifiers are always strings: ``"007"`` is not ``7``.
 """
@@ -95,7 +95,7 @@ class Query(NamedTuple):
 
 
 class DocumentQuery(str):
-    """A document of the index as a query: a text of its heaviest words.
+    """A document of the index as a query; its text is the document's heaviest words.
 
     A word retriever treats it as any other text. A vector retriever looks up the vectors of ``docid``.
     """
@@ -158,7 +158,10 @@ class WeightedQuery(str):
 
 
 class Part(NamedTuple):
-    """A hit's rank (from 1) and score in a retriever or before a stage, and the vote that it added to a fused score."""
+    """The rank (from 1) and score of a hit in a ranking, or before a stage.
+
+    ``vote`` is what the ranking added to the fused score, or the score that the stage gave.
+    """
 
     retriever: str
     rank: int

@@ -44,7 +44,7 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
 
 
 class _Interruption:
-    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not in an import, where it might leave half a module."""
+    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not in an import, which it might leave half done."""
 
     def __init__(self, main_thread: int) -> None:
         self._main_thread = main_thread

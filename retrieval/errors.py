@@ -13,9 +13,9 @@
     │       └── PartMissingError  a part of an index does not answer; a later attempt may succeed
     └── CheckFailed          a checked file is bad: exit 1
 
-An error says what is wrong, and may say where and how to fix it: ``run.tsv:17: score 'nan' is not a finite number``,
-``cited: there is no index; build one with factseek index``. Code that needs the place or the remedy reads the field; it
-never parses a message.
+An error says what is wrong, and may say where and how to fix it. Examples are ``run.tsv:17: score 'nan' is not a finite
+number`` and ``cited: there is no index; build one with factseek index``. Code that needs the place or the remedy reads
+the field; it never parses a message.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from .errors import FactseekError, MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
-"""A sample has the last ``BLOCK`` bytes of at most ``SAMPLED`` stretches of a file, the first and last included."""
+"""A sample: the last ``BLOCK`` bytes of at most ``SAMPLED`` stretches of ``STRETCH`` bytes, first and last included."""
 MOST_READ = 1 << 30  # the most bytes to read into memory: files of models, indexes and settings are much smaller
 _PIECE = 1 << 20
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -30,7 +30,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return a unique name for a temporary file beside ``path``: containers that share a folder may share ids."""
+    """Return a unique name for a temporary file next to ``path``; process ids may repeat between containers."""
     return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
 
 
@@ -51,7 +51,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file, or an open file such as ``/dev/stdin``; it never waits for a pipe or a device."""
+    """Open a regular file, or an inherited one such as ``/dev/stdin``; it never waits for a named pipe or a device."""
     inherited = str(path) == "/dev/stdin" or os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd"
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if inherited else os.O_NONBLOCK))
     try:

@@ -65,8 +65,8 @@ def parse_filter(
     """Return the filter of ``field=value`` pairs and date bounds; None if there are none.
 
     Values of one field are alternatives; several fields must all match. ``fra`` and ``French`` mean ``fr``.
-    ``declared`` names the index's metadata fields. Raises QueryError if something is unknown, invalid, or admits
-    nothing.
+    ``declared`` names the index's metadata fields. Raises QueryError if a field is unknown, a value is invalid, or the
+    date bounds admit no day.
     """
     refuse_text("pairs", pairs)
     values: dict[str, list[str]] = {}
@@ -209,7 +209,7 @@ def _shared(kind: str, topic: str, source: str, language: str, dated: str) -> st
 
 
 def token(name: str, value: str) -> str:
-    """Return a filter token: the field and its value without characters at which a tokenizer splits, or its SHA-256."""
+    """Return a filter token: the field and its percent-encoded value, or the SHA-256 of a value that is too long."""
     quoted = value.replace(":", "%3A") if _SAFE.fullmatch(value) else quote(value, safe="")
     return f"{name}={quoted}" if len(quoted) <= MOST_CHARS else f"{name}=#{hashlib.sha256(quoted.encode()).hexdigest()}"
 
@@ -224,7 +224,7 @@ def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:
-    """Return whether a document passes the filter, ignoring conditions on words; every index must agree with this."""
+    """Return whether a document passes the filter, ignoring conditions on words; every index must do the same."""
     if document.docid in where.excluded:
         return False
     have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}

@@ -70,7 +70,7 @@ def folded_value(value: str) -> str:
 
 
 def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
-    """Return a text as :func:`folded` does, with the start and end in ``text`` of each of its characters."""
+    """Return the folded text, and for each character of it the start and the end in ``text``."""
     if text.isascii() or not (_SPECIAL.search(text) or not unicodedata.is_normalized("NFKC", text)):
         return folded(text), list(range(len(text))), list(range(1, len(text) + 1))
     characters: list[tuple[str, int, int]] = []

@@ -32,7 +32,7 @@ _NO_LANGUAGE = "zxx"  # the identifier's label for codes and numbers
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
-    """Return the script or language of ``text`` if it is none of ``known``, else ``""``; no ``known`` means all."""
+    """Return the script or language of ``text`` if not in ``known``, else ``""``; an empty ``known`` means all."""
     if not known:
         return ""
     script = _script(text)

@@ -58,8 +58,9 @@ def load(package: str, name: str) -> ModuleType:
 class Plugins(Generic[Offered]):
     """The plug-ins of one package; each is a module that implements the protocol ``Offered``.
 
-    A name is the module's, with ``joint`` for underscores: ``ct2021-1a`` is ``ct2021_1a.py``. ``unknown`` is the error
-    for an unknown name, ``noun`` the word for a plug-in, and ``listed`` introduces the list of names in that error.
+    A plug-in's name is its module's, with ``joint`` instead of underscores: ``ct2021-1a`` is ``ct2021_1a.py``.
+    ``unknown`` is the error for an unknown name. In its message, ``noun`` is the word for a plug-in, and ``listed``
+    introduces the list of names.
     """
 
     def __init__(self, package: str, unknown: type[UserError], noun: str, listed: str, *, joint: str = "-") -> None:

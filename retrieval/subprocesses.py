@@ -28,7 +28,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def leave_current_folder() -> None:
-    """Move the current folder from the front of ``sys.path`` to the end, if this package is in it, or away."""
+    """Remove the current folder from the front of ``sys.path``; append it at the end if this package is in it."""
     if sys.flags.safe_path or not sys.path or sys.path[0] not in ("", _current()):
         return
     sys.path.pop(0)

@@ -19,7 +19,7 @@ class Origin(NamedTuple):
 
 
 class Encoder(Protocol):
-    """Turn texts into unit vectors, float32, shape (n, dimension), in the order of the texts."""
+    """Turns texts into unit vectors, float32, shape (n, dimension), in the order of the texts."""
 
     name: str
     revision: str
@@ -46,7 +46,7 @@ class Encoder(Protocol):
 
 
 ENTAILS, CONTRADICTS, NEUTRAL = "entailment", "contradiction", "neutral"
-LABELS = (ENTAILS, CONTRADICTS, NEUTRAL)  # the labels, in the order of a judgement's probabilities
+LABELS = (ENTAILS, CONTRADICTS, NEUTRAL)  # the labels, in the order of the fields of Entailment
 _NAMES = {
     ENTAILS: ("entailment", "entails", "supports", "support", "supported", "true"),
     CONTRADICTS: ("contradiction", "contradicts", "refutes", "refute", "refuted", "contradict", "false"),
@@ -74,6 +74,6 @@ class EntailmentModel(Protocol):
 
 
 def label_of(name: str) -> str:
-    """Return the label of :data:`LABELS` that a model's own ``name`` stands for, ``""`` if it stands for none."""
+    """Return the label of :data:`LABELS` that a model calls ``name``; ``""`` if there is none."""
     plain = "".join(letter for letter in name.lower() if letter.isalnum())
     return next((label for label, names in _NAMES.items() if plain in names), "")

@@ -1,10 +1,10 @@
-"""The floor of an index: the cosines of its passages with meaningless queries.
+"""The floor of an index: the cosine that its passages reach by chance, measured with meaningless queries.
 
-Dense retrieval always finds something. The hits of random words show how near a passage lies by chance. A hit that is
-no nearer than that, and shares no word with its query, is weak.
+Dense retrieval returns hits for any query, even for random words. A hit is weak if its cosine is below the floor and
+only vectors found it.
 
-Each segment stores the cosines of its nearest passages, so that opening an index costs nothing: the nearest passage of
-an index is the nearest of its segments. Deleted passages count until their segment is rewritten.
+Each segment stores the cosine of its nearest passage to each random query. So opening an index encodes nothing: the
+highest cosine of an index is the highest of its segments. Deleted passages count until their segment is rewritten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
 
 QUERIES = 32
 WORDS = 4
-SHARE = 0.9  # the share of random queries that come no nearer to any passage than the floor
+SHARE = 0.9  # the share of random queries whose nearest passage has at most the floor as its cosine
 _ENCODED: WeakKeyDictionary[Encoder, Vectors] = WeakKeyDictionary()
 """The vectors of the random queries, cached by open encoder because a writer needs them for each segment."""
 _ONSETS = "bdfgklmnprstvz"
@@ -34,7 +34,7 @@ _VOWELS = "aeiou"
 
 
 def made_up_vectors(encoder: Encoder) -> Vectors:
-    """Return the vectors of queries of meaningless words, always the same; they are encoded once per open encoder."""
+    """Return the vectors of the random queries, always the same ones; they are encoded once per open encoder."""
     queries = _ENCODED.get(encoder)
     if queries is None:
         words = [" ".join(_word(query, word) for word in range(WORDS)) for query in range(QUERIES)]
@@ -56,7 +56,7 @@ class Chance(NamedTuple):
 
 
 def write_chance(path: Path, queries: Vectors, cosines: Sequence[float]) -> None:
-    """Write the chance of a segment: one row per query, its vector and its cosine."""
+    """Write the :class:`Chance` of a segment: one row per query, with its vector and then its cosine."""
     rows = np.column_stack([queries, np.asarray(cosines, dtype=np.float32)]).astype("<f4")
     with os_errors_reported(path), path.open("wb") as file:
         file.write(rows.tobytes())
@@ -65,7 +65,7 @@ def write_chance(path: Path, queries: Vectors, cosines: Sequence[float]) -> None
 
 
 def read_chance(path: Path, dimension: int) -> Chance | None:
-    """Return the chance of a segment; None if it stores none. Raises IndexStateError if the file is damaged."""
+    """Return the :class:`Chance` in a file; None if there is no file. Raises IndexStateError if it is damaged."""
     with damage_reported(path):
         try:
             content = read_regular(path)
@@ -82,7 +82,7 @@ def read_chance(path: Path, dimension: int) -> Chance | None:
 
 
 def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | None:
-    """Return the cosines of the nearest passages over all segments; None if a segment stores none."""
+    """Return, for each random query, the highest cosine over all segments; None if a segment stores none."""
     cosines = []
     for path in paths:
         chance = read_chance(path, dimension)
@@ -94,7 +94,7 @@ def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | 
 
 
 def noise_threshold(cosines: Iterable[float]) -> float:
-    """Return the cosine that nine in ten random queries do not exceed, from :func:`noise_similarities`."""
+    """Return the floor: the cosine that nine in ten random queries do not exceed, from :func:`noise_similarities`."""
     best = sorted(cosines)
     return best[int(SHARE * (len(best) - 1))] if best else 1.0
 

@@ -1,6 +1,6 @@
 """The vectors of an index and the search in them: the only module that uses FAISS.
 
-FAISS finds candidates. Every score that leaves this module is recomputed from the stored float32 vectors, in float64,
+FAISS finds candidates. Every score that this module returns is recomputed from the stored float32 vectors, in float64,
 and rounded to float32. So a row has the same score, to the last bit, on every path: flat, filtered or compressed, for
 any number of queries, threads and segments.
 """
@@ -32,17 +32,17 @@ DEPTH = 4  # the multiple of ``k`` to fetch from an approximate index, whose own
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
-"""For fewer queries FAISS scans row by row; a selector, even of all rows, makes the scan more than twice as fast."""
+"""For fewer queries, FAISS scans row by row. With a selector, even of all rows, this is more than twice as fast."""
 UNIT_TOLERANCE = 1e-3  # how far rounding may move a length from 1
 SCATTERED = 4_096  # the most rows to read one by one from the file; more rows are read through the memory map
 SAMPLED = 2_048
-"""The number of a segment's vectors, evenly spaced, whose length is checked on opening; all of a smaller segment."""
+"""The number of evenly spaced vectors of a segment to check on opening; in a smaller segment, all are checked."""
 POINTS_PER_LIST = 39  # FAISS's own minimum of training vectors per list
 FEWEST_SCANNED = 16  # the fewest vectors for a fast-scan index: each codebook needs this many points
 
 
 class VectorFiles(NamedTuple):
-    """A segment's files for one encoder: vectors, their approximate index, their cosines with meaningless queries."""
+    """A segment's files for one encoder: vectors, their approximate index, and the cosines of random queries."""
 
     vectors: str = VECTORS
     ann: str = ANN
@@ -95,7 +95,8 @@ def whole_rows(path: Path, dimension: int) -> int:
 def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, after: int = 0) -> int:
     """Write unit vectors as they arrive, in chunks of shape (n, ``dimension``); return their number.
 
-    They follow the first ``after`` vectors of the file. Raises ValueError if a vector is not of unit length.
+    The first ``after`` vectors of the file are kept, and the new ones follow them. Raises ValueError if a vector is not
+    of unit length.
     """
     count = 0
     with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
@@ -195,9 +196,9 @@ class VectorIndex:
     def search(self, queries: Vectors, k: int, keep: Mask | None = None) -> list[Nearest]:
         """Find, for each query of shape (n, dimension), every row that scores at least as high as the ``k``-th best.
 
-        It returns more than ``k`` rows if scores tie at the cut, and fewer only if ``keep`` admits fewer. ``keep``,
-        shape (rows,), marks the rows that may be found. The score is the inner product. Raises ValueError if ``k`` is
-        less than 1 or the shape of ``queries`` or ``keep`` does not fit.
+        It returns more than ``k`` rows if scores tie at the cut, and fewer only if there are fewer rows or ``keep``
+        admits fewer. ``keep``, shape (rows,), marks the rows that may be found. The score is the inner product. Raises
+        ValueError if ``k`` is less than 1 or the shape of ``queries`` or ``keep`` does not fit.
         """
         if k < 1:
             raise ValueError(f"k is {k}, it must be at least 1")
@@ -265,7 +266,8 @@ class _Segment:
         """Scan all kept rows, and return the best.
 
         FAISS's float32 sums depend on the kind of call, but stay well within ``slack`` of the exact value. If the last
-        fetched row lies farther than that below the k-th, every other row scores less than the k-th.
+        fetched row scores lower than the k-th by more than ``slack``, all rows that were not fetched score lower than
+        the k-th.
         """
         slack = 4 * (self._vectors.shape[1] + 2) * 2.0**-24 * np.linalg.norm(queries, axis=1)
         results: dict[int, Nearest] = {}
@@ -298,7 +300,7 @@ class _Segment:
         return scores, rows
 
     def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest | None]:
-        """Return the rows that the approximate index finds; None for a query with too few, or with a tie at the end."""
+        """Return the rows that the approximate index finds; None for a query with too few, or a tie at the cut."""
         n = max(DEPTH * k, DEPTH_LEAST)
         if self._ann is None or n >= kept:
             return [None] * len(queries)
@@ -312,7 +314,7 @@ class _Segment:
         return results
 
     def _rescored(self, query: Vectors, rows: NDArray[np.int64]) -> Nearest:
-        """Return rows with exact scores: float32 products are exact in float64, and each row has its own sum."""
+        """Return rows with exact scores: float32 products are exact in float64, and each row is summed alone."""
         exact = query.astype(np.float64)
         scores = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), BLOCK_ROWS):
@@ -327,7 +329,7 @@ class _Segment:
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of rows; with an approximate index, read a few from the file without mapping it.
+        """Return the vectors of rows; if there is an approximate index, read a few rows without the memory map.
 
         Reading one byte of a mapped file loads the pages around it, sixteen on Linux. A few hundred rows per query
         would soon load the whole file into the memory of the process.

@@ -61,7 +61,10 @@ class Bert(NamedTuple):
 
 
 def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | None:
-    """Return the BERT of sentence-transformers' modules (kind, folder); None if it is none, or ``scores`` no pairs."""
+    """Return the BERT model in sentence-transformers' modules (kind, folder); None if it is not supported.
+
+    ``scores`` says that the model scores pairs; otherwise its pooling must be supported too.
+    """
     from safetensors import safe_open
 
     folder = modules[0][1]
@@ -128,7 +131,7 @@ def write_bert(model: Bert, folder: Path, *, int8: bool, samples: Sequence[Any],
 def _write(
     model: Bert, words: Sequence[NDArray[Any]], folder: Path, *, largest: Largest | None = None, shown: bool = False
 ) -> list[str]:
-    """Write a graph, in int8 if ``largest`` is given; return the names of the outputs added by ``shown``."""
+    """Write a graph, in int8 if ``largest`` is given; return the names of the outputs that ``shown`` adds."""
     graph = _Graph(folder, largest)
     reads_types = not model.pooling and model.config["type_vocab_size"] > 1
     states = _states(graph, model, words, reads_types=reads_types)
@@ -308,7 +311,7 @@ class _Graph:
     def norm(
         self, values: str, name: str, norm: tuple[Floats, Floats], weights: Floats, epsilon: float
     ) -> tuple[str, str, Floats]:
-        """Add the norm before a product; return its values scaled for int8, unscaled, and the product's weights."""
+        """Add the norm before a product; return its values, scaled and unscaled, and the product's weights."""
         if self.largest is None:
             made = self.node("LayerNormalization", values, *map(self.tensor, norm), epsilon=epsilon)
             self.norms[name] = made

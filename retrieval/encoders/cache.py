@@ -53,7 +53,7 @@ KINDS = {kind.noun: kind for kind in (ENCODER, CROSS_ENCODER, ENTAILMENT)}
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of an export; ``content`` is the digest of its ``files``, ``labels`` are a classifier's."""
+    """The description of an export; ``content`` is the digest of ``files``; only entailment models have ``labels``."""
 
     name: str
     revision: str
@@ -91,7 +91,7 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
     folder = cache / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', model.name)}-{key[:16]}"
     description = _whole(folder, cache)
     if description is None and not settings.cache and not _is_writable(cache):
-        # If the home is read-only, the export goes to a temporary cache: only the time to repeat it is lost.
+        # If the user's cache is read-only, use a temporary one: if that is removed, the model is only exported again.
         kept = temporary_cache()
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
         return exported(msgspec.structs.replace(settings, cache=str(kept)), kind)

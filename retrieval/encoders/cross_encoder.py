@@ -1,6 +1,6 @@
-"""Score pairs of texts: a CrossEncoder of sentence-transformers, exported to ONNX, run one pair per call.
+"""Score pairs of texts: a CrossEncoder of sentence-transformers, exported to ONNX, and run with one pair per call.
 
-What opens a model raises MachineError if it is not installed here or cannot be exported.
+The functions that open a model raise MachineError if the model is not installed here or cannot be exported.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> CrossEncoderSettings:
-        """The settings that open it, without the folder of exports."""
+        """The settings that open the model, without its cache."""
         return msgspec.convert(
             {"model": self.model, "precision": self.precision, "max_tokens": self.max_tokens}, CrossEncoderSettings
         )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import MachineError
 from ..files import read_regular
 
-REBUILT = 1  # the version of the rebuilding: increase it if the same file would give another model or export
+REBUILT = 1  # the version of this module's output: increase it if the same file would give another model or export
 PROMPTS = {"query": "query: ", "document": "passage: "}
 MAGIC, VERSION = b"E5S1", 1
 BLOCK = 32
@@ -225,7 +225,7 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
 
 
 def tokenizer(pieces: Pieces) -> Any:
-    """Return the Unigram tokenizer; each character that is in no piece is one unknown token, even beside another."""
+    """Return the Unigram tokenizer; each character that is in no piece is one unknown token, even next to another."""
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
     made = Tokenizer(models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unknown))

@@ -103,7 +103,7 @@ def available_cores() -> int:
 
 
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
-    """Open the configured encoder; a ``layered`` one reads several layers: another revision, other vectors."""
+    """Open the configured encoder; a ``layered`` one reads several layers, so its revision and vectors differ."""
     settings = for_language(settings, "en")
     folder, description, model = exported(settings)
     revision = description.revision + ("-layered" if layered else "")

@@ -80,7 +80,8 @@ class ModelSource(NamedTuple):
 def find_model(name: str, noun: str = "encoder") -> ModelSource:
     """Find a model by its name or its folder's path: a bundled model, a local folder, or one in the Hugging Face cache.
 
-    Raises MachineError, with the command that fetches it, if it is not installed here; ``noun`` names it there.
+    Raises MachineError, with the command that fetches it, if it is not installed here; ``noun`` is the message's word
+    for the model.
     """
     for bundled, bundle in BUNDLES.items():
         if name in bundle.names:
@@ -116,7 +117,7 @@ def check_tokenizer(folder: Path) -> None:
 
 
 def model_files(folder: Path) -> list[str]:
-    """Return the files of a model and its modules, sorted, without other exports and pickles beside safetensors."""
+    """Return the files that define a model and its modules, sorted; without pickles if there are safetensors."""
     names: set[str] = set()
     for part in {folder, *(part for _, part in modules_of(folder) if part.is_dir())}:
         here = [path for path in part.iterdir() if path.suffix in MODEL_FILES and path.is_file()]
@@ -173,7 +174,7 @@ def modules_of(folder: Path) -> list[tuple[str, Path]]:
 
 
 def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
-    """Return the settings with the model that ``auto`` selects: the English one, or for other languages the other."""
+    """Return the settings; the model ``auto`` becomes the English model for English, else the multilingual one."""
     if settings.model != AUTO:
         return settings
     return msgspec.structs.replace(settings, model=ENGLISH if language == "en" else MULTILINGUAL)
@@ -188,7 +189,7 @@ def named(settings: EncoderSettings, model: str) -> EncoderSettings:
 
 
 def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings:
-    """Return the settings that open the encoder of an index's vectors, wherever it was configured.
+    """Return the settings that open the encoder that made an index's vectors.
 
     The query prompt comes from the configuration only if it configures the same model. A manifest of an earlier version
     names the model alone.

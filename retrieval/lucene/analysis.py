@@ -43,7 +43,7 @@ LANGUAGES: dict[str, str] = {
 
 
 def language_code(written: str) -> str:
-    """Return the ISO 639 code of a tag such as ``en``, ``en-US`` or ``eng``. Raises ConfigError without one."""
+    """Return the ISO 639 code of a tag such as ``en``, ``en-US`` or ``eng``. Raises ConfigError if there is none."""
     code = languages.language_code(written)
     if code and re.fullmatch(r"\s*[A-Za-z]{2,3}\s*([-_].*)?", written, re.DOTALL):
         return code
@@ -52,7 +52,7 @@ def language_code(written: str) -> str:
 
 
 def analyzer_name(language: str, analyzer: str = "") -> str:
-    """Return the analyzer of a name or code, else of the language, else ``standard``. Raises ConfigError if unknown."""
+    """Return the analyzer of a name or code, else the language's, else ``standard``. Raises ConfigError if unknown."""
     if not analyzer:
         return LANGUAGES.get(language, "standard")
     name = LANGUAGES.get(analyzer.lower(), analyzer.lower())
@@ -63,7 +63,7 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
 
 
 MOST_REMEMBERED = 400_000  # the most chunks, words and terms in memory; beyond this the cache starts again from empty
-LONGEST_REMEMBERED = 100  # characters: in a script without spaces a word may be a whole text
+LONGEST_REMEMBERED = 100  # the most characters of a cached word: in a script without spaces a word may be a whole text
 PIECE = 50_000  # the number of characters to highlight at once: analysing new words takes a few tenths of a second
 _FEW_CHUNKS = 32  # the most chunks to find one by one; for more, one pass over the text is faster
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
@@ -94,10 +94,10 @@ def words_of(text: str) -> list[str]:
 
 
 def parts_of(text: str) -> str:
-    """Return the parts of what Lucene takes for single words of a folded text, separated by spaces.
+    """Return the parts of those words of a folded text that Lucene does not split, separated by spaces.
 
-    Examples are ``Measles`` in ``BREAKING:Measles``, and ``polio`` and ``vaccine`` in ``polio_vaccine``. For a number
-    such as ``657,461`` it is the number without its thousands separators.
+    Examples are ``Measles`` in ``BREAKING:Measles``, and ``polio`` and ``vaccine`` in ``polio_vaccine``. The part of a
+    number such as ``657,461`` is the number without its thousands separators.
     """
     parts, last = list[str](), 0
     for joint in _JOINT.finditer(text):

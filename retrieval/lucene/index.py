@@ -57,7 +57,7 @@ def flat_text(title: str, text: str) -> str:
 class PassageWriter:
     """Writes the Lucene index of one segment: passages in the order of their addition, in one leaf.
 
-    It collects passages and adds some hundred at a time; Java threads add them while Python goes on reading. Its
+    It collects passages and adds some hundred at a time; Java threads add them while Python continues to read. Its
     methods raise MachineError if the disk is full, possibly some passages later.
     """
 
@@ -164,7 +164,7 @@ class PassageSearcher:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
         Scores are float32 values. ``rows`` maps rows to docids. If it is given, passages with equal scores are in the
-        total order of :mod:`factseek.retrieval.search.order`, which also decides which of them are among the ``n``
+        total order of :mod:`factseek.retrieval.search.order`. This order also decides which of them are among the ``n``
         best. Return None if the search takes longer than ``seconds``.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))

@@ -190,7 +190,7 @@ def java_text(text: str) -> str:
 
 
 def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
-    """Return texts in the format of Java's ``Packed``: number, lengths, UTF-8 bytes; ``surrogates`` is for errors."""
+    """Return texts in the format of Java's ``Packed``: number, lengths, UTF-8; ``surrogates`` handles lone ones."""
     joined = "".join(texts)
     if "\0" in joined and surrogates == "replace":
         return pack([text.replace("\0", " ") for text in texts])
@@ -213,7 +213,7 @@ def unpack(packed: str) -> list[str]:
 
 @contextmanager
 def one_off() -> Iterator[None]:
-    """Make a virtual machine that starts here a short-lived one: it compiles quickly, and writes its class archive."""
+    """Make a virtual machine that starts in this context short-lived: it compiles fast and writes its class archive."""
     import jnius_config
 
     done = False

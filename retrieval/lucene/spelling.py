@@ -25,9 +25,9 @@ from ..text import marks
 
 SHORTEST, LONGEST = 3, 40  # the fewest and the most letters of a word to keep
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
-"""The fewest letters of a word that is corrected by a swapped or doubled letter, another single edit, or two edits."""
+"""The fewest letters of a word to correct: by one edit that keeps the set of letters, by any one edit, by two edits."""
 COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
-"""The least frequency of a correction outside the vocabulary by one edit, by two edits, or by an unusual change."""
+"""The least frequency of a correction: by one edit, by two edits, by a letter that people rarely confuse."""
 MOST_WORDS = 300_000  # the number of words to keep of a segment: the most frequent
 DENIALS = frozenset(
     "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
@@ -213,7 +213,10 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
 
 
 def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
-    """Return the best common correction, with the same first letter: fewest edits, most frequent; or ``""``."""
+    """Return the common enough candidate with the fewest edits, then the highest frequency; ``""`` if there is none.
+
+    A correction begins with the same letter as ``word``, and is no denial.
+    """
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
     for candidate in candidates:

@@ -44,7 +44,7 @@ _PATTERNS = tuple(
     )
 )
 _LANGUAGES = ("ar", "ar_SY", "bg", "de", "el", "es", "fr", "it", "nl", "pl", "pt", "ru", "sv", "tr", "uk")
-"""The languages whose names of months are read besides English ones."""
+"""The languages whose names of months are read in addition to English ones."""
 _OF = r"(?: de| del)?"
 _WORD = r"(?P<month>[^\W\d_]{2,}(?: [^\W\d_]+)??)"
 _IN_WORDS = tuple(
@@ -75,7 +75,7 @@ def _plain(name: str) -> str:
 
 
 def _month_number(word: str) -> int:
-    """Return the number of the month that ``word`` names or, in three letters or more, unambiguously begins; or 0."""
+    """Return the month that ``word`` names or, with three letters or more, begins unambiguously; 0 if there is none."""
     names = _month_names()
     if word in names:
         return names[word]

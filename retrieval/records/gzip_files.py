@@ -16,7 +16,7 @@ from ..files import open_regular
 MAGIC = b"\x1f\x8b"
 SUFFIX = ".gz"
 UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
-"""Any file may unpack to this many bytes, and beyond that to this many times its own size; text has a ratio of ten."""
+"""The bytes to which any file may unpack, and beyond that the largest ratio to its size; text has a ratio of ten."""
 _LEVEL = 6
 
 
@@ -72,7 +72,7 @@ def is_gzip(path: Path) -> bool:
 
 
 def opened(path: Path) -> BufferedReader:
-    """Open a file for reading; a gzip file is unpacked while it is read, with SourceError if it is faulty."""
+    """Open a file for reading, unpacked if it is a gzip file. Reading raises SourceError if that file is faulty."""
     file = open_regular(path)
     if not file.peek(len(MAGIC)).startswith(MAGIC):
         return file

@@ -61,9 +61,10 @@ def shown(value: bytes | str) -> str:
 def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     """Yield the number, from 1, and the bytes of each line without its line end; blank lines are ``b""``.
 
-    A line that is too long or contains a NUL byte is an error; it is left out and never held in memory. A byte-order
-    mark, Windows or old Macintosh line ends, and an unterminated last line are warnings. UTF-16 text with a byte-order
-    mark is returned as UTF-8. Gzip files are unpacked. Raises SourceError if the file cannot be opened or unpacked.
+    A line that is too long or contains a NUL byte is an error and is left out. Only the beginning of a line that is too
+    long is kept in memory. A byte-order mark, Windows or old Macintosh line ends, and an unterminated last line are
+    warnings. UTF-16 text with a byte-order mark is returned as UTF-8. Gzip files are unpacked. Raises SourceError if
+    the file cannot be opened or unpacked.
     """
     number = windows = 0
     with read_errors_reported(path):

@@ -1,4 +1,4 @@
-"""A trained model in one file: arrays as safetensors, all else as JSON in its header, no pickle.
+"""A trained model in one file: arrays as safetensors, all else as JSON in its header, without pickle.
 
 The header contains a manifest, which describes the model and its training data, and a checksum of everything. The same
 model gives the same bytes.

@@ -242,7 +242,7 @@ def score_texts(scores: ArrayLike) -> list[str]:
 
 
 def column(value: str) -> str:
-    """Return ``value``. Raises QueryError if it is no column of a file: empty, with white space, or not UTF-8."""
+    """Return ``value``. Raises QueryError if it cannot be a column: empty, with white space, or not UTF-8."""
     if value.isascii() and value.isalnum():
         return value
     if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:

@@ -249,7 +249,7 @@ def binary_remedy(content: str) -> str:
 
 
 def unlike_columns(path: Path) -> str:
-    """Return the end of a message about a file's first line: what the file is, if its columns are not at spaces."""
+    """Return the end of a message about a file's first line: what the file is, if spaces do not part its columns."""
     shape = shape_of(path)
     if shape.form in ("empty", "tabs", "blanks", "text") and not shape.remedy:
         return ""

@@ -17,8 +17,8 @@ from .runs import RunReader, ScoreTable, run_lines
 def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
     """Read the scores of a run and report faults to ``faults``; erroneous lines are left out.
 
-    The rank column is not used. So gaps in ranks, rising scores and a second run id are warnings, but errors in a
-    ``submitted`` run, which must be one run with one order.
+    The rank column is not used. So gaps in ranks, rising scores and a second run id are only warnings. In a
+    ``submitted`` run they are errors, because it must be one run with one order.
     """
     reader = RunReader(path, faults, submitted=submitted)
     take = reader.take
@@ -29,7 +29,7 @@ def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> Score
 
 
 def read_run(path: Path) -> Run:
-    """Read a TREC run in the total order. Raises SourceError at the first line that is no result or repeats one."""
+    """Read a TREC run in the total order. Raises SourceError at the first faulty or repeated line."""
     table = read_scores(path, Strict(path))
     return {qid: ranked(docs) for qid, docs in table.items()}
 

@@ -43,7 +43,7 @@ class RetrieverKind(Protocol):
     HELP: str  # half a line on what it ranks by
     FUSES: bool
     WEIGHS_WORDS: bool  # whether it ranks by words, with the settings ``bm25``
-    DEFAULT_WEIGHT: float  # in a fusion without configured weights, divided among its variants; 0 leaves it out
+    DEFAULT_WEIGHT: float  # in a fusion without configured weights, shared by its variants; 0 leaves it out
     PRIORITY: int  # ``auto`` selects the available retriever with the highest priority
     BLOCKING: bool  # whether it cannot be interrupted: in a fusion with a time limit, it runs in its own thread
     BATCHES: bool  # whether a batch of queries takes less time per query than single queries
@@ -113,7 +113,7 @@ def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of an index's available retrievers: that of ``auto`` first, the others in alphabetical order."""
+    """Return the retrievers that an index supports, by name: the choice of ``auto``, then the others in order."""
     able = [
         (name, of_kind)
         for of_kind in map(kind, names())
@@ -128,7 +128,7 @@ def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
 def with_default_weights(config: Config, manifest: Manifest) -> Config:
     """Return the settings with fusion weights: the configured ones, else the defaults of the index's retrievers.
 
-    The variants of a kind share its weight, so a second encoder takes no weight from the words.
+    The variants of a kind share its weight, so a second encoder takes no weight from word rankings.
     """
     if config.search.fusion.weights:
         return config

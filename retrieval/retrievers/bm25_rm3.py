@@ -1,7 +1,7 @@
 """BM25 with the query expanded by the terms of its first hits: RM3 with Anserini's defaults.
 
-Source: Abdul-Jaleel et al., UMass at TREC 2004 (RM3, from Lavrenko and Croft's relevance models). Terms of equal weight
-are taken in the order of their rarity, then in alphabetical order.
+Source: Abdul-Jaleel et al., UMass at TREC 2004 (RM3, from Lavrenko and Croft's relevance models). Of terms of equal
+weight, rarer terms come first, then those that are first in alphabetical order.
 """
 
 from __future__ import annotations

@@ -333,7 +333,7 @@ def _marked(hit: Evidence) -> str:
 
 
 def _checked_weights(args: argparse.Namespace, names: Sequence[str]) -> dict[str, float]:
-    """Return the weights of several indexes, after a check of what works with several."""
+    """Return the weights of several indexes. Raises UsageError if an option does not work with several."""
     if args.explain or args.like:
         raise UsageError("--explain and --like work with one index only; give one --index")
     if len({folder.resolve() for folder in args.index}) < len(names):

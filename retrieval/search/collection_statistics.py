@@ -36,7 +36,7 @@ class TermCount(NamedTuple):
 
 
 class CollectionStatistics(NamedTuple):
-    """The fields and a query's terms; statistics of one ``generation`` never contradict each other."""
+    """Statistics of the fields and of a query's terms; those of one ``generation`` are consistent."""
 
     generation: str
     fields: tuple[FieldStatistics, ...]

@@ -1,6 +1,6 @@
 """A learned combination of rankings: boosted trees, weights, or both, over the features of :func:`matrix`.
 
-``factseek train combiner`` trains it and writes it as one safe file. The stage ``combine`` applies it.
+``factseek train combiner`` trains it and writes it to one file, without pickle. The stage ``combine`` applies it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``model`` is the kind of model. ``rankings`` names the rankings that it combines: the first ``depth`` hits of
     ``retriever``, with the fusion ``fusion``. ``index`` is the manifest id of the training index. ``remembers`` says
-    whether it uses features of judged queries. ``figures`` are cross-validated.
+    whether it uses features of judged queries. ``figures`` are cross-validated measures.
     """
 
     task: str = TASK
@@ -78,7 +78,7 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(eq=False)
 class WeightedSum:
-    """A weighted sum of the features, after ``centre`` is subtracted from them and they are divided by ``scale``."""
+    """A weighted sum of standardised features: first ``centre`` is subtracted, then they are divided by ``scale``."""
 
     KIND: ClassVar[str] = "linear"
     centre: NDArray[np.float64]
@@ -322,10 +322,11 @@ def views_of(rankings: Sequence[str]) -> dict[str, str]:
 
 
 def likeness(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the similarity of hits, best first, to the first hits, and to their nearest other: shape (hits, LIKENESS).
+    """Return each hit's mean similarity to the first hits, and to its most similar hit: shape (hits, LIKENESS).
 
     Documents that answer the same query are similar (the cluster hypothesis: van Rijsbergen, Information Retrieval,
-    1979, chapter 3). ``vectors`` of the passages have unit length. A hit without another to compare gets 0.
+    1979, chapter 3). ``vectors`` are those of the passages, of unit length, best hit first. If there is no other hit,
+    the similarity is 0.
     """
     exact = np.ascontiguousarray(vectors, dtype=np.float64)
     # BLAS sums depend on the number of threads, so this does not use BLAS.

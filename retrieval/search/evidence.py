@@ -70,8 +70,7 @@ class Evidence(AnswerPart, kw_only=True):
 
     ``passages``, if requested, are its best passage and all others that contain a word of the query. ``stages`` gives
     its rank and score before each stage. ``copies`` are the near-duplicates grouped under it. ``index`` names its index
-    if the search covers several. ``weak`` is true if only vectors found it, and it is no nearer to the query than to
-    random words.
+    if the search covers several. ``weak`` is true if only vectors found it, and random queries also reach its cosine.
     """
 
     rank: int

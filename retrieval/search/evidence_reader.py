@@ -41,8 +41,8 @@ class EvidenceReader:
     ) -> Iterator[list[Evidence]]:
         """Yield the evidence for the hits of each text; all stored documents are read at once.
 
-        Hits without parts were ranked by ``retriever``. ``after`` is the number of hits before these. Hits after the
-        limit have no highlights.
+        Hits without parts were ranked by ``retriever``. ``after`` is the number of hits before these. Hits that are
+        read after the limit have no highlights.
         """
         places = [(hit.docid, hit.passage) for _, hits in ranked for hit in hits]
         memory = limit.memory if limit else Unbounded()

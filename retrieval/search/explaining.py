@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 class WordWeight(AnswerPart):
-    """The decrease of the score without this word; negative if the score increases."""
+    """A word and its weight.
+
+    For a hit, the weight is the word's share of the BM25 score. For a ranked claim, it is the decrease of the score
+    without the word; it is negative if the score increases.
+    """
 
     word: str
     weight: float

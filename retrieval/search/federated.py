@@ -1,9 +1,9 @@
 """One search over several indexes of any languages and encoders: fusion by rank merges their rankings.
 
 Scores of different indexes are not comparable, but ranks are. A hit's score is the weight of its index, divided by the
-sum of a constant and the hit's rank (reciprocal rank fusion). The weight of an index is halved if its first hit seems
-unrelated to the query; its best hit then follows the first page of the others. Documents of two indexes are always
-distinct.
+sum of a constant and the hit's rank (reciprocal rank fusion). If the first hit of an index seems unrelated to the
+query, the weight of the index is halved. Its best hit then follows the first page of the others. Documents of two
+indexes are always distinct.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def counts_of_many(
 ) -> CountsOfMany:
     """Count the hits of each index, and of all, by the values of fields; ``index`` is also a field.
 
-    It adds up the thousand most frequent values of each index that has the field; one at least must have it.
+    It adds up the thousand most frequent values of each index that has the field; at least one index must have it.
     """
     totals: dict[str, Total] = {}
     each: dict[str, dict[str, FacetCounts]] = {}
@@ -236,7 +236,7 @@ def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | N
 
 
 def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int) -> list[IndexedHit]:
-    """Return the first ``k`` hits of all: by score descending, then docid descending, then the index's name."""
+    """Return the first ``k`` hits of all indexes: by score descending, docid descending, then the index's name."""
     counted = sorted(name for name in rankings if weights[name])
     hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
     scores = float32(weights[name] / (rrf_k + rank) for name, rank, _ in hits)

@@ -55,7 +55,7 @@ _SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
 """A hit that contains more than half of a text's words seems related; a longer text counts as this many words."""
 _CLEARLY = 3
-"""A passage is clearly near if its cosine is this many standard deviations of the random cosines above the floor."""
+"""A passage is clearly near if its cosine exceeds the floor by this many standard deviations of the random cosines."""
 _NEARER = 0.2
 """The least such distance above the floor, as a share of the distance from the floor to 1.
 

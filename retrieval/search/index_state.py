@@ -19,7 +19,7 @@ ReadNote = Callable[[Document, Span], object]  # a callback that receives each p
 
 
 class CountQuery(NamedTuple):
-    """A count request, its text after the profile; ``typed`` is the part of the filter that comes from the query."""
+    """A request to count, its text after the profile; ``typed`` is the part of the filter that comes from the query."""
 
     text: str
     resolved: ResolvedSearch

@@ -205,7 +205,7 @@ class ListingKind(NamedTuple):
 
 
 CITING = frozenset({"bibtex", "jsonld", "ris"})
-"""The formats that cite; in them, a hit of a bundled example is :func:`example_hit`."""
+"""The formats for citations; for them, :func:`example_hit` replaces a hit of a bundled example."""
 KINDS = MappingProxyType(
     {
         "bibtex": ListingKind("application/x-bibtex", "bib", _bibtex),

@@ -21,7 +21,7 @@ from .snapshot import IndexEncoders, Snapshot
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]
 """Open the state of an index from its folder, the settings, and a function that opens its encoders."""
 FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
-"""Files that describe other forms of an index, each with its module, whose functions have the names of those here."""
+"""The files of other forms of an index, each with its module, which has functions of the same names as this one."""
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
@@ -60,6 +60,6 @@ def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
 
 
 def _form(folder: Path) -> Any:
-    """Return the module of the index's form; None for an index in its folder."""
+    """Return the module of an index in another form; None for an index in one folder."""
     module = next((module for name, module in FORMS.items() if isfile(folder / name)), None)
     return import_module(f"{__package__.partition('.retrieval')[0]}.{module}") if module else None

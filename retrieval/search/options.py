@@ -186,7 +186,7 @@ class Footprint(NamedTuple):
 
 
 def check_whole(index: Index, since: float) -> None:
-    """Raise PartMissingError if a shard failed to answer since a moment, for answers that cannot report it."""
+    """Raise PartMissingError if a shard failed to answer after ``since``; for answers that cannot name that shard."""
     missing = index.missing_since(since)
     if missing:
         raise PartMissingError(f"{', '.join(missing)} did not answer, so the answer would be incomplete")

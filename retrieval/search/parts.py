@@ -69,7 +69,7 @@ def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
 def note(
     query: str, resolved: ResolvedSearch, info: IndexInfo, terms: TermCache, views: Callable[[str], Sequence[str]]
 ) -> str:
-    """Return the note on a query with stop words only or of an unknown language; ``views`` returns a retriever's."""
+    """Return a note if a query has only stop words or an unknown language; ``views`` returns a retriever's views."""
     if set(resolved.views) == {LUCENE}:
         if any(terms(word) for chunk in query.split() for word in words_of(chunk)):
             return ""
@@ -124,7 +124,10 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
 
 
 def word_weights(state: IndexState, text: str, hits: Sequence[Hit], settings: BM25Settings) -> list[dict[str, float]]:
-    """Return, for each hit, the words of ``text`` in its passage with their weights; the first of several per term."""
+    """Return, for each hit, the words of ``text`` in its passage, each with its weight.
+
+    If several words have the same term, the first word represents them.
+    """
     weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
     places = [(hit.docid, hit.passage) for hit in hits]
     words: dict[str, str] = {}

@@ -111,7 +111,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
 
 
 class QueryPart(NamedTuple):
-    """A condition of a query, and the ``rest``: the query without it, but with the words of a phrase.
+    """A condition of a query, and the ``rest``: the query without it; the words of a phrase stay as text.
 
     ``kind`` is a field, ``phrases`` or ``without``.
     """
@@ -124,7 +124,7 @@ class QueryPart(NamedTuple):
 def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
     """Return the conditions of a query, in their order, even if they contradict each other.
 
-    Return the first ``most``, or all. Each has the rest of the query.
+    If ``most`` is given, return only the first ``most``. Each condition has its own ``rest``.
     """
     hidden = " ".join(_hidden(query).split())
     matches = list(_PART.finditer(hidden))
@@ -137,7 +137,7 @@ def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
 
 
 def _rest(query: str, match: re.Match[str], words: str, marked: Collection[int]) -> str:
-    """Return a query, whose escaped marks are hidden, with ``words`` in place of one of its conditions.
+    """Return a query, whose escaped marks are hidden, with ``words`` instead of one of its conditions.
 
     Characters attached to the condition remain text; ``marked`` are the positions of all parts.
     """
@@ -165,7 +165,7 @@ def _condition(match: re.Match[str]) -> tuple[str, str] | None:
 
 
 def _hidden(query: str) -> str:
-    """Return a query with private characters in place of the escaped marks."""
+    """Return a query with private characters instead of the escaped marks."""
     return _ESCAPED.sub(lambda escaped: _HIDDEN[escaped[1]], query.translate(_MARKS))
 
 

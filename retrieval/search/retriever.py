@@ -29,7 +29,7 @@ class Retriever(Protocol):
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
     def matching(self, query: str) -> Mask | None:
-        """Return a mask of the rows that a query can find without a filter; None, unless overridden, means all."""
+        """Return a mask of the rows that a query can find without a filter; None, the default, means all."""
         return None
 
 
@@ -48,7 +48,7 @@ class Rankings(Protocol):
 
 
 class SideBySide(Rankings):
-    """The rankings of open retrievers in this process, in parallel under a limit; it cannot interrupt ``blocking``."""
+    """The rankings of open retrievers in this process, in parallel under a limit; ``blocking`` ones run on."""
 
     def __init__(self, parts: Mapping[str, Retriever], blocking: Collection[str]) -> None:
         self._parts = parts

@@ -1,4 +1,4 @@
-"""One published state of an index, held open: its live segments, its rows and its views.
+"""One published state of an index that stays open: its live segments, its rows and its views.
 
 It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index in one folder.
 """
@@ -43,7 +43,7 @@ IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
 """Open an encoder, from its description in a manifest and the folder of the index."""
 MASKS = 8
 """The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
-REMEMBERED = 20_000  # the number of query words for which it stays in memory whether the index contains them
+REMEMBERED = 20_000  # the number of query words to remember, each with whether the index contains it
 REMEMBERED_NEAR = 1_000
 """The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
 
@@ -61,15 +61,15 @@ def _ignore(*_: object) -> None:
 
 
 class Snapshot:
-    """The last published state of an index when it was opened; it keeps its files and opens large parts late."""
+    """The last published state of an index when it was opened; it holds its files, and opens large parts on demand."""
 
     def __init__(
         self, folder: Path, config: Config, encoders: IndexEncoders, *, manifest: Manifest | None = None
     ) -> None:
         """Open the index in ``folder``; ``manifest`` replaces the last published state.
 
-        Raises IndexStateError if the index is missing, incomplete, damaged, or of another layout; with
-        ``index.verify``, also if a file does not match its checksum.
+        Raises IndexStateError if the index is missing, incomplete, damaged, or of another layout; if ``index.verify``
+        is set, also if a file does not match its checksum.
         """
         self.folder = folder
         self.config = config
@@ -205,7 +205,7 @@ class Snapshot:
         return read
 
     def _missing(self, docid: str, passage: int) -> NotFoundError | IndexStateError:
-        """Return the error for a missing passage: it is damage if a row of this index names the passage."""
+        """Return the error for a missing passage: the index is damaged if one of its rows names it."""
         what = f"there is no passage {passage} of a document {docid!r} in this index"
         if (docid, passage) in zip(self.rows.docids, self.rows.numbers, strict=True):
             return IndexStateError(f"{what}, although the index has a row for it", place=self.folder, remedy=REMEDY)
@@ -346,7 +346,7 @@ class Snapshot:
 
     @opened_once
     def noise_similarities(self, view: str) -> list[float]:
-        """Return the values stored in the segments; compute them for an index of a version that did not store them."""
+        """Return the random queries' cosines from the segments; compute them if an earlier version stored none."""
         name = VectorFiles.named(view.partition(":")[2]).chance
         vectors: VectorIndex = self.view(view)
         paths = [self.place.segment(info.name) / name for info in self.manifest.segments if info.passages]

@@ -32,7 +32,7 @@ Kept = TypeVar("Kept")
 
 
 class StageContext:
-    """A stage's settings, manifest and terms, and what stays open, such as a model, until the index is closed."""
+    """The settings, manifest and terms for stages, and the objects that stay open until the index is closed."""
 
     def __init__(self, settings: Config, manifest: Manifest, terms: Callable[[], TermCache]) -> None:
         self.settings = settings
@@ -54,7 +54,7 @@ class Stage(Protocol):
 
     @property
     def window(self) -> int | None:
-        """The number of hits that the stage reorders, for any ``k``; None if it thins by the hits before alone."""
+        """The number of hits that the stage reorders, for any ``k``; None if it only leaves out hits."""
 
     def depth(self, k: int) -> int:
         """Return the number of hits that the stage needs so that ``k`` remain."""
@@ -84,8 +84,8 @@ class TellsCopies(Protocol):
 class StageKind(Protocol):
     """The interface of a module of this package.
 
-    A stage that reads views of an index names them in ``VIEWS``, each with a message for an index without it. A stage
-    that ranks by evidence of its own has ``RANKS = True``; ``tune`` tries it.
+    A stage that reads views of an index names them in ``VIEWS``, each with a message for an index without that view. A
+    stage that ranks by evidence of its own has ``RANKS = True``; ``tune`` tries it.
     """
 
     LABEL: str  # its name for people, in a word or two
@@ -145,7 +145,7 @@ def copies_of(stages: Sequence[Named], hits: Sequence[Hit]) -> list[Copies] | No
 
 
 def with_part(hit: Hit, stage: str, rank: int, score: float, gave: float = 0.0) -> Hit:
-    """Return a hit with a part of a stage: its rank, from 1, and its score before that stage, and the score it gave."""
+    """Return a hit with a part of a stage: its rank (from 1) and score before, and the score that the stage gave."""
     return replace(hit, parts=(*hit.parts, Part(stage, rank, score, gave)))
 
 
@@ -155,7 +155,7 @@ def _placed_below(hits: Sequence[Hit], stage: str, before: int, scores: Sequence
 
 
 def rescored(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
-    """Return hits in the total order of new scores, each with its old rank and score; those without one come last."""
+    """Return hits in the total order of new scores, each with its old rank and score; unscored hits come last."""
     ranks = enumerate(zip(hits, float32(scores), strict=False), 1)
     ranked = ordered(
         replace(with_part(hit, stage, rank, hit.score, score), score=score) for rank, (hit, score) in ranks

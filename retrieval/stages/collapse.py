@@ -22,7 +22,7 @@ from . import StageContext, Texts, with_part
 LABEL = "Collapse"
 HELP = "groups near-duplicates under their best hit: collapse=near"
 VIEWS = {SIGNATURES: "it has no signatures; add them with factseek compact --add signatures"}
-"""The views that the stage reads, each with a message for an index without it."""
+"""The views that the stage reads, each with a message for an index without that view."""
 NEAR = 0.58
 """Two passages are near-duplicates if their share of common words is at least this.
 

@@ -57,7 +57,7 @@ class Combine:
 
 
 class CombineOver:
-    """Scores the first hits by a learned combination; later hits keep their order after them."""
+    """Scores the first hits by a learned combination; later hits follow in their old order."""
 
     def __init__(self, context: StageContext, state: IndexState) -> None:
         self._context = context

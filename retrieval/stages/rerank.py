@@ -26,7 +26,7 @@ _MOST = 1_000  # the most hits that one search may re-rank
 
 
 class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
-    """The CrossEncoder of the stage ``rerank``; ``weight`` is its share of the new score, beside the old score."""
+    """The CrossEncoder of the stage ``rerank``; ``weight`` is its share of the new score; the rest is the old score."""
 
     depth: Annotated[int, msgspec.Meta(ge=1, le=_MOST)] = 50
     weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
@@ -58,7 +58,7 @@ def open(value: str, context: StageContext) -> Rerank:
 
 
 class Rerank:
-    """Scores the first hits one after another; those not scored in time keep their order after them.
+    """Scores the first hits one after another; hits that are not scored in time follow in their old order.
 
     If ``weight`` is below 1, the new score is the weighted sum of the model's score and the old one, both scaled to
     0..1.

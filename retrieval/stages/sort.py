@@ -24,11 +24,11 @@ def open(value: str, context: StageContext) -> Sort:
 
 
 class Sort:
-    """Sorts the hits with at least half of the best score by date; the others keep their order after them.
+    """Sorts the hits with at least half of the best score by date; the other hits follow in their old order.
 
-    A sort of all hits would show the newest documents, relevant or not; ``dense`` even ranks every document. If there
-    are scores below 0, scores count from the lowest. A partial date counts as its last day. Hits of one day keep their
-    order. Among the sorted hits, those without a date come last.
+    A sort of all hits would show the newest documents, relevant or not; ``dense`` even ranks every document. If a score
+    is below 0, scores are measured from the lowest one. A partial date counts as its last day. Hits of one day keep
+    their order. Among the sorted hits, those without a date come last.
     """
 
     def __init__(self, window: int) -> None:

@@ -47,7 +47,7 @@ class ValueColumn(NamedTuple):
         return mask
 
     def counts(self, chosen: NDArray[np.intp] | None, mask: Documents | None) -> NDArray[np.int64]:
-        """Return the number of documents per code in ``mask``, whose rows are ``chosen``; None means all documents."""
+        """Return the number of documents of each code in ``mask``, whose positions are ``chosen``; None means all."""
         codes = self.codes
         if self.documents is not None:
             codes = codes if mask is None else codes[mask[self.documents]]
@@ -57,7 +57,7 @@ class ValueColumn(NamedTuple):
 
 
 class SegmentColumns(NamedTuple):
-    """A segment for columns: ``values`` returns topic, source, language, last day and metadata of documents.
+    """A segment's data for columns; ``values`` yields each document's topic, source, language, last day and metadata.
 
     ``owners`` returns the document of each passage, None if every document is one passage.
     """

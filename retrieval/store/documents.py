@@ -135,10 +135,10 @@ def _ignore(*_: object) -> None:
 
 
 class SegmentDocuments:
-    """Reads a published segment's documents, for all threads; IndexStateError if the file is damaged."""
+    """Reads a published segment's documents, for all threads; raises IndexStateError if the file is damaged."""
 
     def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
-        """Open the documents in ``path``, without the rows ``deleted``; ``expected`` are its documents and passages."""
+        """Open the file ``path``, without the rows ``deleted``; ``expected`` counts its documents and passages."""
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
         try:
@@ -162,7 +162,7 @@ class SegmentDocuments:
     def with_passages(
         self, wanted: Sequence[Place], note: Callable[[Document, Span], object] = _ignore
     ) -> dict[Place, tuple[Document, Span]]:
-        """Return the existing ones of these passages with their documents; ``note`` receives each as it is read."""
+        """Return those of these passages that exist, with their documents; ``note`` receives each as it is read."""
         there = {}
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]

@@ -20,7 +20,7 @@ class IndexFolder:
         self.manifest = self.path / NAME  # replacing it publishes a new state
         self.lock = self.path / LOCK  # the only writer holds it
         self.segments = self.path / SEGMENTS
-        self.building = self.path / BUILD  # of a running or interrupted build
+        self.building = self.path / BUILD  # the segments of a running or interrupted build
 
     def __str__(self) -> str:
         return str(self.path)
@@ -47,7 +47,7 @@ class IndexFolder:
         return self.documents_as_found(segment)
 
     def documents_as_found(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents in a segment's folder, even if they belong to another one, to verify or repair them."""
+        """Open the documents in a segment's folder, even those of another segment, to verify or repair them."""
         path, expected = self.segment(segment.name) / DOCUMENTS, (segment.documents, segment.passages)
         return SegmentDocuments(path, segment.deleted, expected)
 

@@ -41,7 +41,7 @@ def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 
 
 def faults_in(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield the missing, changed and unlisted files of a segment at, or soon at, ``place``; or ``only`` some."""
+    """Yield the missing, changed and unlisted files of a segment in the folder ``place``, or only those in ``only``."""
     for name, info in segment.files.items():
         if (not only or name in only) and (what := file_fault(place / name, info)):
             yield Fault(place / name, what, segment.name)
@@ -75,7 +75,7 @@ def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 
 
 def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
-    """Raise IndexStateError if a file to open is not the one that the manifest names, from a few bytes of each file.
+    """Raise IndexStateError if a file to open is not that of the manifest; this compares its size and a few bytes.
 
     ``place`` is the segment's folder; ``opened`` returns whether a path in it will be opened. Opening reports a missing
     file.

@@ -44,7 +44,7 @@ class Lease:
 
 
 def open_leased(folder: Path) -> tuple[Manifest, Lease]:
-    """Read the manifest of the index in ``folder`` and hold its segments; reading a missing one raises the error."""
+    """Read the manifest of the index in ``folder`` and hold its segments; a missing segment raises no error yet."""
     manifest = manifests.read(folder)
     while True:
         lease = Lease()

@@ -80,8 +80,8 @@ class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
-    Its files never change; ``deleted`` lists the rows of its deleted documents. The seconds are those of the process
-    that finished it, to read and index its text and to make its vectors.
+    Its files never change; ``deleted`` lists the rows of its deleted documents. ``text_seconds``, for reading and
+    indexing its text, and ``vector_seconds``, for its vectors, are those of the process that finished it.
     """
 
     name: str
@@ -111,7 +111,7 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
 
 
 class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
-    """The encoder of the vectors; ``model`` and the fields after it are the settings that locate the encoder again."""
+    """The encoder of the vectors; ``model`` and the later fields are the settings that locate the encoder again."""
 
     name: str
     revision: str
@@ -216,7 +216,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def has_parts(self) -> bool:
-        """Whether the index has words inside longer words; not in English, whose runs are compared with Pyserini's."""
+        """Whether the index has words inside longer words; by default not in English, so that runs equal Pyserini's."""
         parts = self.views.get(LUCENE, {}).get("parts")
         return parts if isinstance(parts, bool) else self.language != "en"
 

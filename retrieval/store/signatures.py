@@ -42,7 +42,7 @@ def signatures_of(texts: Sequence[str]) -> Signatures:
 
 
 def features(text: str) -> set[bytes]:
-    """Return the words of a text in lower case, pairs of characters in scripts without spaces, or the text itself."""
+    """Return a text's lower-case words, in scripts without spaces pairs of characters; if there are none, the text."""
     folded = text.casefold()
     pieces = set(folded.encode("utf-8", "replace").translate(_WORD_BYTES).split())
     if text.isascii():

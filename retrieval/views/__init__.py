@@ -8,7 +8,7 @@ kind. It has two functions::
     view(name, manifest) -> View                      the view of this name in an index
 
 The folder of a segment is written once. The documents come first, together with every view that is written passage by
-passage. When these are durable, the other views follow. Nothing else needs to distinguish them.
+passage. When these are durable, the other views follow. No other code needs to distinguish these two groups of views.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class VectorsView(View):
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """The vectors: a merge copies them row by row, and rebuilds the approximate index."""
+        """The vectors; a merge copies their rows, and rebuilds the approximate index."""
         return (self._files.vectors,)
 
     def owns(self, file: str) -> bool:
@@ -104,7 +104,7 @@ class VectorsView(View):
         build_ann(self._read(segment), segment.folder, tools.config.dense, file=self._files.ann)
 
     def _measure_chance(self, segment: SegmentPlace, queries: Vectors | None) -> None:
-        """Write the cosines of the nearest passages to meaningless queries, from an exact scan under any settings."""
+        """Write the cosines of the nearest passages to random queries; the scan is exact under any settings."""
         path = segment.folder / self._files.chance
         for file in (path, segment.folder / self._files.ann):  # an interrupted call may have left these
             file.unlink(missing_ok=True)

@@ -108,7 +108,7 @@ class WordIndex:
         return any(part.holds(word) for part in self._parts)
 
     def near(self, word: str, edits: int) -> Iterator[WordNearby]:
-        """Yield the words within ``edits`` edits of a word, once for each segment that contains them."""
+        """Yield the words within ``edits`` edits of a word, each once per segment that contains it."""
         return (near for part in self._parts for near in part.near(word, edits))
 
 

@@ -14,8 +14,8 @@ import org.apache.lucene.analysis.tokenattributes.PositionIncrementAttribute;
 
 /**
  * An analyzer for the scripts of South-East Asia, which have no spaces between words. Its terms are pairs of
-  * neighbouring clusters of letters, as Lucene pairs Chinese characters. It needs no dictionary: Java has one for Thai,
-  * but not in every installation.
+ * neighbouring clusters of letters, as Lucene pairs Chinese characters. It needs no dictionary: Java has one for Thai,
+ * but not in every installation.
  */
 public final class ClusterAnalyzer extends Analyzer {
     @Override

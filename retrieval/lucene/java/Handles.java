@@ -11,7 +11,7 @@ import org.apache.lucene.store.AlreadyClosedException;
 
 /**
  * The objects that Python uses, by number. Pyjnius stores the receiver of a method call in a place that all threads
-  * share. So it holds none of these objects, and any thread may call any static method at any time.
+ * share. So pyjnius holds none of these objects, and any thread may call any static method at any time.
  */
 public final class Handles {
     private static final Map<Long, Object> OBJECTS = new ConcurrentHashMap<>();

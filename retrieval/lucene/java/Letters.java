@@ -6,8 +6,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The letters that may be words of their own: characters of Chinese, Japanese and Korean, and clusters of the scripts of
-  * South-East Asia (a consonant with its vowels and signs). They are indexed beside the words that contain them.
+ * The letters that may be words of their own: characters of Chinese, Japanese and Korean, and clusters of the scripts
+ * of South-East Asia (a consonant with its vowels and signs). They are indexed next to the words that contain them.
  */
 final class Letters {
     private static final String ASIAN =

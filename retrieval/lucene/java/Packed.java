@@ -7,8 +7,8 @@ import java.util.List;
 
 /**
  * Many strings in one transfer between Python and Java: their number, the length of each in bytes (int32,
-  * little-endian), and their UTF-8. Java receives a byte[]. Python receives a string with one character for each byte,
-  * because pyjnius copies a string at once, but a byte[] element by element.
+ * little-endian), and their UTF-8. Java receives a byte[]. Python receives a string with one character for each byte,
+ * because pyjnius copies a string at once, but a byte[] element by element.
  */
 final class Packed {
     final byte[] bytes;

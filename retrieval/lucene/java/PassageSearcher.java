@@ -102,10 +102,10 @@ public final class PassageSearcher implements Closeable {
 
     /**
      * Return the n best passages as TopPassages writes them, or null if the search took longer than the given
-      * milliseconds (-1: no limit). With ranked, equal scores are in the order of the ranks. Clauses and statistics may
-       * be empty. Weighted terms, each a term and its weight, replace the text's own terms if there are any. If there
-        * are none, and fewer than n passages contain a word by itself, others follow. These contain a word inside a
-        * longer word, or a part of a longer word of the text.
+     * milliseconds (-1: no limit). With ranked, equal scores are in the order of the ranks. Clauses and statistics may
+     * be empty. Weighted terms, each a term and its weight, replace the text's own terms if there are any. If there
+     * are none, and fewer than n passages contain a word by itself, others follow. These contain a word inside a
+     * longer word, or a part of a longer word of the text.
      */
     public static String search(
         long searcher, String text, String parts, byte[] weighted, int n, float k1, float b, float titleWeight,

@@ -28,7 +28,7 @@ import org.apache.lucene.util.BytesRef;
 
 /**
  * Writes the index of one segment. A document's number is its position in the order of addition, so one thread adds.
-  * Several threads first analyse the passages, which is most of the work. A caller waits only for the previous batch.
+ * Several threads first analyse the passages, which is most of the work. A caller waits only for the previous batch.
  */
 public final class PassageWriter {
     private static final int SPAN = 32;
@@ -60,8 +60,8 @@ public final class PassageWriter {
 
     /**
      * Open an index for writing: text fields, then a field of the parts of their words, and last a field of filter
-      * tokens. With phrases, the text fields have word positions. The last two fields have neither frequencies nor
-      * positions.
+     * tokens. With phrases, the text fields have word positions. The last two fields have neither frequencies nor
+     * positions.
      */
     public static long open(String folder, long analyzer, byte[] fields, int bufferMb, boolean phrases)
             throws IOException {

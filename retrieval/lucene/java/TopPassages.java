@@ -11,10 +11,10 @@ import org.apache.lucene.util.LongHeap;
 
 /**
  * Collects the n best passages by score descending, then by rank ascending. Without ranks it orders equal scores by
-  * row. It then also keeps up to MOST_TIES further passages that tie with the last, and Python orders them. Making
-   * ranks is worthwhile only if there are more ties. A passage is one number: the bits of its score, which is never
-   * negative, above the complement of its rank or row. So the worst passage leaves the heap first, and blocks below its
-   * score are skipped.
+ * row. It then also keeps up to MOST_TIES further passages that tie with the last, and Python orders them. Making
+ * ranks is worthwhile only if there are more ties. A passage is one number: the bits of its score, which is never
+ * negative, above the complement of its rank or row. So the worst passage leaves the heap first, and blocks below its
+ * score are skipped.
  */
 final class TopPassages implements Collector {
     private static final int MOST_TIES = 1_000;
@@ -84,7 +84,7 @@ final class TopPassages implements Collector {
 
     /**
      * Return (int32) whether there are more ties than are kept, then all rows (int32) and all scores (float64: the
-      * shortest decimal of the float), best first. The kept ties of the last passage follow it.
+     * shortest decimal of the float), best first. The kept ties of the last passage follow it.
      */
     String written() {
         int held = heap.size();
