@@ -112,7 +112,7 @@ class ShardActor:
         return node
 
     def ask(self, state: str, method: str, arguments: Sequence[Any]) -> Any:
-        """Return the answer of a method of the state of the shard; raise StateNotOpenError if the state is not open."""
+        """Return the answer of a method of a state of the shard; raise StateNotOpenError if the state is not open."""
         opened = self._states.get(state)
         if opened is None:
             raise StateNotOpenError(state)
@@ -161,10 +161,10 @@ class _Replica:
 
 
 class Replicas:
-    """The replicas of a shard, for one state; it asks the one with the least to do, or another if that one fails."""
+    """Asks the replicas of a shard about one state: the one with the least to do, or another if that one fails."""
 
     def __init__(self, name: str, actors: Sequence[Any], manifest: Manifest, config: Config, seconds: float) -> None:
-        """Ask ``actors``, which open the state of ``manifest`` with these settings at the first question for it."""
+        """Ask ``actors``. At their first question, they open the state of ``manifest`` with these settings."""
         self.name = name
         self._manifest = manifest
         self._config = config
@@ -183,7 +183,7 @@ class Replicas:
                 replica.busy += 1
             tried.append(replica)
             try:
-                # While another replica can be asked, do not wait for one that is restarting.
+                # As long as another replica is left, do not wait for one that is restarting.
                 answer = self._answer(replica, method, arguments, until, patient=attempt >= len(self.replicas) - 1)
             except ray().exceptions.RayTaskError as error:
                 raise error.cause if isinstance(error.cause, FactseekError) else error from None
@@ -204,7 +204,7 @@ class Replicas:
         return replica.actor.open.remote(self._manifest, self._config)
 
     def _answer(self, replica: _Replica, method: str, arguments: Sequence[Any], until: float, *, patient: bool) -> Any:
-        """Return a replica's answer; it opens the state first if necessary, if the caller is ``patient``."""
+        """Return a replica's answer. If the replica must open the state first, wait for that only if ``patient``."""
         if replica.opening is None:
             reference = replica.actor.ask.remote(self._manifest.id, method, arguments)
             try:
@@ -318,8 +318,8 @@ class _RemoteRanking(Retriever):
 def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:
     """Open the index in shards in ``folder`` on the cluster at ``cluster.address``.
 
-    Raises IndexStateError if it is missing, or no replica of a shard can open its state; MachineError if no cluster
-    answers, the cluster has too little room, or no replica of a shard starts in time.
+    Raises IndexStateError if it is missing, or no replica of a shard can open its state. Raises MachineError if no
+    cluster answers, the cluster has too little room, or no replica of a shard starts in time.
     """
     shards, groups = _replicas(folder, config, cluster)
     _wait_for(groups, every=False)
@@ -333,7 +333,7 @@ def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders:
 
 
 def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
-    """Make every replica of the shards of an index open its state, in a child process: this one may still fork."""
+    """Make every replica of the shards of an index open its state from a child process: this one may still fork."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
         child.submit(_open_all, folder.absolute(), config, cluster).result()
 
@@ -343,7 +343,7 @@ def _open_all(folder: Path, config: Config, cluster: ClusterSettings) -> None:
 
 
 def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[Replicas]]:
-    """Return the replicas of each shard; start missing replicas, and end those of former shards. Actors outlive us."""
+    """Return the replicas of each shard; start missing ones, end those of former shards. They outlive this process."""
     shards = layout.read(folder)
     connect(cluster.address)
     library = ray()
@@ -386,7 +386,10 @@ def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[S
 
 
 def _wait_for(groups: Sequence[Replicas], *, every: bool) -> None:
-    """Wait until one replica of each shard, or ``every`` replica, has opened its state; raise the error of the last."""
+    """Wait until one replica of each shard, or ``every`` replica, has opened its state.
+
+    If a replica fails, raise its error if ``every`` replica is needed or no other replica of its shard is left.
+    """
     opening = {replicas.start_opening(each): (replicas, each) for replicas in groups for each in replicas.replicas}
     waiting, missing, until = list(opening), {replicas.name for replicas in groups}, monotonic() + START_SECONDS
     while waiting and (every or missing):
@@ -504,8 +507,8 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
     """Return a function that runs builds in parallel on a cluster, each with the processors that a shard reserves.
 
     The sources and the index must have the same path on every node. If the process or node of a build dies, the build
-    runs again and continues from its journal. Raises MachineError if no cluster answers. The function raises
-    MachineError if there are too few processors or a build cannot run, and what a build raises.
+    runs again and continues from its journal. Raises MachineError if no cluster answers. The returned function
+    raises what a build raises, and MachineError if there are too few processors or a build cannot run.
     """
     connect(cluster.address)
     library = ray()

@@ -1,4 +1,4 @@
-"""Building and changing an index in shards: each shard runs the ordinary command, then all are published together.
+"""Building and changing an index in shards: the ordinary command runs for each shard, then all are published together.
 
 Until ``shards.json`` names the new states, readers see the old ones, whose segments are kept meanwhile. If a change is
 interrupted, the next change undoes it first: every shard returns to its published state.
@@ -80,7 +80,8 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
     """Read the sources into ``shards`` shards, or into the existing shards if it is 0. A repeated call resumes a build.
 
     Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index with another number of
-    shards, UsageError if the number is impossible. The previously published state stays.
+    shards, UsageError if the number is impossible. If the build fails, the
+    previous state stays published.
     """
     if shards:
         check_number("--shards", shards)
@@ -103,7 +104,7 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
 
         def fill(parts: Sequence[Path]) -> None:
             fresh = replace(request, verb="")
-            # This build finds all documents in a shard that an interrupted build of the same sources finished.
+            # If an interrupted build of the same sources finished a shard, its documents are found, not written again.
             requests = [
                 replace(each, verb="update") if IndexFolder(each.folder).manifest.is_file() else each
                 for each in _requests(fresh, parts)
@@ -144,7 +145,7 @@ def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: floa
 
 
 def verify(folder: Path, config: Config) -> Verified:
-    """Check each shard, and that it owns its documents; segments are named with their shards."""
+    """Check each shard, and check that it owns its documents. The name of a segment begins with its shard."""
     shards, lease = layout.open_leased(folder)
     with closing(lease):
         return _verified(folder, shards, config)
@@ -263,7 +264,7 @@ def _joined(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
 
 @contextmanager
 def _changing(folder: Path, wait: float) -> Iterator[Shards]:
-    """Hold the published states of all shards while they change; publish the new states, or go back if it fails."""
+    """Hold the published states of all shards during a change; publish the new states, or go back if it fails."""
     layout.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
         shards, lease = layout.open_leased(folder)
@@ -285,8 +286,8 @@ def _changing(folder: Path, wait: float) -> Iterator[Shards]:
 def _go_back(folder: Path, shards: Shards) -> None:
     """Make the published state of each shard the state in the shard's own folder.
 
-    Raises IndexStateError if a folder holds another index. That index's manifest must not be replaced, because a
-    segment keeps its documents as long as it has its number.
+    Raises IndexStateError if a folder contains another index. Its manifest must not be replaced: a segment with the
+    same number must always have the same documents.
     """
     for shard in shards.shards:
         part = shard.folder(folder)
@@ -361,7 +362,7 @@ def _fill(origins: Sequence[Origin], shape: Manifest, config: Config, parts: Seq
 def _copied(
     folder: Path, origins: Sequence[Origin], shape: Manifest, config: Config, share: OwnedShare | None
 ) -> Manifest:
-    """Copy the documents of segments that belong to a share; return the new state, not yet published."""
+    """Copy those documents of the segments that belong to ``share`` (None: all); return the unpublished new state."""
     carried = [file for view in views(shape) for file in view.carried]
     groups: dict[tuple[str, bool], list[Origin]] = {}
     for place, segment in origins:  # only segments of the same kind can be merged
@@ -382,7 +383,7 @@ def _verified(folder: Path, shards: Shards, config: Config) -> Verified:
     intact: set[str] = set()
     docids: Counter[str] = Counter()
     for shard, part in zip(shards.shards, parts, strict=True):
-        for name, of_segment in part.faults.items():  # the faults of a segment have its name
+        for name, of_segment in part.faults.items():  # each fault names its segment too
             named = f"{shard.path}/{name}".rstrip("/")
             faults[named] = [fault._replace(segment=named) for fault in of_segment]
         intact |= {f"{shard.path}/{name}" for name in part.intact}

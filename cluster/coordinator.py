@@ -1,7 +1,7 @@
-"""Ask an index in shards like one index: each shard answers for its own passages.
+"""Ask an index in shards like one index: each shard answers for the documents that it owns.
 
-The shard that owns a document answers for it. For BM25 and flat vectors, no answer depends on the number of shards.
-The shards are folders that this process reads, or actors on a Ray cluster (:mod:`factseek.cluster.actors`).
+For BM25 and flat vectors, no answer depends on the number of shards. The shards are folders that this process reads, or
+actors on a Ray cluster (:mod:`factseek.cluster.actors`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .settings import ClusterSettings
 
 T = TypeVar("T")
 EVERY_VALUE = sys.maxsize
-"""The number of values of a field to ask of a shard: all, because a value rare in it may be frequent in the index."""
+"""The number of values of a field to ask of a shard: all, because a value rare there may be frequent elsewhere."""
 MOST_NOTED = 10_000
 """The number of failures to remember; a request looks only for failures of its own time."""
 
@@ -139,7 +139,7 @@ _MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
     "unwritten": lambda parts: [word for word in parts[0] if all(word in part for part in parts)],
     "near_copies": lambda parts: [set().union(*near) for near in zip(*parts, strict=True)],
 }
-"""How the answers of all shards are combined, for each method that is asked."""
+"""For each method of a state that asks all shards: how their answers are combined."""
 _OF_OWNER = ("document", "passages", "document_vector")
 """Methods of a state whose first argument is a docid; they concern this document alone."""
 

@@ -38,7 +38,7 @@ class Shard(ManifestPart, frozen=True, kw_only=True):
     manifest: Manifest
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the path is not one that factseek would give."""
+        """Raise ValueError if factseek would not give this path to a shard, or this name to one of its segments."""
         parts = self.path.removeprefix("/").split("/")
         if _UNPRINTABLE.search(self.path) or not all(part.strip(".") for part in parts):
             raise ValueError(f"a shard lies at {self.path[:60]!r}, which is not a path of a folder")
@@ -78,7 +78,7 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @cached_property
     def merged(self) -> Manifest:
-        """All shards as one index, for reading only. The number of its shard precedes the name of a segment."""
+        """All shards as one index, for reading only. Each segment's name begins with the number of its shard."""
         parts = [shard.manifest for shard in self.shards]
         return msgspec.structs.replace(
             parts[0],

@@ -1,6 +1,6 @@
 """Rankings of an index in shards: each shard ranks with the collection's statistics; this module merges the hits.
 
-The statistics are collected from all shards once for each state, and sent with its queries.
+The statistics are collected from all shards once for each state, and sent to them with each query.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CollectionTerms:
     """The counts of terms over all shards of a state of the index. Safe for threads."""
 
     def __init__(self, state: str, shards: int, terms: Callable[[], Analyzer], ask: AskShards) -> None:
-        """Remember complete answers about a ``state``; ``terms`` is its analyzer, ``ask`` asks the shards."""
+        """Remember complete answers about a ``state``; ``terms`` returns its analyzer, ``ask`` asks the shards."""
         self._state = state
         self._shards = shards
         self._fields: tuple[FieldStatistics, ...] = ()
@@ -117,7 +117,7 @@ class CollectionTerms:
 
 
 class ShardedRankings:
-    """Several rankings of all shards, each asked once for all; the scores are those of one index of all passages."""
+    """Several rankings, with one question to each shard for all; the scores are those of one index of all passages."""
 
     def __init__(self, names: Sequence[str], config: Config, whole: ShardedState) -> None:
         self.names: Sequence[str] = tuple(names)

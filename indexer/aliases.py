@@ -1,8 +1,7 @@
-"""Aliases: a name in a folder that points to an index. One step points it to another index, even while it is served.
+"""Aliases: names that point to indexes. One step switches an alias to another index, even while a server uses it.
 
 An alias is a symbolic link, so every command that takes an index directory takes an alias. A process that has opened an
-index by its alias continues to use that index. A server, however, notices that the alias points to another index, and
-serves the other index.
+index by its alias continues to use that index. A server, however, notices the switch and then serves the other index.
 """
 
 from __future__ import annotations

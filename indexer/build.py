@@ -35,7 +35,7 @@ from .sources import describe
 from .work import SourcesChangedError, Work
 
 _READ_FOR_LANGUAGE = 20
-"""The number of documents from which the language of an index is checked."""
+"""The number of documents whose texts are compared with the language of the index."""
 Verb = Literal["", "append", "update", "overwrite"]
 
 
@@ -45,8 +45,8 @@ class BuildRequest:
 
     A new index has a view of each kind; without ``dense`` it has no vectors. ``views`` names additional views.
     ``encoders`` names the models that make the vectors, instead of the configured model; each model makes its own view.
-    With ``share``, the build takes only the documents whose docid it accepts, and makes an index without documents if
-    there is none; ``quiet`` if the build of another share reports what the readers report. ``wait`` is the number of
+    With ``share``, the build takes only documents whose docid it accepts. If it accepts none, a new index has no
+    documents. A ``quiet`` build leaves the reader's reports to the build of another share. ``wait`` is the number of
     seconds to wait for another writer to finish. ``dates`` is the order of dates such as 3/5/2020 if a file does not
     show it. ``columns`` pairs fields with the names of table columns.
     """
@@ -93,10 +93,10 @@ class BuildReport:
 def build(request: BuildRequest, config: Config, encoders: Encoders | None = None) -> BuildReport:
     """Read the sources, write segments and publish them. To resume an interrupted build, repeat the same call.
 
-    ``encoders`` are the encoders of the views, if not all are the configured encoder; the build does not close them.
-    Raises SourceError if a source cannot be read; IndexStateError if an index exists and no verb is given, or if the
-    existing index does not fit the request; MachineError if the disk is full, or if Java or the encoder is missing.
-    What was published before the error stays.
+    ``encoders`` replace those that the request and the settings name; the build does not close them. Raises SourceError
+    if a source cannot be read. Raises IndexStateError if an index exists and no verb is given, or if the existing index
+    does not fit the request. Raises MachineError if the disk is full, or if Java or the encoder is missing. What was
+    published before the error stays.
     """
     folder = request.folder
     reader(request.kind)
@@ -121,8 +121,8 @@ def build_locked(
 ) -> BuildReport:
     """Do the same as :func:`build` for a caller that holds the index's lock, but do not merge small segments.
 
-    ``sources`` describes the files to read; ``encoders`` stay open. ``note`` receives the docids whose documents are in
-    the index with the content that was read.
+    ``sources`` describes the files to read; ``encoders`` stay open. ``note`` receives the docids of the documents that
+    the build wrote or found unchanged in the index.
     """
     base = None
     manifests.check_whole(request.folder)
@@ -235,7 +235,7 @@ def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: W
     live = base.segments if base else ()
     kept = without(folder, live, work.new_docids()) if work.updates and new else live
     manifest = base
-    if new or manifest is None:  # otherwise, readers need not read the manifest again
+    if new or manifest is None:  # an unchanged manifest need not be read again
         manifest = with_segments(tools.manifest, (*kept, *new), folder)
         manifests.publish(folder, manifest)
     journals.clean(folder)
@@ -255,7 +255,7 @@ def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: W
 
 
 def already_there(folder: Path) -> IndexStateError:
-    """Return the error for a request without a verb if there is an index."""
+    """Return the error for a request without a verb if the folder already contains an index."""
     return IndexStateError(
         "there is an index already",
         place=folder,

@@ -113,7 +113,7 @@ def _register_index(commands: Subparsers) -> None:
 
 
 def _kind(word: str) -> str:
-    """Return the kind of source that a word names; raise ArgumentTypeError if it is a source itself."""
+    """Return the kind of source that a word names; raise ArgumentTypeError if it is the path of a source."""
     from ..retrieval.records.table_shape import shape_of
     from .collections._tables import kind_for
 
@@ -227,7 +227,7 @@ def _say_what_was_not_read(built: BuildReport, left_out: dict[str, list[str]]) -
 
 
 def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
-    """Delete documents with ``delete``, by default the function for a single index; print how many were deleted."""
+    """Delete documents with ``delete``, by default the function for an index without shards; print their number."""
     from ..retrieval.search.opening import published
     from . import deletion
 

@@ -31,7 +31,7 @@ Group = list[SegmentInfo]
 
 
 class Compacted(NamedTuple):
-    """The result of a compaction: the new manifest, the number of segments before it, the deleted documents dropped."""
+    """The result of a compaction: the new manifest, the former number of segments, the number of dropped documents."""
 
     manifest: Manifest
     before: int
@@ -41,13 +41,13 @@ class Compacted(NamedTuple):
 def compact(
     folder: Path, config: Config, *, add: Sequence[str] = (), models: Sequence[str] = (), wait: float = 0.0
 ) -> Compacted:
-    """Merge the segments of an index, separately for each kind, into as few as ``index.segment_passages`` allows.
+    """Merge the segments of an index, separately for each kind of source, and drop deleted documents.
 
-    Deleted documents are dropped. ``add`` names views to add to the index, and ``models`` further encoders whose
-    vectors to add. If the index lacks one of these views, every segment is written again. A process that has the index
-    open keeps the segments that it opened. Raises UsageError if there is no such view; IndexStateError if there is no
-    index, another process writes it, or a file to copy is damaged; MachineError if the disk is full. What was published
-    before the error stays.
+    There remain as few segments as ``index.segment_passages`` allows. ``add`` names views to add to the index.
+    ``models`` names encoders; each adds its vectors to the index. If the index lacks one of these views, every segment
+    is written again. A process that has the index open keeps the segments that it opened. Raises UsageError if there is
+    no such view. Raises IndexStateError if there is no index, another process writes it, or a file to copy is damaged.
+    Raises MachineError if the disk is full. What was published before the error stays.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -73,21 +73,21 @@ def merge_surplus(folder: Path, config: Config) -> Compacted:
 
 
 def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
-    """Return the segments that a compaction rewrites, in groups of one kind to merge.
+    """Return the segments that a compaction rewrites, in groups to merge. Each group has one kind of source.
 
-    It leaves a segment alone if the segment has ``most`` passages and no deleted document. It leaves a group alone if
-    merging would not make the group smaller.
+    A compaction leaves a segment alone if it has ``most`` passages and no deleted document. It leaves a group alone if
+    merging would neither drop a document nor reduce the number of segments.
     """
     worth = [segment for segment in segments if segment.deleted or segment.passages < most]
     return [group for group in _by_kind(worth) if _gains(group, most)]
 
 
 def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Group]:
-    """Return the segments to merge if there are more than ``index.max_segments``, else nothing.
+    """Return the segments to merge if there are more than ``index.max_segments``, else an empty list.
 
-    Small segments are merged first. A segment is rewritten only if the smaller segments together have at least as many
-    passages as it has. In this way, appended documents are not copied again and again. If too many segments would still
-    be left, all groups are merged.
+    Small segments are merged first. Apart from the two smallest, a segment is rewritten only if the smaller segments
+    together have at least as many passages. In this way, appended documents are not copied again and again. If too many
+    segments would still be left, all groups are merged.
     """
     if len(segments) <= settings.max_segments:
         return []
@@ -106,7 +106,7 @@ def _by_kind(segments: Sequence[SegmentInfo]) -> list[Group]:
 
 
 def _smallest(group: Group) -> Group:
-    """Return the segments that are no larger than all smaller ones together, in the group's order."""
+    """Return the two smallest segments, and each one no larger than all smaller ones together, in the group's order."""
     chosen: Group = []
     for segment in sorted(group, key=lambda segment: segment.passages):
         if len(chosen) > 1 and segment.passages > sum(part.passages for part in chosen):
@@ -120,7 +120,7 @@ def _gains(group: Group, most: int) -> bool:
 
 
 def _segments(group: Group, most: int) -> int:
-    """Return the largest number of segments that a group can become."""
+    """Return the most segments that a group can have after merging."""
     return -(-sum(segment.passages for segment in group) // most)
 
 
@@ -133,7 +133,7 @@ def _published(
     lacking: Sequence[str] = (),
     models: Sequence[str] = (),
 ) -> Compacted:
-    """Merge the groups and publish the result, with the views that are ``lacking``; ``models`` make their vectors."""
+    """Merge the groups, add the ``lacking`` views, whose vectors ``models`` make, and publish the result."""
     before = len(base.segments)
     if not groups and not lacking:
         return Compacted(base, before, 0)

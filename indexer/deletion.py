@@ -42,12 +42,12 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
                 passing = (each for each in documents.each() if where and matches(where, each, segment.kind))
                 going += [document.docid for document in passing]
         gone = publish_without(folder, before, going)
-        overtake(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must not add absent documents either
+        overtake(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must not add these, even absent ones
     return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 
 def publish_without(folder: Path, before: Manifest, docids: Iterable[str]) -> int:
-    """Publish the index without these documents; return how many it contained. The caller holds the index's lock."""
+    """Publish the index without these documents; return how many were deleted. The caller holds the index's lock."""
     segments = without(folder, before.segments, docids)
     if segments == before.segments:
         journals.sweep(folder)

@@ -1,4 +1,4 @@
-"""The encoders that make an index's views during a build."""
+"""The encoders that make an index's vectors during a build."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Encoders:
         language: str = "en",
         models: Sequence[str] = (),
     ) -> None:
-        """Use the encoders that are already ``opened``, by the names of their views. These stay open after ``close``.
+        """Use the encoders in ``opened``, by the names of their views. ``close`` does not close these encoders.
 
         New vectors come from the encoder that is configured for ``language``. If ``models`` are given, they make the
         vectors instead: the first makes the view ``vectors``, the others the views that :func:`further_views` names.
@@ -37,7 +37,7 @@ class Encoders:
         self._new = {view: for_language(each, language) for view, each in zip(views, settings, strict=True)}
 
     def __call__(self, view: str, made_by: EncoderInfo | None = None) -> Encoder:
-        """Return the encoder that made a view's vectors (``made_by``), or else the encoder that will make them."""
+        """Return the encoder that made a view's vectors if ``made_by`` describes it, else the one to make them."""
         if view not in self._opened:
             if made_by:
                 self._opened[view] = open_encoder(of_index(made_by, self._config.encoder))

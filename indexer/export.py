@@ -1,6 +1,6 @@
 """Export the documents of an index: as JSON lines, which ``factseek index jsonl`` reads back, or as ClaimReview.
 
-The reviewed claims of an index are one JSON-LD document: schema.org's ``DataFeed`` with one review per line. A review
+The export as ClaimReview is one JSON-LD document: schema.org's ``DataFeed`` with one review per line. A review
 needs a claim, an address and a rating, because schema.org's validator and Google's documentation of fact checks require
 them. Documents that lack one are left out.
 """
@@ -28,7 +28,7 @@ _LACKING = "without a claim, an address or a rating"
 
 
 def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDocument]:
-    """Yield the documents that match ``where``, by segment, of the manifest that is published at the start."""
+    """Yield the documents that match ``where``, segment by segment, from the state that is published at the start."""
     with leased(folder) as parts:
         for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
             with closing(IndexFolder(part).documents(segment)) as documents:
@@ -43,7 +43,7 @@ def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
 
 
 def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -> Iterator[bytes]:
-    """Yield the feed of all documents that are reviews, one piece for each. Count the other documents in ``left_out``.
+    """Yield the feed in pieces, one for each document that is a review. Count the other documents in ``left_out``.
 
     Raises what :func:`documents_of` raises, and SourceError if no document is a review.
     """

@@ -22,7 +22,10 @@ _SHARD = re.compile(r"shard-\d+")
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """The progress of reading when a segment's text was complete. ``clashes`` counts the skipped docid clashes."""
+    """The counts of the documents read when a segment's text was complete.
+
+    ``clashes`` counts documents that were skipped because an earlier one has their docid and other content.
+    """
 
     records: int = 0
     duplicates: int = 0
@@ -60,9 +63,9 @@ def begin(folder: Path, fingerprint: str, sources: tuple[SourceInfo, ...]) -> Jo
 
 
 def unfinished(folder: Path, fingerprint: str) -> Journal | None:
-    """Return the journal of an unfinished build of the same request, or None if no segment's text is finished.
+    """Return the journal of an unfinished build of the same request, or None if no segment's text is complete.
 
-    Move its finished segments to their place, and remove a half-written text.
+    Move the finished segments to their place, and remove a segment whose text is incomplete.
     """
     journal = read(folder)
     if journal is None or journal.fingerprint != fingerprint or not (journal.finished or journal.text_of):
@@ -92,7 +95,7 @@ def save(folder: Path, journal: Journal) -> None:
 
 
 def give_up(folder: Path) -> None:
-    """Remove the files of a build that left no segment to resume from."""
+    """Remove the files of a build, unless a later build can resume from its segments."""
     journal = read(folder)
     if journal is None or not (journal.finished or journal.text_of):
         remove_build(folder)
@@ -105,7 +108,7 @@ def clean(folder: Path) -> None:
 
 
 def remove_build(folder: Path) -> None:
-    """Remove the leftovers of a build in its folder. A foreign index or file in that folder stays."""
+    """Remove the leftovers of a build. An index or a foreign file in the folder of builds stays."""
     place = folder / BUILD
     for file in (place / NAME, *place.glob(f".{NAME}.*")):
         file.unlink(missing_ok=True)
@@ -116,7 +119,7 @@ def remove_build(folder: Path) -> None:
 
 
 def segments_in(folder: Path) -> list[Path]:
-    """Return the subfolders that are named like segments, hidden ones too, and are not indexes, built or begun."""
+    """Return the subfolders, also hidden ones, that are named like segments, except indexes, complete or not."""
     return [
         path
         for path in folder.glob("*")
@@ -134,7 +137,7 @@ def remove_part(part: Path) -> None:
     if remove_index(part) and {path.name for path in part.iterdir()} <= {LOCK, PART}:
         for name in (LOCK, PART):
             (part / name).unlink(missing_ok=True)
-        with suppress(OSError):  # a link
+        with suppress(OSError):  # it may be a link
             part.rmdir()
 
 
@@ -172,7 +175,7 @@ def sweep(folder: Path) -> None:
 
 
 def first_segment(folder: Path) -> int:
-    """Return the number after the highest of all segments in ``folder``, including segments that readers have open."""
+    """Return the number after the highest of all segments in ``folder``; segments that only readers use count too."""
     names = (_named(folder) or set()) | {path.name for path in folder.glob(f"{SEGMENTS}/*")}
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 

@@ -18,16 +18,16 @@ from ..retrieval.terminal import say
 
 POLL_SECONDS = 0.05
 _parts: set[Path] = set()
-"""The parts that this process may write, because it writes the whole index."""
+"""The parts of indexes that this process may write, because it works for the writer of the whole index."""
 
 
 @contextmanager
 def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the writer's lock of an index. The operating system releases it if the holder dies.
 
-    Wait up to ``wait`` seconds for another holder to finish. Raises IndexBusyError, with the holder's name, if the
-    other holder does not finish in time; IndexStateError if ``folder`` is a file, or if it is a part of an index that
-    this process does not write.
+    Wait up to ``wait`` seconds for another holder to finish. Raises IndexBusyError, with the holder's name, if it
+    does not finish in time. Raises IndexStateError if ``folder`` is a file, or if it is a part of an index that this
+    process does not write.
     """
     if folder.exists() and not folder.is_dir():
         raise IndexStateError("is a file, not an index directory", place=folder)
@@ -54,9 +54,10 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
 
 @contextmanager
 def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -> Iterator[None]:
-    """Let this process, the writer of an index, write its parts, which are indexes themselves. No other process may.
+    """Let this process write the parts of an index, which are indexes themselves.
 
-    If ``note`` is given, a file marks each part as one, with ``note`` in its second line. Without, the file exists.
+    If ``note`` is given, write the file that marks each part. Its second line is ``note``. If ``note`` is ``None``, the
+    file already exists. The mark keeps other processes from writing the part.
     """
     own = {part.resolve() for part in parts}
     for part in own if note is not None else ():

@@ -1,4 +1,4 @@
-"""Passages: runs of whole sentences, about as long as an encoder reads, with their position in the document."""
+"""Passages: runs of whole sentences, about as long as an encoder can read, with their position in the document."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def split(text: str, words: int = 200, overlap: int = 1) -> tuple[Span, ...]:
 
 
 def _groups(sentence_spans: list[SentenceSpan], words: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last sentence of each passage."""
+    """Yield the numbers of the first and the last sentence of each passage."""
     left = list(accumulate((sentence.words for sentence in reversed(sentence_spans)), initial=0))[::-1]
     first = 0
     while True:
@@ -56,7 +56,7 @@ def _repeated(sentence_spans: list[SentenceSpan], last: int, words: int, overlap
 
 
 def _last(sentence_spans: list[SentenceSpan], first: int, words: int) -> int:
-    """Return the last sentence of the passage that starts with sentence ``first``."""
+    """Return the number of the last sentence of the passage that starts with sentence ``first``."""
     last, count = first, sentence_spans[first].words
     while last + 1 < len(sentence_spans) and count + sentence_spans[last + 1].words <= words:
         last += 1

@@ -39,7 +39,7 @@ StateOfDocument = Callable[[str], DocumentState | None]
 
 @contextmanager
 def published_documents(folder: Path) -> Iterator[StateOfDocument]:
-    """Open the published documents of an index, whose lock the caller holds, and close them after use."""
+    """Yield a function that looks up published documents of an index. The caller holds the index's lock."""
     with IndexFolder(folder).opened(manifests.read(folder).segments) as segments:
 
         def state_of_document(docid: str) -> DocumentState | None:
@@ -54,7 +54,7 @@ def published_documents(folder: Path) -> Iterator[StateOfDocument]:
 def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
     """Publish documents. Each replaces the published document with the same docid.
 
-    ``lines`` are lines of :func:`factseek.indexer.collections.jsonl.exported`, each docid once. The caller holds the
+    ``lines`` come from :func:`factseek.indexer.collections.jsonl.exported`; no docid occurs twice. The caller holds the
     index's lock. Raises the same errors as a build; what was published before the error stays.
     """
     source = folder / JOBS / "batch"
@@ -89,7 +89,7 @@ class Bulk:
     """A job with its documents."""
 
     def __init__(self, job: Job, lines: Sequence[bytes], language: str) -> None:
-        """Check the documents of a job, each a line of JSON. ``language`` is the default of a document."""
+        """Check the documents of a job, each a line of JSON. ``language`` is that of documents that give none."""
         self.job = job
         self._items: list[_Item] = []
         first: dict[str, _Item] = {}
@@ -107,9 +107,9 @@ class Bulk:
         return self.job.handled >= len(self._items)
 
     def next(self, live: StateOfDocument, newer: Container[str] = ()) -> tuple[Job, list[str]]:
-        """Return the lines to publish next, and the state of the job after they are published.
+        """Return the state of the job after its next documents are published, and the lines of these documents.
 
-        Documents in ``newer`` were changed singly after the job was accepted, so the job skips them.
+        ``newer`` contains the docids of documents changed after the job was accepted. The job skips these documents.
         """
         after = msgspec.structs.replace(self.job, refusals=[*self.job.refusals], skips=[*self.job.skips])
         lines = []

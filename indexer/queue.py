@@ -26,9 +26,9 @@ from ..retrieval.files import os_errors_reported
 from ..retrieval.store.manifest import NAME, SHARDS, now
 
 JOBS = "jobs"
-"""The folder in an index directory. No manifest names it: a snapshot leaves it out, and a build does not touch it."""
+"""The folder of the queue in an index directory. No manifest names it, so snapshots and builds ignore it."""
 LOCK, FILE = "lock", "queue.sqlite"
-"""Two files in that folder: the writer holds the lock of the first; the second is the queue."""
+"""Two files in that folder. The writer locks the first; the second is the queue."""
 MOST_REFUSALS = 100
 """The most refused documents that a job names; the others are only counted."""
 Mode = Literal["append", "update"]
@@ -52,7 +52,7 @@ _log = logging.getLogger("factseek.writer")
 
 
 class BulkRefusal(msgspec.Struct, frozen=True, kw_only=True):
-    """A refused document: its number in the job, from 1, and the reason; ``docid`` is empty if unknown."""
+    """A refused or skipped document: its number in the job, from 1, and the reason; ``docid`` is empty if unknown."""
 
     item: int
     docid: str
@@ -104,8 +104,8 @@ class Job(msgspec.Struct, kw_only=True):
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A change: write a document (``line``, as exported, and its ``checksum``) or, if ``line`` is empty, delete it.
 
-    If ``states`` is not empty, the document must be in one of these states now (``*``: any state). If ``absent``, the
-    document must not exist.
+    If ``states`` is not empty, the document must be in one of these states before the change (``*``: any state). If
+    ``absent``, the document must not exist.
     """
 
     docid: str
@@ -145,8 +145,8 @@ class Queue:
     def __init__(self, folder: Path, *, to_read: bool = False) -> None:
         """Open or create the queue of an index; ``to_read`` opens an existing queue even on a read-only disk.
 
-        Raises IndexStateError if there is no index or its queue is damaged; MachineError if the queue cannot be
-        created.
+        Raises IndexStateError if there is no index, the index has shards, or its queue is damaged; MachineError if the
+        queue cannot be created.
         """
         if (folder / SHARDS).is_file():
             what, remedy = "accepts no changes over HTTP", "change it with factseek index --update or factseek delete"
@@ -181,7 +181,7 @@ class Queue:
         return number
 
     def outcome(self, number: int) -> ChangeOutcome | None:
-        """Return the result of a change, once; return None while the change waits."""
+        """Return the result of a change and forget it; return None while the change waits."""
         found = self._column("SELECT outcome FROM change WHERE number = ? AND outcome IS NOT NULL", number)
         if not found:
             return None
@@ -276,7 +276,7 @@ class Queue:
         return set(self._column("SELECT docid FROM single WHERE number > (SELECT number FROM bulk WHERE id = ?)", id_))
 
     def remove_old(self, *, most: int, days: float) -> None:
-        """Remove ended jobs that are older than ``days`` or not among the newest ``most``, and unneeded results."""
+        """Remove ended jobs older than ``days`` or not among the newest ``most``; remove unneeded results and notes."""
         with self._transaction():
             newest = "SELECT number FROM bulk WHERE ended IS NOT NULL ORDER BY number DESC LIMIT ?"
             self._database.execute(
@@ -378,7 +378,7 @@ def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
             if not to_read or os.access(path, os.W_OK):
                 raise
             break
-    # The disk is read-only: without a log, the file alone is the queue.
+    # The disk is read-only. Without a write-ahead log, the file alone contains the queue.
     how = "mode=ro" if path.with_name(f"{path.name}-wal").is_file() else "immutable=1"
     return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False)
 

@@ -128,7 +128,7 @@ class Merge(NamedTuple):
         first, folder = merged[0], self.tools.folder
         built = folder.unfinished(name)
         writer = TextWriter(built, first.kind, self.tools)
-        rows: list[list[int]] = [[] for _ in merged]  # which the passages had in each segment of the group
+        rows: list[list[int]] = [[] for _ in merged]  # of the copied passages, by segment of the group
         try:
             for part, (document, spans, first_row, digest, place) in documents:
                 writer.add(document, spans, digest, place)

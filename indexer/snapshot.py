@@ -145,7 +145,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
             copier = Copier(share=True)
             renamed = [each for each in wanted.segments if not _copied(copier, source, folder, each, live)]
             manifest = wanted
-            if renamed:  # another segment has the name of each of these
+            if renamed:  # the index has other segments with these names
                 with closing(Encoders(config)) as encoders:
                     tools = Tools(IndexFolder(folder), wanted, config, encoders)
                     merges = [Merge([(source, segment)], tools) for segment in renamed]
@@ -173,7 +173,7 @@ def _check_plain(source: Path, wanted: Manifest) -> None:
 
 
 def _copied(copier: Copier, source: Path, folder: Path, segment: SegmentInfo, live: dict[str, SegmentInfo]) -> bool:
-    """Copy a segment of the snapshot to its place. Return False if another segment has its name."""
+    """Copy a segment of the snapshot into the index, if missing. Return False if another segment has its name."""
     there = live.get(segment.name)
     if there is not None and there.files == segment.files and not any(file_faults(folder, there)):
         return True

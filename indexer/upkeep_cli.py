@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .verification import Repaired, Verified
 
 PATIENCE = 60.0
-"""Seconds that a batch of watched files waits for another writer to finish before it is tried again."""
+"""Seconds that a batch of watched files waits for another writer to finish; then the batch is tried again later."""
 
 
 def register(commands: Subparsers) -> None:
@@ -179,7 +179,7 @@ def _point_alias(args: argparse.Namespace) -> int:
 
 
 def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | None = None) -> int:
-    """Merge segments with ``compact``, by default the function for a single index, and print the result."""
+    """Merge segments with ``compact``, by default the function for an index without shards, and print the result."""
     from ..retrieval.search.opening import published
     from . import compaction
 
@@ -217,7 +217,7 @@ def verify_index(
 ) -> int:
     """Check an index and, with ``--repair``, repair it; print what is wrong.
 
-    ``verify`` and ``repair`` replace the functions for a single index. Raises CheckFailed if faults are left.
+    ``verify`` and ``repair`` replace the functions for an index without shards. Raises CheckFailed if faults are left.
     """
     from . import verification
 

@@ -105,8 +105,8 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     """Verify an index, rebuild its damaged segments from their documents, publish them, and verify the index again.
 
     Undamaged files that can be copied, such as vectors, are kept; the others are rebuilt. A segment with damaged
-    documents stays unchanged. Raises IndexStateError if there is no index, another process writes it, or vectors are
-    needed from another encoder than the configured one.
+    documents stays unchanged. Raises IndexStateError if there is no index, another process writes it, or
+    damaged vectors come from an encoder other than the available one.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):

@@ -23,7 +23,7 @@ UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
 LOOK_SECONDS = 0.5
 RETRY_SECONDS = 5.0
 Stamp = tuple[int, int, int]
-"""When a file was modified, its size and its inode. If one differs, the file has changed."""
+"""The time of a file's modification, its size and its inode. If one of them differs, the file has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The work of a build: it writes each segment into the journal, so that an interrupted build can resume."""
+"""The work of a build: it writes segments and lists them in the journal, so that an interrupted build can resume."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Work:
     ) -> None:
         """Resume from the journal. ``live`` are the published segments; ``options`` are those of the records' reader.
 
-        If it ``updates``, a document replaces the live one with the same docid if their contents differ.
+        With ``updates``, a document replaces the live one with the same docid if their contents differ.
         """
         self._kind, self._sources, self.updates = kind, sources, updates
         self._tools, self._folder = tools, tools.folder
@@ -67,11 +67,11 @@ class Work:
         self.resumed = False
 
     def read(self, records: Iterable[Record]) -> None:
-        """Write all records, after finishing the segment that an interrupted build had begun.
+        """Write all records, after finishing the segment that an interrupted build had started.
 
         A record that an interrupted build had read is skipped. If the sources have changed since (someone fixed a
         broken line, say), their documents are compared one by one. The build resumes only if the sources still begin
-        with what it had read and still contain everything that it wrote. Else SourcesChangedError is raised.
+        with what it had read and still contain everything that it wrote. Raises SourcesChangedError otherwise.
         """
         self._lap()
         if self.journal.text_of:
@@ -136,7 +136,7 @@ class Work:
         self.resumed = True
 
     def _write(self, writer: TextWriter, record: Record) -> None:
-        """Write the document of a record, unless there is an earlier one of its docid."""
+        """Write the document of a record, unless an earlier document has its docid."""
         document, progress = record.document, self.journal.progress
         digest = checksum(document)
         seen = writer.stored.seen(document.docid) or _seen_in(self._finished, document.docid)
@@ -155,9 +155,9 @@ class Work:
         progress.records += 1
 
     def _seen_live(self, record: Record, digest: str) -> Seen | None:
-        """Return the live document of a record's docid; in an update, only one with the same content.
+        """Return checksum and place of the live document with a record's docid; in an update, only if unchanged.
 
-        A second document of the sources with this docid and other content contradicts the first.
+        In an update, also return an earlier unchanged document of the sources: a second one must not replace it.
         """
         docid = record.document.docid
         if self.updates:
@@ -212,5 +212,5 @@ class Work:
 
 
 def _seen_in(segments: Sequence[SegmentDocuments], docid: str) -> Seen | None:
-    """Return the document of a docid in the first segment that has it, or None."""
+    """Return checksum and place of a document from the first segment that contains its docid, or None."""
     return next(filter(None, (documents.seen(docid) for documents in segments)), None)

@@ -29,11 +29,11 @@ LOOK_EVERY = 0.02
 BUSY_EVERY = 0.2
 BREATH = 0.1
 TROUBLED_EVERY = 2.0
-"""Seconds, in this order: between two looks for work; between two tries while another process writes the index; of a
-pause in which another process can take the lock; of the pause after an error of the directory.
+"""Seconds, in this order: between two looks for work, and between two tries while another process writes the index.
+The third is a pause in which another process can take the lock; the fourth follows an error of the directory.
 """
 BREATH_EVERY = 1.0
-"""Seconds of changes without a pause after which there is a pause. Between slices of a bulk there always is one."""
+"""Seconds of continuous changes after which the writer pauses. It also pauses after every slice of a bulk."""
 PATIENCE = 5.0
 """Seconds beyond ``write_seconds`` after which the client has certainly withdrawn its change, or died."""
 IDLE = 300.0
@@ -121,7 +121,7 @@ class Writer:
         return True
 
     def close(self) -> None:
-        """Close the encoder, and record that the writer did not die during the current job."""
+        """Close the queue and the encoders, and record that the writer did not die during the current job."""
         if self._bulk is not None:
             job = self._bulk.job
             job.attempts -= 1

@@ -1,9 +1,9 @@
-"""factseek inside other libraries, one file for each library: its users search an index as the library expects.
+"""factseek inside other libraries, one module for each library: it searches an index as the library expects.
 
 A module has the name of its library. Importing it imports the library, so no other module of factseek imports it. It
 offers::
 
-    LIBRARY: str     the package that it needs, by the name that Python imports it by
+    LIBRARY: str     the package that it needs, by the name under which Python imports it
     EXTRA: str       the extra that installs it: pip install 'factseek[EXTRA]'
 
 and the class or function that the library expects. The module only translates: it asks an

@@ -49,7 +49,7 @@ class LocalSource:
 
     @contextmanager
     def _opened(self) -> Iterator[Index]:
-        """Give the open index; afterwards, detach a thread of a library's own pool from Java."""
+        """Give the open index. If this is not the main thread, detach it from Java afterwards."""
         is_main = threading.current_thread() is threading.main_thread()
         with nullcontext() if is_main else java_thread():
             with self._opening:
@@ -60,7 +60,7 @@ class LocalSource:
 
 
 def _search_of(index: Index, queries: Sequence[str], choices: SearchChoices) -> tuple[Search, list[str]]:
-    """Return the search that the choices express, and the distinct queries that hold words to search for."""
+    """Return the search that the choices express, and the distinct queries that contain words to search for."""
     where = parse_filter(
         list(choices.pairs()),
         as_of=choices.as_of,

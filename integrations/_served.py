@@ -124,7 +124,7 @@ class ServedSource:
 
 
 def _fields(choices: SearchChoices) -> dict[str, Any]:
-    """Return the fields of a request, without those that the server decides."""
+    """Return the fields of a request, without those that are left to the server."""
     fields = {
         **choices._asdict(),
         "filter": list(choices.pairs()) or None,
@@ -135,7 +135,7 @@ def _fields(choices: SearchChoices) -> dict[str, Any]:
 
 
 def _chunks(queries: Sequence[str], choices: SearchChoices) -> Iterator[Sequence[str]]:
-    """Yield the distinct queries that hold words to search for, as many as a request may have."""
+    """Yield the distinct queries that contain words to search for, in chunks of one request each."""
     profile = PROFILES.get(choices.profile or "plain", str)
     texts = [query for query in dict.fromkeys(queries) if has_words(profile(query))]
     size = max(1, min(_QUERIES_AT_ONCE, _HITS_AT_ONCE // max(1, choices.k or 1)))

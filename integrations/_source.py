@@ -114,8 +114,8 @@ class EvidenceSource(Protocol):
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
         """Return the hits of each query with their passages, best first.
 
-        Raises QueryError if a query or a choice is invalid, NotFoundError if there is no such index on the server,
-        IndexStateError if the folder contains none, MachineError if the server cannot be reached.
+        Raises QueryError if a query or a choice is invalid, NotFoundError if there is no such index on the server.
+        Raises IndexStateError if the folder contains no index, MachineError if the server cannot be reached.
         """
         ...
 

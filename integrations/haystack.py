@@ -41,7 +41,7 @@ class FactseekRetriever:
         api_key: Secret | None = None,
         timeout: float = 30.0,
     ) -> None:
-        """Find the index; it is opened at the first search.
+        """Set up the component; the first search opens the index.
 
         Raises ValueError if ``index`` is a web address but not one of a served index, or if ``top_k`` is below 1;
         FilterError if the index cannot express ``filters``.

@@ -47,7 +47,7 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     _source: EvidenceSource = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the index; it is opened at the first search.
+        """Set up the retriever; the first search opens the index.
 
         Raises LangChainException if ``index`` is a web address but not one of a served index.
         """
@@ -63,7 +63,7 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, verbose: bool = False, **given: Any
     ) -> list[Document]:
-        """Return the passages for a query; ``verbose`` is LangChain's own.
+        """Return the passages for a query; LangChain gives ``verbose``, which has no effect here.
 
         Raises LangChainException if the search fails, ValidationError if a given choice is wrong or unknown.
         """

@@ -34,7 +34,7 @@ class FactseekRetriever(BaseRetriever):
         verbose: bool = False,
         **choices: Any,
     ) -> None:
-        """Find the index; it is opened at the first search.
+        """Set up the retriever; the first search opens the index.
 
         Raises ValueError if ``index`` is a web address but not one of a served index, or a choice is unknown.
         """

@@ -43,7 +43,7 @@ class FactseekTransformer(pt.Transformer):
         timeout: float = 300.0,
         **choices: Any,
     ) -> None:
-        """Find the index; it is opened at the first search.
+        """Set up the transformer; the first search opens the index.
 
         Raises ValueError if ``index`` is a web address but not one of a served index, or a choice or a field is
         unknown.

@@ -6,8 +6,8 @@ A reader module defines these names::
     SPLIT: bool                      whether the indexer splits its documents into passages by default
     SENTENCES: bool                  whether its passages are numbered sentences
     WHOLE_FOLDER: bool               whether a document needs other files of its folder, for its name or parts
-    FILES: Sequence[Files]           the forms of file that it reads, with the columns of such a file: for messages;
-                                     it may be empty
+    FILES: Sequence[Files]           the forms of file that it reads, each with the columns that identify it; it may
+                                     be empty
     FILTER_FIELDS: Sequence[str]     optional: the metadata fields to filter by, unless others are configured
     def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]
 
@@ -101,7 +101,7 @@ class ReadOptions:
     """The options of every reader.
 
     ``language`` is the language of documents whose source gives none (``""``: unknown). ``max_line_bytes`` limits a
-    line of text. ``max_file_bytes`` limits a file that is read whole (an HTML page, a JSON parse). ``dates`` is the
+    line of text. ``max_file_bytes`` limits a file that is read whole (a web page, a JSON file). ``dates`` is the
     order of a date such as 3/5/2020 (``day-first`` or ``month-first``) if its file does not show it. ``columns`` maps
     fields to the names of table columns. ``notes`` lists what the reader guessed. ``skipped`` counts, by reason, what a
     reader left out on purpose; ``left_out`` names the first ``MOST_NAMED`` of these. ``unread_dates`` counts the dates

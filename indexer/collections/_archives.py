@@ -100,7 +100,7 @@ def _check_end(records: Any, record: Any, place: str) -> None:
 
 
 class _Source:
-    """A stream that raises an error if it ends early; the archive reader would take it for the archive's end."""
+    """A stream that raises an error if its gzip data end early; warcio would take this for the archive's end."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream = cast(BufferedIOBase, stream)
@@ -184,7 +184,10 @@ def _header(headers: Any, *names: str) -> str:
 
 
 def _moment(written: str) -> str:
-    """Return the time of a capture as ISO 8601, or ``""``. ARC has 14 digits; WARC/1.1 allows any part or fraction."""
+    """Return the time of a capture as ISO 8601, or ``""``.
+
+    ARC has 14 digits. WARC/1.1 allows a time without its last parts, or with fractions of a second.
+    """
     if re.fullmatch(r"\d{14}", written):
         written = f"{written[:4]}-{written[4:6]}-{written[6:8]}T{written[8:10]}:{written[10:12]}:{written[12:]}Z"
     match = _MOMENT.fullmatch(written)

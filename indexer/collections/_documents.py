@@ -100,7 +100,7 @@ def digest(text: str) -> bytes:
 
 
 class Docids:
-    """The docids of a source so far, and the texts with each address, as digests of eight bytes."""
+    """The docids used so far, and the texts seen at each address so far, as digests of eight bytes."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
@@ -196,10 +196,10 @@ def make_record(
     spans: tuple[Span, ...] | None = None,
     empty: str = "no text",
 ) -> Record | None:
-    """Return the document of fields named as in :class:`Document`; if they make none, report why and return ``None``.
+    """Make a document of fields named as in :class:`Document`; if this fails, report why and return ``None``.
 
-    A document without text and title is left out as ``empty``. The language is ``options.language`` if the fields give
-    none, and ``und`` if they give an unknown one. A date or a language that cannot be read is kept in the metadata.
+    A document without text and title is left out for the reason ``empty``. The language is ``options.language`` if the
+    fields give none, and ``und`` if they give an unknown one. An unreadable date or language becomes metadata.
     """
     docid = fields.get("docid", "").strip()
     if reason := check_docid(docid):
@@ -226,11 +226,11 @@ def make_record(
 def named_fields(
     row: Mapping[str, Any], names: Names, place: str, options: ReadOptions, required: Mapping[str, str] = NO_METADATA
 ) -> tuple[dict[str, str], dict[str, Any]] | None:
-    """Return the fields of a document and the metadata in a JSON object; report a bad line and return ``None``.
+    """Return the fields and the metadata of a document in a JSON object, or report a bad line and return ``None``.
 
     ``required`` are the fields that must be there, with their keys for messages. If two keys name one field, the first
-    in ``names`` is used and the other becomes metadata, as do all unknown keys and the entries of an object under
-    ``metadata``. A field is a string or null; a docid, a topic, a page or a date may also be an integer.
+    in ``names`` is used and the other becomes metadata. Unknown keys and the entries of an object under ``metadata``
+    become metadata too. A field is a string or null; a docid, a topic, a page or a date may also be an integer.
     """
     fields: dict[str, str] = {}
     taken = set()

@@ -58,7 +58,10 @@ Answer = TypeVar("Answer", bound=ChildAnswer)
 def ask_child(
     path: Path, module: str, *arguments: str, content: bytes = b"", kind: type[Answer], damaged: str
 ) -> Answer:
-    """Return the answer about a file of a module of this package, run as a process because bad files may crash it."""
+    """Ask a module of this package about a file, and return its answer; raise BadFileError if it gives none.
+
+    The module runs as its own process, because a bad file may crash it.
+    """
     line = command(f"indexer.collections.{module}", *arguments)
     child = subprocess.run(line, input=content, capture_output=True, env=environment(), check=False)  # noqa: S603
     answer = msgspec.msgpack.decode(child.stdout, type=kind) if child.returncode == 0 else None
@@ -71,9 +74,9 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
     """Return the files of ``sources``, in their order, each once: files themselves, and the files of folders by path.
 
     In folders, only names that end with one of ``suffixes`` are used (in any case, also with ``.gz`` after it; ``""``
-    matches every name). Hidden entries are ignored, and links to folders are not followed. What is not a regular file
-    (opening a pipe could block forever), office files, PDFs and archives are left out by name. Raises SourceError if a
-    source does not exist or cannot be read, if a file is empty, or if a folder has no such file.
+    matches every name). Hidden entries are ignored, and links to folders are not followed. Office files, PDFs and
+    ZIP archives are left out by name. So is what is not a regular file: opening a pipe could block forever. Raises
+    SourceError if a source does not exist or cannot be read, if a file is empty, or if a folder has no such file.
     """
     files: dict[Path, Path] = {}
     for source in sources:
@@ -83,7 +86,10 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
 
 
 def one_file(path: Path, inside: str = "") -> Path:
-    """Return ``path``, a file that is not empty, or the file ``inside`` the folder ``path``, compressed or not."""
+    """Return ``path`` or, if it is a folder, the file ``inside`` it, compressed or not.
+
+    Raises SourceError if the file is missing, empty or not a regular file.
+    """
     if inside and path.is_dir():
         names = [name for name in (inside, f"{inside}.gz") if os.path.lexists(path / name)]
         if not names:
@@ -134,7 +140,7 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open ``path`` for reading; decompress gzip, which the first bytes show; for a workbook, open its first table."""
+    """Open a file for reading. Decompress it if it begins like gzip. Give the first table of a workbook as text."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # refuses a pipe instead of waiting for it
         with os.fdopen(handle, "rb") as raw:

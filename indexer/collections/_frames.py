@@ -1,4 +1,4 @@
-"""Read the columns of Parquet files, which may expand to any number of rows, and of pickled DataFrames.
+"""Read the columns of Parquet files and of pickled DataFrames.
 
 A pickle is a program: the names in it are imported and called. Before importing a name, this module checks it against a
 list of exact names, and refuses all others. The names on the list make tables, arrays and dates, and nothing else. A
@@ -99,7 +99,7 @@ def parquet_names(path: Path) -> list[str]:
 
 
 def parquet_records(path: Path, names: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the records of a Parquet file with the columns ``names``; a text in several records is stored once."""
+    """Yield the records of a Parquet file with the columns ``names``; equal texts are in memory only once."""
     from pyarrow import compute
 
     with _parquet(path) as file:
@@ -142,7 +142,10 @@ def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[st
 
 
 def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
-    """Do the same as :func:`read_columns` in this process, which a damaged pickle may crash; raise RefusedError."""
+    """Do the same as :func:`read_columns` in this process, which a damaged pickle may crash.
+
+    Raises RefusedError if the pickle is damaged, uses a name that is not admitted, or contains no DataFrame.
+    """
     import pandas
     from pandas.compat.pickle_compat import Unpickler
 

@@ -83,10 +83,10 @@ def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str
 
 
 class _Recoded:
-    """The lines of a stream in UTF-8, if it has another encoding or ends lines with carriage returns."""
+    """Gives the lines of a stream as UTF-8, although it has another encoding or ends lines with carriage returns."""
 
     def __init__(self, stream: BinaryIO, encoding: str, newline: str | None) -> None:
-        """Without ``newline``, each carriage return ends a line too."""
+        """If ``newline`` is ``None``, each carriage return ends a line too."""
         errors = "strict" if encoding == "utf-16" else "surrogateescape"
         self._text = io.TextIOWrapper(stream, encoding, errors, newline)
 

@@ -1,4 +1,4 @@
-"""Find objects of schema.org in JSON-LD, in scripts of a page, or in its elements as microdata.
+"""Find objects of schema.org: as JSON-LD in the scripts of a page, or as microdata in its elements.
 
 Each object is a dict whose names have no prefix ``schema:`` or ``https://schema.org/``. A reference to another object
 of the same source (``{"@id": ...}`` alone) is followed.
@@ -23,7 +23,7 @@ _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*[^*]*+(?:\*(?!/)[^*]*+)*(?:\*/|\Z
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.S)
 _BAD_ESCAPE = re.compile(r"\\(u(?![0-9A-Fa-f]{4})|[^u])", re.S)
 _BETWEEN = re.compile(r"(?:[\s;,\ufeff]|<!\[CDATA\[|\]\](?:>|&gt;)|<!--|-->)*", re.I)
-"""Text between and around the values of a script that is not JSON."""
+"""Text that is not JSON, between and around the values of a script."""
 _VOCABULARY = re.compile(r"^(?:schema:|https?://(?:www\.)?schema\.org/)")
 _ATTRIBUTES = {
     "a": "href", "area": "href", "link": "href", "img": "src", "audio": "src", "embed": "src", "iframe": "src",
@@ -35,11 +35,11 @@ _PARTED = frozenset(
 """Elements that separate words."""
 _DEEPEST = 100
 _DEEPEST_REFERENCES, _MOST_REFERENCES = 2, 100
-"""The most references of microdata to follow, which may be circular: nested levels, and references of one item."""
+"""The limits for references of microdata, which may be circular: the levels of items, the references of one item."""
 _MOST_COPIED, _MOST_COPIED_IN_ALL = 10_000, 1_000_000
 """The most values that references may copy into one object, and into all objects of a source."""
 _MOST_STEPS, _LETTERS_A_STEP = 1_000_000, 16
-"""The most elements to visit for the items of a page; each piece of text of this many letters counts as one more."""
+"""The most elements to visit for the items of a page; this many letters of text count as one more."""
 
 
 class BrokenScriptError(ValueError):
@@ -54,9 +54,9 @@ def scripts(page: str) -> Iterator[str]:
 def parsed(script: str) -> Any:
     """Return the JSON of a script, or a list of its values if it has several.
 
-    The parser is at least as lenient as extruct: it skips comments, CDATA, line ends in texts, trailing commas,
-    semicolons and escapes that JSON lacks. Half a surrogate pair becomes U+FFFD, as in a browser. Raises
-    BrokenScriptError, with line and column, if the script is not JSON.
+    The parser is at least as lenient as extruct. It skips comments, CDATA marks, trailing commas and semicolons. It
+    accepts line ends in texts, and escapes that JSON lacks. Half a surrogate pair becomes U+FFFD, as in a browser.
+    Raises BrokenScriptError, with line and column, if the script is not JSON.
     """
     value = _parsed(script)
     if not _SURROGATE_ESCAPE.search(script):
@@ -177,7 +177,7 @@ class _Items:
         self._left = _MOST_STEPS
 
     def item(self, element: Any, depth: int = 0) -> Node:
-        """Return the properties of an item, from the elements below it and in its references, without nested items."""
+        """Return an item with the properties below it and in its references, but not those of items nested in it."""
         node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
         names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
         referred = [self._named[name] for name in names if name in self._named]

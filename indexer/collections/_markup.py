@@ -36,8 +36,8 @@ def starts(*names: str) -> re.Pattern[str]:
 def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
     """Yield the outermost elements whose start tags match ``opening``, in order.
 
-    The first group of ``opening`` is the name; without one it matches a comment. An element ends at the first end tag
-    with its name. A start without an end is skipped.
+    The first group of ``opening`` is the name; if the group is empty, the match is a comment. An element ends at the
+    first end tag with its name. A start without an end is skipped.
     """
     unclosed: set[str] = set()
     position = 0

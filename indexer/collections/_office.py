@@ -55,7 +55,7 @@ def installed(*suffixes: str) -> tuple[str, ...]:
 
 
 def first_table(path: Path) -> bytes:
-    """Return the first sheet of a workbook that is not empty, as tab-separated UTF-8 text, one line per row."""
+    """Return a workbook's first sheet with content, as tab-separated UTF-8 text, one line per row."""
     return _current_sheet(path).texts[0].encode()
 
 

@@ -61,7 +61,7 @@ _END_OF_PAGE = re.compile(r"</(?:body|html)\s*>", re.I)
 
 
 MOST_ELEMENTS = 100_000
-"""The most elements of a page: finding the main content takes about 70 microseconds each. Large pages have a tenth."""
+"""The most elements of a page: finding the main content takes about 70 microseconds each. Large pages have 10,000."""
 MOST_ATTRIBUTES, MOST_ATTRIBUTES_OF_ONE = 300_000, 1_000
 """The most attributes of a page, and of one element: the parser's time grows with the square of the latter."""
 
@@ -89,7 +89,7 @@ _NOTED = re.compile(r"note|\bfn|\bref|cite", re.I)
 _LONG_LINE = 40
 """The fewest letters of a line whose immediate repetition is dropped; shorter lines may be a refrain."""
 _FEWEST_WORDS = 20
-"""The fewest words of a part of a page whose copy is left out."""
+"""The fewest words of a part of a page that is left out if it repeats an earlier part."""
 _HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _CONTAINERS = frozenset("article body div main section td".split())
 _RUNNING = frozenset("a abbr b big cite code em font i kbd mark q s small span strong sub sup tt u".split())
@@ -480,7 +480,7 @@ def _declared(content: bytes, charset: str) -> list[str]:
     names = [charset]
     if match := _META_CHARSET.search(content[:4096]):
         inside = match[1].decode("ascii", "ignore")
-        names.append("utf-8" if inside.lower().startswith("utf-16") else inside)  # the page was read as single bytes
+        names.append("utf-8" if inside.lower().startswith("utf-16") else inside)  # it is readable as ASCII
     meant = [_MEANT.get(name.strip().lower(), name.strip().lower()) for name in names if name.strip()]
     return [name for name in dict.fromkeys(meant) if _is_charset(name)]
 

@@ -2,8 +2,8 @@
 
 The claim is the document's text, the headline its title, the review's address its URL. ``metadata`` has, as far as
 known: ``claimant``, ``claimant_job``, ``claimant_pages`` (addresses about the claimant), ``claim_date``,
-``appearances``, ``first_appearance`` if one is named as the first, ``rating`` in its own words, ``verdict`` (true,
-mixed, false or unproven), ``scale`` ([worst, value, best]), ``explanation``, ``publisher``, ``publisher_url``,
+``appearances``, ``first_appearance`` if one is named as the first, ``rating`` as worded in the review, ``verdict``
+(true, mixed, false or unproven), ``scale`` ([worst, value, best]), ``explanation``, ``publisher``, ``publisher_url``,
 ``publisher_image`` and ``author``.
 
 Fact-checkers rate in their own words or on their own scales. Ratings are mapped to four verdicts if possible. Any
@@ -25,7 +25,7 @@ from ._documents import RATING_NAMES, host, plain_name
 from ._linked_data import Node
 
 DOCID = "docid"
-"""The property of a table row that is its docid; an ``@id`` in a page may be any word."""
+"""The property that contains the docid of a table row. It is not ``@id``, which may be any word in a page."""
 _WEB = ("https://", "http://")
 TRUE, MIXED, FALSE, UNPROVEN = "true", "mixed", "false", "unproven"
 _WORDS = {
@@ -57,7 +57,7 @@ _VERDICTS = {
     " ".join(phrase.casefold().split()): verdict for verdict, phrases in _WORDS.items() for phrase in phrases.split("|")
 }
 _WORDS_OF_RATING = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
-"""From the first letter or digit to the last: a search for the marks after it would take quadratic time."""
+"""Matches from the first letter or digit to the last; a search for the marks at the end would take quadratic time."""
 _BETWEEN = re.compile(r"[\s_–—-]+")
 _LONGEST_PHRASE = max(len(phrase.split()) for phrase in _VERDICTS)
 _FALSE_UP_TO, _TRUE_FROM = 0.25, 0.75
@@ -87,7 +87,7 @@ def verdict_of(rating: str, value: float | None = None, worst: float | None = No
 
 
 def with_rating(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the metadata of a table's row; a known rating becomes ``rating``, in its own words, and ``verdict``."""
+    """Return the metadata of a table's row. A known rating becomes ``rating``, in the same words, and ``verdict``."""
     for name, words in metadata.items():
         if plain_name(name) in RATING_NAMES and isinstance(words, str) and (verdict := verdict_of(words)):
             others = {key: value for key, value in metadata.items() if key != name}
@@ -96,7 +96,7 @@ def with_rating(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _verdicts_in(words: Sequence[str]) -> set[str]:
-    """Return the verdicts in a list of words, from the longest phrase at each place; ``""`` for a negated verdict."""
+    """Return the verdicts in a list of words, from the longest phrase at each place; a negated verdict is ``""``."""
     said: set[str] = set()
     at = 0
     while at < len(words):
@@ -111,7 +111,7 @@ def _verdicts_in(words: Sequence[str]) -> set[str]:
 
 
 def docid_in(node: Node) -> str:
-    """Return the docid with which a review was exported or tabulated, or its address, else ``""``."""
+    """Return the docid of a review from an export or a table, else its ``@id`` if it is a web address, else ``""``."""
     known = node.get("@id", node.get(DOCID))
     if not isinstance(known, str):
         return ""

@@ -57,7 +57,7 @@ def start_of(path: Path) -> bytes:
 
 
 def kind_for(shape: TableShape) -> str:
-    """Return the kind of source that reads a file of this shape and knows most of its columns, ``""`` if none does."""
+    """Return the kind of source that knows the most columns of a file of this shape, or ``""`` if none reads it."""
     names = {name.strip("\"'").lower() for name in (*shape.names, *shape.cells)}
     known = [
         (len(columns), kind)
@@ -69,7 +69,10 @@ def kind_for(shape: TableShape) -> str:
 
 
 def is_table(start: bytes, shape: TableShape) -> bool:
-    """Return whether a file is surely a table: its columns are known or, without commas, its rows have one width."""
+    """Return whether a file is surely a table.
+
+    It is one if a kind of source knows its columns, or if its delimiter is not a comma and its rows have one width.
+    """
     if shape.form not in TABLES or shape.form == "commas" or kind_for(shape):
         return shape.form in TABLES and bool(kind_for(shape))
     lines = start.decode(shape.encoding or "latin-1", "replace").splitlines()
@@ -245,7 +248,7 @@ class Columns(NamedTuple):
     Each entry of ``required`` is a group of fields; a header must have a column for at least one of them. A name in
     ``names`` that is not among the reader's ``own`` names is a guess, which is noted. ``docid`` names the field of ids.
     If no column fits it, ids are made from the content of the rows; an empty ``docid`` disables this. ``unused`` begins
-    the note about the other columns of a table with guesses.
+    the note about unused columns, which is given if ids are made or a column is guessed.
     """
 
     names: Names
@@ -264,7 +267,10 @@ class Columns(NamedTuple):
         return {**found, self.docid: [name for name in ids if name.strip()] or ids} if ids else found
 
     def check(self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()) -> bool:
-        """Return whether ids must be made, and note guesses; ``cells`` are the columns to name in a message."""
+        """Return whether ids must be made, and note guesses; ``cells`` are the columns to name in a message.
+
+        Raises SourceError if a required column is missing or occurs twice.
+        """
         there, own = self.of(header), self.own or self.names
         given = [(name,) for name in options.columns.values()]
         named = [field for field, names in self.names.items() if tuple(names) in given]

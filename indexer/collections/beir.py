@@ -23,7 +23,10 @@ _ABOUT = ("url", "date", "language", "source", "topic")
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the documents of each corpus by line; some texts in ``metadata`` become fields of the document."""
+    """Yield the documents of each corpus in the order of its lines.
+
+    The texts ``url``, ``date``, ``language``, ``source`` and ``topic`` in ``metadata`` become fields of the document.
+    """
     for path in [one_file(source, "corpus.jsonl") for source in sources]:
         for place, entry in read_json_lines(path, options):
             about = entry.get("metadata") or {}

@@ -6,8 +6,8 @@ pandas pickle of CheckThat! 2025 task 4b. Columns are found by name, so all rele
 Rows that share a ``cord_uid`` are one paper, also across sources. The first row with a value for a field is used,
 except that the longest abstract and the most precise date win.
 
-A paper with a full text (a JSON parse of its PDF file, or of PubMed Central's XML) is split into passages by the
-indexer. A paper without one is a single passage.
+The indexer splits a paper into passages if it has a full text: a JSON parse of its PDF file or of PubMed Central's
+XML. Any other paper is a single passage.
 """
 
 from __future__ import annotations
@@ -89,7 +89,10 @@ def _count_repeats(docids: Iterable[str]) -> dict[int, int]:
 
 
 def _grouped(papers: Iterable[_Paper], repeats: Mapping[int, int]) -> Iterator[list[_Paper]]:
-    """Yield the rows of each paper together, at the position of the last row; rows that then lack follow at the end."""
+    """Yield the rows of each paper together, at the position of its last row.
+
+    Papers with fewer rows than the first pass counted follow at the end.
+    """
     waiting: dict[str, list[_Paper]] = {}
     for paper in papers:
         docid = paper.row["cord_uid"]
@@ -191,7 +194,7 @@ class _ParseFolder:
 
 
 def _parts(listed: str) -> list[str]:
-    """Return the values of a cell that has several, as ``a; b``."""
+    """Return the values of a cell that lists several as ``a; b``."""
     return [part for piece in listed.split(";") if (part := piece.strip())]
 
 

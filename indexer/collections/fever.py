@@ -1,6 +1,6 @@
 """Read Wikipedia pages in FEVER's form: ``wiki-pages`` shards, one page per line, split into sentences.
 
-The docid is the page's id unchanged (``Domain_Range_Ratio_-LRB-DRR-RRB-``), because evidence uses this name. Title and
+The docid is the page's id unchanged (``Domain_Range_Ratio_-LRB-DRR-RRB-``), because FEVER's evidence uses it. Title and
 text have normal brackets. Each sentence is a passage that keeps the number of its line, so a hit is evidence of the
 form ``[page, line]``.
 """
@@ -51,7 +51,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 def readable(text: str) -> str:
-    """Return a text with the brackets and colons that the dump escapes, such as ``-LRB-``."""
+    """Return a text with brackets and colons instead of the dump's escapes for them, such as ``-LRB-``."""
     return _ESCAPED.sub(lambda match: _BRACKETS[match[0]], text)
 
 
@@ -84,7 +84,7 @@ def _fault(page: dict[str, Any]) -> str:
 
 
 def _record(page: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
-    """Return the document of a page, its sentences joined by blanks, or ``None`` if it has none."""
+    """Return the document of a page with its sentences joined by blanks, or ``None`` if the page has no sentence."""
     numbered = [(number, readable(sentence)) for number, sentence in sentences(page["lines"])]
     if not numbered:
         return None

@@ -1,6 +1,6 @@
 """Read and write documents as JSON lines: one object per line; unknown keys become metadata.
 
-A line that ``factseek export`` wrote has every field and its checksum, and is read unchanged.
+A line that ``factseek export`` wrote has every field and a checksum, and is read unchanged.
 """
 
 from __future__ import annotations

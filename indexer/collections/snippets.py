@@ -71,7 +71,7 @@ _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "s
 _LONGEST_NAME = 40
 _DIGIT = re.compile(r"\d")
 _OF_NO_NAME = re.compile(r"[\d\s]")
-"""A sign that a cell below a word is no word of the same kind: an id has a digit, a text has spaces."""
+"""A digit or a blank shows that a cell is not a column name: an id has digits, a text has blanks."""
 
 
 @dated

@@ -1,9 +1,9 @@
 """Read TREC documents: SGML newswire (``<DOC>``, ``<DOCNO>``, ``<TEXT>``) and web pages (``<DOCHDR>``).
 
 The text of a newswire document is the content of its text elements and the text outside all elements. Its title is the
-content of its headline elements. Both have no markup. Other elements are left out and counted; if a document has no
-text otherwise, their content is its text. The text of a web page is everything visible, and its URL is the first line
-of its header.
+content of its headline elements. Markup in both is removed. Other elements are left out and counted. If a document has
+no text without them, their content is its text. The text of a web page is everything visible, and its URL is the first
+line of its header.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def _html_page(content: bytes, place: str, options: ReadOptions, capture: Captur
 
 
 def _plain_page(content: bytes, charset: str) -> Page:
-    """Keep a text unchanged, except that all its line ends become line feeds."""
+    """Return a text as a page: line ends become line feeds, NULs become blanks, and outer blanks are removed."""
     text = decode(content, charset).replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ").strip()
     return Page(text, "", "", "", "")
 
