@@ -39,7 +39,7 @@ Scores = NDArray[np.float64]
 
 
 class Part(NamedTuple):
-    """Labelled statements to learn from, and those to rank: a list for the file of tweets, or for each debate."""
+    """Labelled statements: ``train`` to learn from, ``dev`` to rank, in one list for tweets or one for each debate."""
 
     train: list[Statement]
     dev: list[list[Statement]]
@@ -71,8 +71,8 @@ def labels_of(statements: Sequence[Statement]) -> NDArray[np.int64]:
 class ScoredLists(NamedTuple):
     """Lists that are ranked separately (a file of tweets, or debates), with the scores of each ranker.
 
-    ``rows`` is the number of rows worth checking for each id worth checking; it is above 1 if ids repeat. The official
-    scorer counts every row as found, but each id only once as relevant.
+    ``rows`` is the number of rows worth checking divided by the number of ids worth checking. It is above 1 if ids
+    repeat. The official scorer counts every row as found, but each id only once as relevant.
     """
 
     labels: list[NDArray[np.int64]]
@@ -85,7 +85,7 @@ class ScoredLists(NamedTuple):
         return self.rows * np.array([average_precision(labels, scores) for labels, scores in pairs])
 
     def resampled(self) -> dict[str, Scores]:
-        """Return the mean precision of each ranker on resampled lists, the same ones for every ranker.
+        """Return the mean average precision of each ranker on resampled lists, the same lists for every ranker.
 
         A single list is resampled by its statements. Several lists are resampled as wholes, because one debate is one
         observation.
@@ -103,7 +103,7 @@ class ScoredLists(NamedTuple):
 
 
 def results(judged: Mapping[str, ScoredLists]) -> str:
-    """Return two tables: AP on dev, and the best ranker's gain over the n-gram baseline with intervals."""
+    """Return two tables with intervals: AP on dev, and the gain of ``best`` over the n-gram baseline."""
     rows: dict[str, list[str]] = {}
     gains = []
     for where, lists in judged.items():
@@ -144,7 +144,7 @@ def main(_: argparse.Namespace) -> None:
         judged, rows = {}, []
         for name, of in read.items():
             labels, statements = [labels_of(listed) for listed in of.dev], [one for listed in of.dev for one in listed]
-            # Line numbers repeat between debates: there, every row counts as an id.
+            # Different debates have the same line numbers, so every row of a debate counts as an id.
             worth = {} if name == "debates" else {one.qid: one.label for one in statements}
             positives = sum(int(of_list.sum()) for of_list in labels)
             judged[name] = ScoredLists(labels, {}, positives / sum(worth.values()) if worth else 1.0)

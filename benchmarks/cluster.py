@@ -3,8 +3,8 @@
 ``FACTSEEK_DATA=DATA python -m benchmarks.cluster`` searches SciFact, NFCorpus and the Arabic part of XQuAD-R. It
 searches one index, 1, 2, 4 and 7 shards, and 4 shards on a Ray cluster of three nodes on this machine. It searches
 twice: after the division, and after documents were added, replaced and deleted. A seed determines the dates and topics
-of the documents. Then it searches SciFact in three shards on the cluster, in turns with one index. It writes both
-tables into ``docs/figures.md``.
+of the documents. Then it times searches of SciFact in turns: one index, three shards in this process, and three shards
+on the cluster. It writes both tables into ``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FILTERS = (None, Filter(topic=("T1", "T3")), Filter(as_of="2020-06-30"))
 SEARCHES = [Search(k=K, retriever=name, where=where) for name in ("bm25", "dense", "hybrid") for where in FILTERS]
 """The searches for every query."""
 LIMIT_SECONDS, TURNS, WARMING = 60.0, 5, 6
-"""The time limit of a search, the rounds that count, and the warm-up rounds, in which each shard's Java compiles."""
+"""The time limit of a search, the number of timed rounds, and the number of warm-up rounds, while Java compiles."""
 CONFIG = convert(
     {"index": {"max_segments": 1000, "segment_passages": 2_000}, "dense": {"type": "flat"}, "java": {"heap": "768m"}},
     "benchmark",
@@ -61,7 +61,7 @@ COLLECTIONS = (
     ("NFCorpus, dev", "nfcorpus", "dev", "en"),
     ("XQuAD-R, Arabic", "xquad-r/ar", "test", "ar"),
 )
-"""The names, folders, judgements with their queries, and languages."""
+"""The name, folder, split of the judgements, and language of each collection."""
 Encoders = Callable[[Any, Path], Any]
 
 
@@ -88,7 +88,7 @@ def main(_: argparse.Namespace) -> None:
 
 
 def indexed(collection: Collection, folder: Path, language: str) -> dict[int, Path]:
-    """Index all but the last twentieth of the documents, and divide copies; return the folders by shards."""
+    """Index all but the last twentieth of the documents, and divide copies; return the folders by number of shards."""
     folders = {shards: folder / f"shards-{shards}" for shards in (0, *SHARDS)}
     source = written(folder / "first.jsonl", collection.documents[: -len(collection.documents) // 20])
     build(BuildRequest(kind="jsonl", sources=(source,), folder=folders[0], language=language), CONFIG)
@@ -113,7 +113,7 @@ def change(collection: Collection, folders: dict[int, Path]) -> None:
 
 
 def written(path: Path, documents: Iterable[tuple[str, str]]) -> Path:
-    """Write documents as JSON lines, each with a date and a topic by its docid."""
+    """Write documents as JSON lines; the docid determines the date and the topic of each."""
     dates = ["", "2019", "2020-06-30", "2020-07-01", "2021-12-31"]
     lines = []
     for docid, text in documents:
@@ -142,7 +142,7 @@ def compared(
 
 @contextmanager
 def three_nodes() -> Iterator[Any]:
-    """Start a Ray cluster of three nodes at the loopback address, and yield Ray's own object for it."""
+    """Start a Ray cluster of three nodes at the loopback address, and yield its ``Cluster`` object."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     from ray.cluster_utils import Cluster
 
@@ -160,7 +160,7 @@ def three_nodes() -> Iterator[Any]:
 def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: ClusterSettings) -> str:
     """Search one index, three shards in this process, and three shards on a cluster, in turns; return the table.
 
-    A time is that of a query with its evidence, under a time limit as a server sets it.
+    A time includes the evidence of the hits. Each search has a time limit, as in a server.
     """
     place = alone.with_name("on-ray")
     shutil.copytree(alone, place)

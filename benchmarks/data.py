@@ -34,7 +34,7 @@ def data_folder() -> Path:
 
 
 class Collection(NamedTuple):
-    """A collection; ``queries`` are the judged ones."""
+    """A collection; ``queries`` has only the judged queries."""
 
     name: str
     source: Path
@@ -90,7 +90,7 @@ Vectors = NDArray[np.float32]
 
 
 class Sampler:
-    """Makes documents from sentences of real ones: each has two pairs of sentences, each pair from one document."""
+    """Makes documents of two pairs of sentences; each pair comes from one real document."""
 
     def __init__(self, data: Path) -> None:
         texts = (row["text"] for name in ("scifact", "nfcorpus") for row in objects(data / name / "corpus.jsonl"))
@@ -108,18 +108,18 @@ class Sampler:
         return " ".join(parts)
 
     def write(self, path: Path, count: int) -> Path:
-        """Write the first documents as JSON lines."""
+        """Write the first ``count`` documents as JSON lines; return ``path``."""
         return write_objects(path, ({"docid": f"p{number}", "text": self.text(number)} for number in range(count)))
 
 
 def real_vectors(sampler: Sampler, config: Config) -> Vectors:
-    """Return the vectors of the first documents, shape (REAL, dimension)."""
+    """Return the vectors of the first ``REAL`` documents, shape (REAL, dimension)."""
     with closing(open_encoder(config.encoder)) as encoder:
         return np.concatenate(list(encoder.encode_documents_stream(map(sampler.text, range(REAL)), 256)))
 
 
 class NoisyEncoder:
-    """Replaces an encoder of documents: a text always gets the same real passage's vector with noise."""
+    """Replaces the encoding of documents: a text gets a real vector plus noise, both determined by the text."""
 
     def __init__(self, encoder: Encoder, vectors: Vectors) -> None:
         self._encoder = encoder

@@ -1,9 +1,9 @@
 """Compare BM25 with other lexical engines, in turns in one run: ``make bench-peers``.
 
-Every engine answers the same queries of SciFact, one at a time, on one Python thread; docids and scores are read. The
-rate of an engine is the median over the rounds, with quartiles, per second of processor time. Processor time counts all
-threads of the process, so an engine with many threads does not look faster. Other work on the machine does not make an
-engine look slower. The table goes into docs/figures.md.
+Every engine answers the same queries of SciFact, one at a time, on one Python thread. Docids and scores are read in
+Python. The rate of an engine is queries per second of processor time: the median over the rounds, with quartiles.
+Processor time counts all threads of the process, so an engine with many threads does not look faster. Other work on the
+machine does not make an engine look slower. The table goes into docs/figures.md.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ ENGINES: dict[str, tuple[Callable[[Collection, Path], Iterator[Ask]], tuple[str,
     "LanceDB": (_lancedb, (NO, YES, YES, YES, NO)),
     "SQLite FTS5": (_fts5, (NO, YES, YES, NO, NO)),
 }
-"""How to open each engine over a collection indexed in a folder, and its functions besides ranking by words."""
+"""For each engine: the function that indexes a collection in a folder and opens it, and its ``ABILITIES``."""
 LIMIT = "Anserini batch_search, one thread, results left in Java"
 DEPTHS = {10: 300, 100: 200, 1000: 60}
 """The numbers of hits to ask for, each with the number of queries in a round."""
@@ -152,7 +152,7 @@ ROUNDS = 5
 
 @program(WRITE)
 def main(args: argparse.Namespace) -> None:
-    """Measure, print the table, and put it into the documentation."""
+    """Measure and print the table; with ``--write``, write it into docs/figures.md."""
     collection = beir("SciFact", data_folder() / "scifact", "train")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         work = Path(folder)

@@ -1,8 +1,8 @@
 """Compare ways of fusing rankings over every collection: ``python -m benchmarks.fusion``.
 
 The rankings of BM25 and the encoders are computed once and kept. The evaluator of ``factseek tune`` then evaluates
-every way of fusing them in memory. For each family of collections, a way is chosen on the other families. Its regret is
-its loss on the family left out, compared with the best way there. The program writes its tables into
+every way of fusing them in memory. For each family of collections, a way is chosen on the other families. The regret
+of this way on a collection left out is its loss compared with the best way there. The program writes its tables into
 ``docs/figures.md``.
 """
 
@@ -47,7 +47,7 @@ PAIR = ("bm25", "dense")
 """The rankings that the default fuses."""
 EQUAL = dict.fromkeys(PAIR, 0.5)
 COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
-"""The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
+"""The way that all others are compared with: reciprocal ranks, the default until 0.2.0."""
 BEFORE = FusionSettings(kind="zscore", weights={"bm25": 0.4, "dense": 0.6})
 """The default before the present one."""
 DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PAIR})
@@ -60,7 +60,7 @@ _KEPT = dict[str, dict[str, list[tuple[str, float]]]]
 class Case(NamedTuple):
     """Judged queries of one collection; ``family`` names collections that share texts or questions.
 
-    ``dense`` is the ranking by vectors that is fused with BM25's. ``rankings`` holds what :func:`rankings` returns.
+    ``dense`` names the ranking by vectors that is fused with BM25's. ``rankings`` has what :func:`rankings` returns.
     """
 
     name: str
@@ -73,7 +73,11 @@ class Case(NamedTuple):
 
 
 class MeasuredCase(NamedTuple):
-    """A case with the measure of each query under each way of fusing, shape (ways, queries), and of each ranking."""
+    """A case with its figures.
+
+    ``fused`` has the measure of each query under each way of fusing, shape (ways, queries). ``alone`` has the mean
+    measure of each ranking.
+    """
 
     name: str
     family: str
@@ -85,7 +89,7 @@ class MeasuredCase(NamedTuple):
 def main(_: argparse.Namespace) -> None:
     """Make missing rankings, evaluate, print the tables, and write them into the document."""
     ranked_cases = [case._replace(rankings=rankings(case)) for case in cases(data_folder())]
-    # All other ways are compared with the first. They are the ways of ``factseek tune``, and the default.
+    # The ways of ``factseek tune``, and the default. All other ways are compared with the first.
     ways = [*(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())), DEFAULT]
     measured = []
     for case in ranked_cases:
@@ -125,7 +129,7 @@ def cases_within(data: Path) -> Iterator[Case]:
 
 
 def rankings(case: Case, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
-    """Return rankings of a case; read those kept that were made from the current index."""
+    """Return the rankings of a case by name; make those that are not yet kept for the current index."""
     with open_index(indexed(case.collection)) as index:
         wanted = {name: case.dense if name == "dense" else name for name in names}
         path = WORK / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
@@ -162,7 +166,7 @@ def _within(folder: Path, language: str) -> Case:
 
 
 def _arabic_passages(folder: Path) -> Case:
-    """Return CheckThat! 2019's claims; each ranks the judged passages of its own pages."""
+    """Return the case of CheckThat! 2019; the search for a claim reads only the passages judged for it."""
     with (folder / "passages" / "CT19-T2-Passages_Usefulness.csv").open(encoding="utf-8", newline="") as file:
         labels = {passage: (claim, int(label)) for claim, _, passage, label in csv.reader(file)}
     passages = {
@@ -184,7 +188,7 @@ def _arabic_passages(folder: Path) -> Case:
 
 
 def run_of(ranking: Ranking) -> ScoreTable:
-    """Return the scores of the first documents of each query."""
+    """Return the scores of the first ``CUT`` documents of each query."""
     return {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in ranking.items()}
 
 
@@ -225,7 +229,7 @@ def overall(measured: Sequence[MeasuredCase], way: int, other: int = 0) -> Inter
 
 
 def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> str:
-    """Return the tables: each case left out, then the ways that are best overall."""
+    """Return the tables: each case with the way chosen on other families, then the ways that are best overall."""
     means = family_means(measured)
     order = sorted(range(len(ways)), key=lambda way: (-means[way], way))
     default, before = ways.index(DEFAULT), ways.index(BEFORE)
@@ -263,20 +267,20 @@ def described(way: FusionSettings) -> str:
 
 
 def signed(interval: Interval, sign: str = "+") -> str:
-    """Return a difference, or a figure without a ``sign``, with its interval."""
+    """Return a difference with its interval, or a figure with its interval if ``sign`` is empty."""
     return f"{interval.mean:{sign}.3f} ({interval.low:{sign}.3f} to {interval.high:{sign}.3f})"
 
 
 def tested(before: Values, after: Values) -> str:
-    """Return the difference of two rankings with its interval and its p-value."""
+    """Return the difference, ``after`` minus ``before``, with its interval and its p-value."""
     test = paired(before, after, 0)
     return f"{signed(test.difference)}, {test.p_randomisation:.3f}"
 
 
 def languages_report(xquad: Sequence[Case]) -> str:
-    """Return the figures of XQuAD-R, within a language and across: of each ranking, and of the default fusion.
+    """Return the figures of XQuAD-R, within and across languages, of each ranking and of the default fusion.
 
-    Each pair of languages has the same questions, so the values of a question are averaged before questions are drawn.
+    All pairs of languages have the same questions, so the values of a question are averaged before questions are drawn.
     """
     shown = (*PAIR, "hybrid")
     figures_of = {}

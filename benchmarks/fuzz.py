@@ -1,4 +1,4 @@
-"""Feed every reader, every parser and every route with broken inputs: ``make fuzz``.
+"""Feed broken inputs to every reader and every parser; ``make fuzz`` also feeds every route.
 
 Target and number determine an input, so ``--target NAME --input NUMBER`` repeats a failure. ``bench/fuzz.json`` records
 the progress, and an interrupted run continues from there.
@@ -49,14 +49,14 @@ STATE = ROOT / "bench" / "fuzz.json"
 SECONDS = 20.0
 """The limit of processor time for one input."""
 SLICE = 2_500
-"""The number of inputs of one process; to start a process takes longer than hundreds of inputs."""
+"""The number of inputs of one process; starting a process takes longer than feeding hundreds of inputs."""
 State = dict[str, dict[str, Any]]
 KINDS = ("DELETE", "GET", "POST", "PUT", "index", "task")
-"""The first words of the names of targets of one kind."""
+"""The first words of target names; the table has one line for each of these words."""
 
 
 def targets() -> dict[str, Callable[[Path, random.Random], object]]:
-    """Return the functions to feed by the names of the targets; each reads one file."""
+    """Return the targets by name: functions that read one file."""
     return {
         **{f"index {kind}": partial(_read, kind) for kind in kinds()},
         **{f"task {name}": partial(_judge, name) for name in tasks.names()},
@@ -101,7 +101,7 @@ def feed(name: str, number: int, folder: Path) -> None:
 
 
 def _read(kind: str, path: Path, chance: random.Random) -> None:
-    """Read sources of a kind; an invalid document is an AssertionError."""
+    """Read sources of a kind; raise AssertionError at an invalid document."""
     limit = chance.choice((0, 3, 10**6))
     options = ReadOptions(max_line_bytes=100_000, max_file_bytes=500_000, bad_lines=BadLines(limit))
     sources = [path if chance.random() < 0.8 else path.parent]
@@ -116,7 +116,7 @@ def _read(kind: str, path: Path, chance: random.Random) -> None:
 
 
 def _judge(name: str, path: Path, chance: random.Random) -> None:
-    """Read a file as three of the kinds of files that a task reads."""
+    """Feed a file to three of the reading functions of a task, drawn at random."""
     task: Any = tasks.task(name)
     lines = path.read_bytes().splitlines(keepends=True)
     readers: dict[str, tuple[Any, ...]] = {
@@ -125,7 +125,7 @@ def _judge(name: str, path: Path, chance: random.Random) -> None:
         "stream_statements": (lines, str(path)),
     }
     home = getattr(task, "__name__", type(task).__module__)
-    # A reading function that a task only imports is fed as that of another target.
+    # Another target feeds a reading function that a task only imports.
     own = [kind for kind in readers if getattr(getattr(task, kind, None), "__module__", "") == home]
     for kind in chance.sample(own, 3):
         labelled = {"labelled": True} if kind in ("read_claims", "read_statements") else {}
@@ -165,9 +165,9 @@ def bounded(seconds: float) -> Iterator[None]:
 
 
 def finds(name: str, first: int, count: int) -> tuple[list[dict[str, Any]], float]:
-    """Feed inputs by their numbers; return those on which the target failed, and this process's peak of MB.
+    """Feed ``count`` inputs from number ``first``; return the failures, and the peak memory of this process in MB.
 
-    A failure has the number of its input, and the error.
+    A failure has the number of the input, and the error.
     """
     failures = []
     with tempfile.TemporaryDirectory() as folder:
@@ -182,7 +182,7 @@ def finds(name: str, first: int, count: int) -> tuple[list[dict[str, Any]], floa
 
 
 def run(name: str, count: int) -> None:
-    """Feed a target its inputs, each slice in a process of its own; save the state after each slice."""
+    """Feed inputs to a target, each slice in a separate process; save the state after each slice."""
     known = done().get(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
     while known["done"] < count:
         began, number = time.monotonic(), min(SLICE, count - known["done"])
@@ -202,7 +202,7 @@ def run(name: str, count: int) -> None:
 
 
 def done() -> State:
-    """Return the state kept so far."""
+    """Return the saved state."""
     return msgspec.json.decode(STATE.read_bytes(), type=State) if STATE.exists() else {}
 
 

@@ -1,6 +1,6 @@
-"""Thousands of broken inputs and requests: mutations of real and small ones that follow their structure.
+"""Broken inputs and requests: mutations of real and of small inputs, which follow the structure of the input.
 
-The same seed gives the same inputs, and the same number the same request.
+The same seed gives the same inputs. The same number gives the same request.
 """
 
 from __future__ import annotations
@@ -127,14 +127,14 @@ def mutated_json(chance: random.Random, value: Any) -> Any:
                 return [*value[:at], mutated_json(chance, value[at]), *value[at + 1 :]]
     if chance.random() < 0.02:
         value = "x"
-        for level in range(chance.choice((30, 200, 900))):  # what Python's own writer can still write
+        for level in range(chance.choice((30, 200, 900))):  # not deeper than Python's JSON writer allows
             value = [value] if level % 2 else {"a": value}
         return value
     return chance.choice(_VALUES)
 
 
 def encoded(value: Any) -> bytes:
-    """Return a value as JSON; half a surrogate pair stays an escape."""
+    """Return a value as JSON; a lone surrogate stays an escape."""
     return json.dumps(value).encode()
 
 
@@ -175,7 +175,7 @@ SOURCES = {
     "read_topics": (TABLES, "queries-en.tsv"),
     "config.yaml": (".yaml", ""),
 }
-"""By target: the endings of its inputs, and patterns of example and public files."""
+"""For each target: the suffixes of its inputs, and patterns of example and public files."""
 WRITTEN = {
     "index beir": (
         '{"_id": "1", "title": "T", "text": "a b", "metadata": {"url": "http://x.org", "date": "2020"}}\n' * 2,
@@ -212,7 +212,7 @@ WRITTEN = {
         "search:\n  fusion:\n    kind: rrf\n    rrf_k: 10\npassages:\n  split:\n    webpages: true\n",
     ),
 }
-"""By target: small inputs of our own."""
+"""For each target: small inputs written for it."""
 
 
 @cache
@@ -301,7 +301,7 @@ HEADERS = {
     "Authorization": ("", "Bearer x", "Basic é", "Bearer"), "Host": ("x", "[", "a:b:c"),
 }  # fmt: skip
 CURSORS = ("cursor", "pageToken")
-"""Fields that hold a value from the answer for the page before."""
+"""Fields that hold a token from the answer for the previous page."""
 
 
 class Request(NamedTuple):
@@ -371,7 +371,7 @@ def _quoted(text: str) -> str:
 
 
 def _body(chance: random.Random, example: Mapping[str, Any]) -> bytes:
-    """Return a body: the example with a change, several examples, or no JSON."""
+    """Return a body: the changed example, JSON lines, a list of copies, or mutated bytes."""
     value: Any = dict(example)
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
         value = mutated_json(chance, value)

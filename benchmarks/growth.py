@@ -37,16 +37,16 @@ METHODS = {
 }
 """The ways to search: the retriever, and the type of its dense index."""
 UNNEEDED = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}
-"""The beginnings of the names of the files that a retriever does not read."""
+"""For each retriever, the prefixes of the files that it does not read."""
 COLUMNS = {
     "passages": ",", "": "", "build s": ",.0f", "bytes a passage": ",.0f", "first answer s": ".2f", "peak MB": ",.0f",
     "p50 ms": ".2f", "p99 ms": ".2f", "recall@10": ".3f",
 }  # fmt: skip
-"""The columns of the table, each with its number format; recall is that of the flat index's first ten hits."""
+"""The columns of the table, each with its number format; the first ten hits of the flat index count as relevant."""
 
 
 def grown_to(passages: int, data: Path, folder: Path, methods: Sequence[str]) -> Iterator[list[str]]:
-    """Build the indexes of a size, yield the line of every method, and remove them."""
+    """Build the indexes of a size, yield the line of every method, and remove the indexes."""
     sampler = Sampler(data)
     queries = [row["text"] for row in objects(data / "scifact" / "queries.jsonl")][:QUERIES]
     asked = tuple(SearchQuery(str(number), query, None) for number, query in enumerate(queries))
@@ -103,7 +103,7 @@ def main(args: argparse.Namespace) -> None:
             say(", ".join(f"{name} {value}".strip() for name, value in zip(COLUMNS, row, strict=True)))
             rows.append(row)
     report = f"{this_machine()}.\n\n{markdown_table(list(COLUMNS), rows, left=0)}"
-    # A run of only some methods prints its figures alone.
+    # A run of only some methods does not write its figures into the document.
     publish("growth", report, document=args.methods == list(METHODS))
 
 

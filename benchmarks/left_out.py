@@ -1,8 +1,8 @@
 """Judge learned combinations and feedback on collections left out: ``python -m benchmarks.left_out``.
 
 It uses the rankings of ``benchmarks.fusion``, for queries in the language of their collection. For each family of
-collections, a combination learns from the first hundred hits on all other families, and feedback gets its settings from
-them. Both are judged on the family left out. The program writes its table into ``docs/figures.md``.
+collections, a combination learns from the first hundred hits on all other families. The settings of feedback are also
+chosen on them. Both are judged on the family left out. The program writes its table into ``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from factseek.retrieval.store.manifest import VECTORS
 
 RM3 = "bm25+rm3"
 SAMPLE = 300
-"""The queries of each family to learn from, repeated if there are fewer, so that families weigh equally."""
+"""The number of queries of each family to learn from; a smaller family repeats queries, so that all weigh equally."""
 QUESTIONS = 150
-"""The questions of each part of XQuAD-R; three parts have the same questions."""
+"""The number of questions drawn from each part of XQuAD-R; its three parts have the same questions."""
 FEEDBACK = tuple(product((3, 5, 10), (0.2, 0.5, 1.0)))
-"""The ways of Rocchio's feedback: how many first hits, and the weight of the mean of their vectors."""
+"""The ways of Rocchio's feedback: the number of first hits, and the weight of their mean vector."""
 RANKINGS = (*fusion.PAIR, RM3)
 PLAIN = ("default", *fusion.PAIR)
 VARIANTS = {
@@ -56,11 +56,11 @@ VARIANTS = {
 _OWN = (": score", ": below the best", "length")
 """The ends of the names of features whose values depend on the collection."""
 _ALIKE = "like "
-"""The start of the names of features by cosines, which depend on the encoder."""
+"""The part of a name that marks a feature as a cosine, whose values depend on the encoder."""
 
 
 class Sample(NamedTuple):
-    """A case with the pools of its queries, and the measure of each query by each ranking and each way of feedback."""
+    """A case with the pools of its queries, and the measure of each query for each ranking and each way of feedback."""
 
     case: fusion.Case
     pools: list[Pool]
@@ -79,7 +79,7 @@ def main(_: argparse.Namespace) -> None:
 
 
 def sample(case: fusion.Case) -> Sample:
-    """Return a case, of XQuAD-R with ``QUESTIONS`` drawn, with the measure of each query by each ranking."""
+    """Return the sample of a case; of XQuAD-R, only ``QUESTIONS`` questions are drawn."""
     ranked = fusion.rankings(case, RANKINGS)
     if case.family == fusion.XQUAD:
         queries = tuple(case.queries[at] for at in drawn(len(case.queries), QUESTIONS, 0))
@@ -125,7 +125,7 @@ def general(pool: Pool) -> Pool:
 
 
 def feedback(index: Index, case: fusion.Case) -> list[fusion.Ranking]:
-    """Return the dense ranking of each way of feedback: the query's vector plus the mean vector of its first hits."""
+    """Return the dense ranking of each way of feedback: the query's vector plus the weighted mean of its first hits."""
     made: list[fusion.Ranking] = [{} for _ in FEEDBACK]
     search = Search(profile=case.collection.profile, retriever="dense", group=True)
     resolved = index.resolve(search)

@@ -1,4 +1,4 @@
-"""What all benchmarks share: figures compared with a peer's or a limit, the table of them, and the main program."""
+"""What all benchmarks share: figures with targets, their table, the document, and the main function of a program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NONE = Bounds()
 
 
 class Row(NamedTuple):
-    """One figure: factseek's next to a peer's (or a limit), and what its target judges.
+    """A figure of factseek, the figure of a peer or a limit, and the value that the target judges.
 
     ``value`` is what the target judges: the ratio to the peer, or the figure itself without a peer. ``scatter`` is the
     least and the greatest ratio of a round, if there were several.
@@ -127,9 +127,10 @@ def part(name: str) -> Iterator[None]:
 
 
 def program(*options: tuple[str, dict[str, Any]]) -> Callable[[Callable[[argparse.Namespace], Any]], Callable[[], int]]:
-    """Return a decorator that makes the main function of a program with these options; its module describes it.
+    """Return a decorator that makes the main function of a program with these options.
 
-    The program returns 2 after a user's error, which it prints as one line; else what the function returns, or 0.
+    The docstring of the function's module describes the program. After a user's error, the program prints one line and
+    returns 2. Else it returns what the function returns, or 0.
     """
 
     def decorated(run: Callable[[argparse.Namespace], Any]) -> Callable[[], int]:

@@ -56,7 +56,7 @@ SAMPLED = 12
 CALLERS, ROUNDS, SECONDS, WARM_UP = 8, 3, 4.0, 2
 """Connections, rounds, seconds of a round, and warm-up rounds while Java compiles."""
 BATCH, BATCHES = 100, 15
-"""Queries of a batch, and repetitions of the batch and of its single queries, in turns, after two for warm-up."""
+"""The queries of a batch, and the timed repetitions; the batch and its single queries take turns."""
 _PEER = """
 import os, sys, types
 os.environ.setdefault("OPENAI_API_KEY", "none")
@@ -111,7 +111,7 @@ def _measured(collection: Collection, work: Path) -> Iterator[Row]:
         yield alone(what, "s", statistics.median(times), Bounds(most=at_most))
     with part("BM25"):
         yield from searching(collection, work)
-        # The whole build from a file against two threads that add from memory.
+        # factseek builds the whole index from a file; Pyserini adds documents from memory, on two threads.
         runs = [lambda: our_index(collection, work / "built"), lambda: peer_index(collection, work / "peer")]
         ours, theirs = rates_in_turns(len(collection.documents), runs, rounds=3)
         yield in_turns(f"BM25 indexing, {collection.name}", "documents/s", ours, theirs, Bounds(least=1.0))
@@ -124,7 +124,7 @@ def _measured(collection: Collection, work: Path) -> Iterator[Row]:
 
 
 def searching(collection: Collection, work: Path) -> Iterator[Row]:
-    """Measure queries per second, warm; docids and scores are read in Python, and the total order is included."""
+    """Measure queries per second, warm; the time includes reading docids and scores, and factseek's total order."""
     our_index(collection, work / "ours")
     peer_index(collection, work / "theirs")
     searcher = peer_searcher(work / "theirs")
@@ -149,7 +149,7 @@ def searching(collection: Collection, work: Path) -> Iterator[Row]:
 def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], object]:
     """Return a call of Anserini's ``batch_search`` for all queries on one thread: the limit of any search from Python.
 
-    Its results stay in Java, and it cuts ties in its own way.
+    The results stay in Java, and Anserini's rule decides which of tied documents are cut.
     """
     from jnius import autoclass
 
@@ -161,13 +161,13 @@ def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], objec
 
 
 def our_index(collection: Collection, folder: Path) -> None:
-    """Index a collection for BM25."""
+    """Index a collection with factseek, for BM25 only."""
     shutil.rmtree(folder, ignore_errors=True)
     build(BuildRequest(kind="beir", sources=(collection.source,), folder=folder, dense=False), Config())
 
 
 def peer_index(collection: Collection, folder: Path, *options: str) -> None:
-    """Index a collection by Pyserini, with further options of Anserini."""
+    """Index a collection with Pyserini; ``options`` are further options of Anserini."""
     start()
     shutil.rmtree(folder, ignore_errors=True)
     args = ["-index", str(folder), *options]
@@ -194,7 +194,7 @@ def _pyserini() -> Any:
 
 
 def _encoding_queries(collection: Collection, peer: Any, a_round: int = 20) -> Row:
-    """Measure one query at a time, in turns."""
+    """Measure the encoding of one query at a time; the encoders take turns."""
     ours, theirs = [], []
     with closing(open_encoder(EncoderSettings())) as encoder:
         for query in list(collection.queries.values())[: 6 * a_round]:

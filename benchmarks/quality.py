@@ -32,9 +32,9 @@ MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")
 
 
 class BenchCollection(NamedTuple):
-    """A collection to measure: its sources by kind, its queries and judgements, and its own measures.
+    """A collection to measure: its sources by kind, its queries and judgements, and additional measures.
 
-    ``encoders`` make its vectors; if it has none, the default encoder of its language does.
+    ``encoders`` make its vectors; if there are none, the default encoder of the language makes them.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Running servers, and a load generator with a low cost of its own: prepared requests, one thread, no parsing."""
+"""Running servers, and a load generator that costs little time: prepared requests, one thread, no parsing."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def post(address: str, body: bytes) -> bytes:
 
 
 def load(port: int, requests: Sequence[bytes], connections: int, seconds: float, most: float = math.inf) -> LoadResult:
-    """Send the requests, one after the other, repeatedly, over ``connections`` connections.
+    """Send the requests in turn, again and again, over ``connections`` connections.
 
-    It ends after ``seconds``, or after ``most`` answers. Raises ConnectionError if an answer is not 200.
+    The load ends after ``seconds``, or after ``most`` answers. Raises ConnectionError if an answer is not 200.
     """
     endless, taken, waiting = itertools.cycle(requests), list[float](), selectors.DefaultSelector()
     with ExitStack() as stack:
@@ -68,7 +68,7 @@ def load(port: int, requests: Sequence[bytes], connections: int, seconds: float,
 
 
 def _exchange(connection: socket.socket, requests: Iterator[bytes], taken: list[float]) -> Iterator[None]:
-    """Send requests one after the other; go on each time that bytes of an answer have arrived.
+    """Send requests one after the other; the caller resumes this generator each time that bytes have arrived.
 
     ``taken`` gets the milliseconds of each whole answer.
     """
@@ -126,7 +126,7 @@ def running(command: Sequence[str], port: int, ready: str) -> Iterator[Server]:
         try:
             process.wait(timeout=60)
         except subprocess.TimeoutExpired:
-            process.kill()  # Its workers end by themselves without it.
+            process.kill()  # The workers end by themselves when the server has ended.
             raise
 
 
@@ -144,7 +144,7 @@ def free_port() -> int:
 
 
 def workers(server: Server) -> list[int]:
-    """Return the worker processes of a server."""
+    """Return the process ids of a server's workers."""
     return [
         int(pid) for pid in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
     ]

@@ -1,8 +1,8 @@
 """Send mixed load to a server for a long time: ``make soak``, 30 minutes.
 
 Every answer must have status 200 and exactly the hits that ``factseek search --json`` finds for its query. After the
-first tenth of the time, the memory of the workers must not grow by more than a twentieth. Their open files must not
-grow by more than a few. With ``--changes``, a copy of the index changes meanwhile.
+first tenth of the time, the memory of the workers must not grow by more than a twentieth. The number of their open
+files must not grow by more than 20. With ``--changes``, a copy of the index changes meanwhile.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def requests(folder: Path) -> list[Asked]:
 
 
 class Soak:
-    """A load of one server, with counts of what was answered and of faults."""
+    """A load on one server, with counts of answers, changes and faults."""
 
     def __init__(self, port: int, asked: Sequence[Asked]) -> None:
         self.counts, self.faults = Counter[str](), Counter[str]()
@@ -88,7 +88,7 @@ class Soak:
         self._stop = threading.Event()
 
     def run(self, server: Server, seconds: float, *, changes: bool) -> list[Size]:
-        """Load the server for ``seconds``; return the sizes of its workers, second by second."""
+        """Load the server for ``seconds``; return the size of its workers in each second."""
         calls = [partial(self._search, random.Random(seed)) for seed in range(CALLERS)]  # noqa: S311  no secret
         calls += [partial(self._change, count(1))] * changes
         callers = [threading.Thread(target=self._repeat, args=(call,)) for call in calls]
@@ -106,7 +106,7 @@ class Soak:
         return sizes
 
     def _repeat(self, call: Callable[[HTTPConnection], None]) -> None:
-        """Repeat a call, on a connection of its own, until the end; a failure is a fault."""
+        """Repeat a call on a separate connection until the end; count each failure as a fault."""
         connection = HTTPConnection("127.0.0.1", self._port, timeout=60)
         while not self._stop.is_set():
             try:
@@ -133,7 +133,7 @@ class Soak:
                 return
 
     def _change(self, numbers: Iterator[int], connection: HTTPConnection) -> None:
-        """Put, look up and delete a document of the second index; retry once if asked to."""
+        """Put, look up and, every third time, delete a document of the second index; retry once if asked to."""
         number = next(numbers)
         address = f"/v1/changing/documents/soak-{number % 50}"
         body = json.dumps({"text": f"Note {number} of a long evening."}).encode()
@@ -176,7 +176,7 @@ def main(args: argparse.Namespace) -> bool:
             seconds = time.perf_counter() - began
     settled = sizes[len(sizes) // 10 :]
     window = max(1, len(settled) // 10)
-    # The median of files, because a worker has more files open while segments wait for compaction.
+    # Use the median of files, because a worker has more files open while segments wait for compaction.
     first, last = (
         Size(max(size.megabytes for size in some), median_high([size.files for size in some]))
         for some in (settled[:window], settled[-window:])

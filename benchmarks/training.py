@@ -1,8 +1,8 @@
 """Measure trained models: ``python -m benchmarks.training``, or ``make bench-train``.
 
 ``FACTSEEK_DATA`` must name the folder of the public collections. The program runs the commands
-``factseek train all`` and ``factseek train reranker`` on SciFact's training claims, and writes their figures, on claims
-that were not used to train the models, into ``docs/figures.md``. It takes hours on two cores. An interrupted training
+``factseek train all`` and ``factseek train reranker`` on SciFact's training claims. It writes their figures, on claims
+that the models did not learn from, into ``docs/figures.md``. It takes hours on two cores. An interrupted training
 continues from its last checkpoint. Existing models and indexes are not built again.
 """
 

@@ -1,9 +1,9 @@
 """Measure verdicts: ``python -m benchmarks.verification``.
 
-``FACTSEEK_DATA`` must name the folder with SciFact and COVID-Fact in FEVER's format: a page is a document, and a line
-is a sentence. Verdicts are cross-validated with given and with retrieved evidence, and compared with baselines. A model
-trained on SciFact also judges the pairs of ``examples/verdict-pairs.tsv``. The program prints the tables and writes
-them into ``docs/figures.md``.
+``FACTSEEK_DATA`` must name the folder with SciFact and COVID-Fact. The program converts them to FEVER's format: a page
+is a document, and a line is a sentence. Verdicts are cross-validated with given and with retrieved evidence, and
+compared with baselines. A model trained on SciFact also judges the pairs of ``examples/verdict-pairs.tsv``. The program
+prints the tables and writes them into ``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Collection(NamedTuple):
 
 
 class Judge:
-    """Reads evidence with one encoder and one contrast; files and indexes lie in ``work``."""
+    """Reads collections and their evidence with one encoder and its contrast; files and indexes are in ``work``."""
 
     def __init__(self, work: Path) -> None:
         self._work = work
@@ -86,7 +86,7 @@ class Judge:
             cited.append({str(docid) for docid in row["cited_doc_ids"]})
 
         def choose(claim: Claim, places: Sequence[Place]) -> list[Place]:
-            # A claim without evidence gets the sentences that the search found in its cited abstracts.
+            # A claim without evidence gets the sentences found in its cited abstracts, else the first sentence found.
             if claim.groups:
                 return list(claim.groups[0])[:5]
             return [place for place in places if place[0] in cited[int(claim.qid)]] or list(places[:1])
@@ -114,9 +114,9 @@ class Judge:
         rows: Iterable[tuple[str, str, list[list[Place]]]],
         choose: Callable[[Claim, Sequence[Place]], list[Place]],
     ) -> Collection:
-        """Write claims in FEVER's form, read them as any such file is read, and find their evidence.
+        """Write claims in FEVER's form, read them with FEVER's reader, and find their evidence.
 
-        ``choose`` takes a claim and the places that the search found for it, and returns the places given.
+        ``choose`` takes a claim and the places that the search found for it. It returns the places of given evidence.
         """
         written = []
         for number, (text, label, of_claim) in enumerate(rows):
@@ -135,7 +135,7 @@ class Judge:
             return Collection(name, labels, claims, np.array([labels.index(claim.label) for claim in claims]), *cases)
 
     def pairs(self, pairs: Sequence[Mapping[str, str]]) -> Cases:
-        """Return pairs as cases, each with its own sentence, from an index of all sentences."""
+        """Return pairs as cases: each claim with the sentence of its pair, from an index of all sentences."""
         with self._indexed("pairs", {pair["id"]: [pair["evidence"]] for pair in pairs}) as index:
             finder, texts = Finder(index, CONFIG.verdict), [pair["claim"] for pair in pairs]
             evidence = finder.with_annotated(texts, [[(pair["id"], 0)] for pair in pairs], finder.find(texts))
@@ -200,7 +200,7 @@ def section(collection: Collection) -> str:
 
 
 def pairs_section(pairs: Sequence[Mapping[str, str]], cases: Cases, collection: Collection) -> str:
-    """Return the verdicts on pairs of a model trained on a collection's retrieved evidence, by threshold.
+    """Return a table of verdicts on pairs, by threshold; the model was trained on a collection's retrieved evidence.
 
     As in ``verdict``, a sentence that lacks a number of the claim does not support it.
     """

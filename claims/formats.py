@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def add_learning(
     parser: argparse.ArgumentParser, tasks: Sequence[str], models: Sequence[str], *, train: str, what: str, model: str
 ) -> None:
-    """Add the options for the task, the training files, the saved model and its kind; ``what`` is the model's noun."""
+    """Add the options for the task, the training files, the saved model and its kind; ``what`` names the model."""
     parser.add_argument("task", choices=tasks, metavar="TASK", help=f"one of {', '.join(tasks)}")
     parser.add_argument("--train", nargs="+", type=Path, default=[], metavar="FILE", help=train)
     parser.add_argument("--load", type=Path, metavar="MODEL", help=f"a {what} that --save wrote; replaces --train")

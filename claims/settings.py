@@ -22,7 +22,7 @@ RankerName = Annotated[str, NameOf("claims.checkworthiness.rankers", "model")]
 
 
 class BestSettings(Settings, frozen=True, kw_only=True):
-    """The ranker ``best``: the members to try, and how freely each may learn."""
+    """The ranker ``best``: the members to try, the settings to try for each, and the most negatives to learn from."""
 
     members: tuple[MemberName, ...] = (
         "lexical", "neighbours", "signs", "vectors", "days", "joint_lexical", "joint_signs",
@@ -74,7 +74,7 @@ class ClaimsSettings(Settings, frozen=True, kw_only=True):
 
 
 class VerdictSettings(Settings, frozen=True, kw_only=True):
-    """Verification: which sentences are evidence, when they are too weak to decide, how the classifier is trained."""
+    """Verification: which sentences are evidence, when it is too weak to decide, and how the classifier is trained."""
 
     removed = MappingProxyType({"most_wrong": "use verdict.max_risk"})
     sentences: Annotated[int, msgspec.Meta(ge=1, le=5)] = 5

@@ -35,7 +35,7 @@ _TEXT = 90
 
 
 def language_of_task(format_: StatementTask) -> str:
-    """Return the language of a task with only one; ``""`` if it must be detected from the texts."""
+    """Return the language of a task that has only one; else ``""``, and the language is detected from the texts."""
     return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""
 
 
@@ -181,7 +181,7 @@ def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
 
 
 def outputs_of(args: argparse.Namespace) -> list[Path]:
-    """Return the path of each input's submission: ``--output``, or for several inputs a file in this folder for each.
+    """Return the path of each input's submission: ``--output``, or a file in this folder for each input.
 
     Raises QueryError, before any work, if options contradict each other or a file cannot be written.
     """

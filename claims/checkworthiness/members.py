@@ -1,7 +1,7 @@
 """The members of the ``best`` ranker: each reads a statement in its own way, and is trained and scored on its own.
 
 A member turns statements into rows of features once, so that cross-validation can fit many models to them.
-``joint_NAME`` learns from all languages.
+The member ``joint_NAME`` learns from all languages.
 """
 
 from __future__ import annotations
@@ -73,11 +73,12 @@ class MemberReader(NamedTuple):
 
 
 class MemberKind(NamedTuple):
-    """How to make a member from statements without their labels, and how to restore it from the states of both parts.
+    """How to make a member from statements without their labels, and how to restore it with its model.
 
-    ``reads`` says whether it can read statements of one language. ``forwards`` says that what the member learns becomes
-    less valid over time. Its held-out scores are then those of statements later than the training statements.
-    ``restore`` raises ValueError, KeyError or TypeError if the states do not fit.
+    ``restore`` takes the state of the member and the state of the model. ``reads`` says whether it can read statements
+    of one language. ``forwards`` says that what the member learns becomes less valid over time. Its held-out scores are
+    then those of statements later than the training statements. ``restore`` raises ValueError, KeyError or TypeError if
+    the states do not fit.
     """
 
     make: Callable[[Sequence[Statement], Config], Member]
@@ -161,11 +162,14 @@ def _restore_lexical(member: State, model: State, config: Config) -> MemberReade
 
 
 _SLIGHT = 1e-6
-"""The weight of the mean label, which decides for a statement that resembles none."""
+"""The weight of the mean label, which decides for a statement that resembles no labelled one."""
 
 
 class _Votes:
-    """Scores a statement by the share of its similarity, cosine to the ``sharpness``, to those worth checking."""
+    """Scores a statement by its similarity to labelled statements: the share that falls on those worth checking.
+
+    The similarity is the cosine to the power of ``sharpness``.
+    """
 
     def __init__(self, rows: Any, labels: Labels, sharpness: float) -> None:
         self._rows = rows
@@ -217,7 +221,7 @@ def _restore_neighbours(member: State, model: State, config: Config) -> MemberRe
 
 
 class _Signs:
-    """Numbers, names, addresses, punctuation and length, which work across languages; decides by a forest."""
+    """Reads numbers, names, addresses, punctuation and length, in any language; decides by a forest."""
 
     strengths: tuple[float, ...] = (1.0,)
 
@@ -236,14 +240,15 @@ class _Signs:
 
 
 _MOST = 5_000
-"""The number of statements up to which a kernel machine learns; its time grows with their square."""
+"""The most statements that a kernel machine learns from; its time grows with the square of their number."""
 
 
 class _Vectors:
     """The vectors of an encoder; decides by their similarity to the vectors of labelled statements.
 
     A vector is the mean of the outputs of the encoder's last layers. The last layer represents the topic of a
-    statement; earlier layers represent more of its wording. For many statements, a linear model replaces the kernel.
+    statement; earlier layers represent more of its wording. For more than ``_MOST`` statements, a linear model replaces
+    the kernel.
     """
 
     def __init__(self, encoder: OnnxEncoder, strengths: tuple[float, ...] = ()) -> None:
@@ -303,7 +308,7 @@ _DOUBT = 0.5
 
 
 class Moments:
-    """The share of tweets within about ``span`` days that are worth checking, as log-odds."""
+    """Scores a tweet by the share worth checking among the tweets within about ``span`` days, as log-odds."""
 
     def __init__(self, moments: Floats, labels: Labels, span: float) -> None:
         self._moments = moments
@@ -330,7 +335,7 @@ class Moments:
 
 
 class _Days:
-    """The time of a tweet, in days (NaN if unknown), because tweets worth checking come in waves."""
+    """Reads the time of a tweet, in days (NaN if unknown), because tweets worth checking cluster in time."""
 
     def __init__(self, strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths

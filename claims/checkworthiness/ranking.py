@@ -79,8 +79,9 @@ def without(text: str, word: str) -> str:
 
 
 def explain(ranker: Ranker, statement: Statement, most: int) -> list[Weight]:
-    """Return the ``most`` words whose absence changes the score most, largest weight first; equal weights in text
-    order. This works with any ranker.
+    """Return at most ``most`` words whose absence changes the score, the largest absolute weight first.
+
+    Equal weights are in text order. There are no words if the ranker's ``explains`` is false.
     """
     if not ranker.explains:
         return []

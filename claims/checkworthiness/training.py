@@ -24,7 +24,7 @@ _VERSIONED = ("numpy", "scipy", "scikit-learn")
 
 
 class TrainingFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A training file: its name, its checksum and the numbers of its statements."""
+    """A training file: its name, its checksum, and the numbers of its statements and of those worth checking."""
 
     name: str
     sha256: str
@@ -33,7 +33,7 @@ class TrainingFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankerManifest(ModelManifest, frozen=True, kw_only=True):
-    """The description of a ranker; ``languages`` are the languages of its training, none for any language."""
+    """The description of a ranker; ``languages`` are those of its training, or empty for any language."""
 
     languages: tuple[str, ...]
     sources: tuple[TrainingFile, ...]
@@ -87,7 +87,7 @@ def load(path: Path, task: str | None, config: Config) -> TrainedRanker:
     manifest, state = load_for(path, RankerManifest, task, names())
     with restored_from(path):
         ranker = kind(manifest.model).restore(state, config)
-        if state.tensors:  # the random ranker has none, and a trial would change it
+        if state.tensors:  # the random ranker has none, and a trial would advance its sequence
             trials = [Statement("1", "Trying: 2 words.", language=of) for of in manifest.languages or [""]]
             scores = ranker.score(trials)
             probabilities = ranker.probability(scores)

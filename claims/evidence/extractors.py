@@ -63,7 +63,7 @@ class ContrastExtractor:
         return features
 
     def _encoded(self, text: str) -> NDArray[np.float64]:
-        # Encoded as a query, because claim and sentence are compared as equals: neither is searched for in the other.
+        # Encode every text as a query: claim and sentence have the same role, and neither is searched for in the other.
         return np.asarray(self._encoder.encode_query([text])[0], dtype=np.float64)
 
 
@@ -174,7 +174,7 @@ def reopen(
 
 @contextmanager
 def _learned_with(info: object, place: Path) -> Iterator[None]:
-    """Say, in an error of opening a model, that the model of verdicts at ``place`` was trained with it."""
+    """If a model cannot be opened, say in the error that the model of verdicts at ``place`` was trained with it."""
     try:
         yield
     except MachineError as error:

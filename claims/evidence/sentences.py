@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 Stance = Literal["for", "against", "neither"]
-"""The stance of a verdict towards a claim, whichever task its label belongs to."""
+"""The stance of a verdict towards a claim, the same for every task."""
 _STANCES: dict[str, Stance] = {"SUPPORTS": "for", "TRUE": "for", "REFUTES": "against", "FALSE": "against"}
 _AT_ONCE = 64
 _KEPT = 4096
@@ -71,7 +71,10 @@ class EvidenceSentence(NamedTuple):
 
 
 class ClaimEvidence(NamedTuple):
-    """The evidence for a claim: sentences, best first, and the highest score of each retriever."""
+    """The evidence for a claim: sentences, best first, and the highest score of each retriever.
+
+    ``spread`` is the difference between the first and the last passage's score, divided by the first score.
+    """
 
     sentences: tuple[EvidenceSentence, ...]
     bm25: float = 0.0
@@ -205,8 +208,10 @@ def _cut(shown: Shown, *, whole: bool) -> Iterator[EvidenceSentence]:
 
 
 def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSentence, ...]:
-    """Return the sentence of each passage most similar to the claim (the earlier of equals), without repeated texts.
-    One without a final stop, usually a heading, is chosen only if there is no other.
+    """Return the sentence of each passage that is most similar to the claim, without repeated texts.
+
+    Of equal sentences, the earlier is chosen. A sentence without a final stop, usually a heading, is chosen only if
+    there is no other.
     """
     chosen: dict[str, EvidenceSentence] = {}
     for passage in passages:

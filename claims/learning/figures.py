@@ -22,7 +22,7 @@ class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of all claims; ``calibration_error`` is the mean gap of probability and accuracy over ten bins."""
+    """The figures of all claims; ``calibration_error`` is the mean gap between probability and accuracy in ten bins."""
 
     macro_f1: float
     accuracy: float
@@ -60,7 +60,7 @@ STEPS = 50
 
 
 class RiskPoint(NamedTuple):
-    """The verdicts whose label has at least this probability: their share of all, and their share of errors."""
+    """The verdicts whose label has at least this probability: their share of all, and the share that is wrong."""
 
     confidence: float
     share: float

@@ -1,6 +1,6 @@
 """Cross-validation without leaks: near-duplicates, and statements of one debate, stay in the same fold.
 
-Training uses only a sample of the statements not worth checking, because more of them teach nothing new.
+Training uses only a sample of the statements not worth checking, because more of them would teach nothing new.
 """
 
 from __future__ import annotations

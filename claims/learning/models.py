@@ -95,7 +95,7 @@ def fit_kernel(features: Floats, labels: Labels, weights: Floats, strength: floa
 
 
 def restore_kernel(state: State, width: int | None) -> KernelModel:
-    """Return the machine of its state; raise ValueError, KeyError or TypeError if it is of other features."""
+    """Return the machine of its state; raise ValueError, KeyError or TypeError if it does not fit ``width``."""
     tensors = _restored_scales(state, width)
     tensors["vectors"] = array(state, "vectors", np.float64, None, len(tensors["centre"]))
     tensors["weights"] = array(state, "weights", np.float64, len(tensors["vectors"]))
@@ -233,7 +233,7 @@ def load_for(path: Path, kind: type[M], task: str | None, models: Sequence[str])
 
 
 def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze, *, sublinear: bool) -> NgramVocabulary:
-    """Return a saved vocabulary: its terms, and the array of their weights by its name.
+    """Return a saved vocabulary; ``names`` are its terms, ``weights`` is the name of the array of their weights.
 
     Raises TypeError if ``names`` is not a list of strings, ValueError if a term is repeated or the weights do not fit.
     """
@@ -245,7 +245,7 @@ def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze,
 
 
 def restore_labels(state: State, name: str, count: int | None) -> Labels:
-    """Return the labels 0 and 1; raise ValueError if there are others, or one class only."""
+    """Return the labels 0 and 1; raise ValueError if there is another label, or one of them is missing."""
     values = array(state, name, np.int8, count)
     if set(values.tolist()) != {0, 1}:
         raise ValueError("labels are not those of both classes")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .folds import average_precision
 
 _FREEDOM = 3.0
-"""The weight of the mean loss of all statements against the size of the weights; values from 0.3 to 10 work alike."""
+"""The weight of the mean loss against the penalty on large weights; values from 0.3 to 10 work about equally well."""
 Scores = Mapping[str, NDArray[np.float64]]
 """The scores of each member, one for each statement."""
 
@@ -33,8 +33,8 @@ def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
 
     The weights are kept small, and both classes count equally. Each weight then depends mainly on how well its member
     predicts the labels. If several members give similar scores, their difference has little effect on the weights,
-    because few labels measure it. One slope turns the sum into log-odds. A member with a negative weight is left out.
-    If none has a positive weight, or the sum does not predict the labels, the first member gets weight 0.
+    because few labels measure it. A slope and a bias turn the sum into log-odds. A member with a negative weight is
+    left out. If none has a positive weight, or the sum does not predict the labels, the first member gets weight 0.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -61,7 +61,7 @@ def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
 
 
 def constant_model(name: str, labels: NDArray[np.int64]) -> Stack:
-    """Return the stack that gives every statement the log-odds of all statements."""
+    """Return the stack that gives every statement the log-odds of the mean label."""
     share = float(labels.mean())
     return Stack({name: 0.0}, math.log(share / (1 - share)))
 

@@ -43,7 +43,10 @@ class Checked(NamedTuple):
 def check(
     ranker: Ranker, verifier: Verifier, statements: Sequence[Statement], top: int, progress: Progress
 ) -> list[Checked]:
-    """Return the ``top`` statements most worth checking, in that order, each with its verdict by its words alone."""
+    """Return the ``top`` statements most worth checking, in that order, each with its verdict.
+
+    The claim to verify is the statement without links, mentions and RT.
+    """
     first = rank(ranker, statements)[:top]
     claims = [
         Claim(statement.qid, tweet(statement.text), topic=statement.topic, place=statement.place)

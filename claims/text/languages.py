@@ -21,8 +21,9 @@ def with_language(statements: Sequence[Statement], language: str = "") -> list[S
 
 
 def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
-    """Return the ISO 639-1 code of the language of texts, ``among`` these; addresses, mentions and numbers do not
-    count.
+    """Return the ISO 639-1 code of the language of texts, one of ``among`` if there are any.
+
+    Addresses, mentions, hashtags and numbers do not count.
     """
     if len(among) == 1:
         return among[0]
@@ -36,7 +37,7 @@ def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
 
 
 def check_languages(statements: Sequence[Statement], languages: Sequence[str], source: str) -> None:
-    """Raise SourceError if a statement is in none of the languages that a ranker learned from, if it has any."""
+    """Raise SourceError if a statement is in none of a ranker's languages; a ranker without languages accepts any."""
     codes = (statement.language for statement in statements)
     foreign = next((code for code in codes if languages and code not in languages), "")
     if foreign:

@@ -29,7 +29,10 @@ class Polarity(NamedTuple):
 
 
 def _forms(stems: str) -> frozenset[str]:
-    """Return the forms in ``increase: d s ing``: the word, and the word with each ending, without its e before -ing."""
+    """Return the forms in ``increase:s ed ing``: the word, and the word with each ending.
+
+    The word loses a final e before an ending that begins with e or i.
+    """
     forms: set[str] = set()
     for entry in stems.split(","):
         word, _, endings = entry.strip().partition(":")

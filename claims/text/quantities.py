@@ -29,8 +29,9 @@ _CLOSE = {"": 0.005, "about": 0.1}
 
 
 class Quantity(NamedTuple):
-    """A number and its unit (``year`` if it looks like one); ``kind`` is ``least``, ``most`` (bounds), ``about`` or
-    ``""``.
+    """A number and its unit, which is ``year`` if the number looks like one.
+
+    ``kind`` is ``least`` or ``most`` for a bound, ``about`` for a rough number, else ``""``.
     """
 
     value: float
@@ -97,7 +98,7 @@ def _quantity(digits: str, word: str, after: str) -> Quantity:
 
 
 def _agrees(stated: Quantity, written: Quantity) -> bool:
-    """Return whether a quantity of the same unit is within the stated bound."""
+    """Return whether a quantity of the same unit is within the stated bound or, without a bound, about equal."""
     if stated.kind == "least":
         return written.value >= stated.value
     if stated.kind == "most":

@@ -32,7 +32,7 @@ def normalised(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Return words, with unchanged numbers, and pairs of neighbours; accounts keep their names, addresses do not."""
+    """Return words, with unchanged numbers, and pairs of words; accounts keep their names, addresses do not."""
     read = URL.sub(" xxurl ", unescaped(unescaped(text))).lower()
     tokens = _WORD.findall(read)
     return tokens + [f"{first} {second}" for first, second in pairwise(tokens)]
@@ -52,7 +52,7 @@ def characters(text: str) -> Iterator[str]:
 _ANALYZED = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 
 Analyzer = Callable[[str], tuple[str, ...]]
-"""A function from a word to its terms; none for a stop word."""
+"""A function from a word to its terms; a stop word has none."""
 
 
 def terms(text: str, analyzer: Analyzer) -> list[str]:
@@ -71,8 +71,10 @@ Analyze = Callable[[str], Iterable[str]]
 
 
 class NgramVocabulary:
-    """Terms with their weights; a text's vector has counts (n, or ``sublinear`` 1 + ln n) times weights, of unit
-    length.
+    """Terms with their weights.
+
+    The vector of a text has the count n of each term times its weight, and unit length. With ``sublinear``, 1 + ln n
+    replaces n.
     """
 
     def __init__(
@@ -127,7 +129,7 @@ class Grams(NamedTuple):
 
 
 class Hashing:
-    """Words and their n-grams of 3 to 5 in buckets, weighted by ``rarity``: their inverse document frequency."""
+    """Words and their n-grams of 3 to 5 characters in buckets, weighted by ``rarity``: inverse document frequency."""
 
     def __init__(self, rarity: NDArray[np.float64]) -> None:
         self.rarity = rarity

@@ -61,8 +61,8 @@ class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
 
     ``labels`` are its classes in order, ``undecided`` is its label when it abstains. ``retriever`` and ``encoder`` are
     those of the training index, whose manifest id is ``index``. The model can only be used with an index that has the
-    same retriever and encoder. ``figures`` describe the model and the baselines. ``contrast`` and ``entailment`` are
-    the models that add features of the evidence.
+    same language, retriever and encoder. ``figures`` describe the model and the baselines. ``contrast`` and
+    ``entailment`` are the models that add features of the evidence.
     """
 
     labels: tuple[str, ...]
@@ -85,7 +85,7 @@ class TrainedVerdicts(NamedTuple):
 
     @property
     def risk(self) -> list[RiskPoint]:
-        """The cross-validated risk of its verdicts, the surest first; empty if it was not measured."""
+        """The cross-validated risk of the model's verdicts, the surest first; empty if it was not measured."""
         return _risk(self.manifest.figures)
 
     def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
@@ -186,7 +186,7 @@ def train(
 def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
     """Load a saved model, for one task or, without ``task``, for any.
 
-    Opens the models whose features it was trained on; ``config`` says where their exports are kept.
+    Also opens the models whose features it was trained on; ``config`` says where their exports are kept.
 
     Raises SourceError if the file is not such a model, or one of those models has changed. Raises QueryError if it was
     trained for another task, MachineError if one of those models is not on this machine.
@@ -204,7 +204,7 @@ def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
 
 
 def _figures(name: str, cases: Cases, parted: Split, settings: VerdictSettings, *, entailed: bool) -> dict[str, Any]:
-    """Return cross-validated figures of every model, and the risk curve of ``name``; none with too few claims."""
+    """Return cross-validated figures of every model, and the risk curve of ``name``; none if claims are too few."""
     if not parted.parts:
         return {}
     classes = parted.classes
@@ -225,7 +225,7 @@ def _risk(figures: dict[str, Any]) -> list[RiskPoint]:
 
 
 class Split(NamedTuple):
-    """Claims by their positions in ``labels``, and the rows of each fold; no folds if there are too few claims."""
+    """The class of each claim, a position in ``labels``, and the rows of each fold; no folds if claims are too few."""
 
     labels: tuple[str, ...]
     classes: NDArray[np.int64]

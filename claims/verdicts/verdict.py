@@ -134,7 +134,7 @@ def json_line(verdict: Verdict) -> str:
 
 
 def record(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as JSON values: probabilities and similarity to four digits, half characters as escapes."""
+    """Return a verdict as JSON values: probabilities and similarity to four digits, lone surrogates as escapes."""
     return {
         "id": storable(verdict.claim.qid),
         "claim": storable(verdict.claim.text),

@@ -36,7 +36,7 @@ AND = "+"
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """The queries of a load and its retriever, ``hybrid`` or ``hybrid+rerank``.
+    """The queries of a load and its retriever, such as ``hybrid`` or ``hybrid+rerank``.
 
     There are ``timed`` searches for each number of ``callers``; the first number must be 1.
     """
@@ -82,7 +82,7 @@ def search_of(name: str) -> Search:
 
 
 def retriever_of(name: str) -> str:
-    """Return the retriever in the name of a retriever with its stages; a retriever's own name may have a plus."""
+    """Return the retriever at the start of a name with stages; the name of a retriever may itself have a plus."""
     parts = name.split(AND)
     names = [AND.join(parts[:number]) for number in range(len(parts), 0, -1)]
     return next((each for each in names if each.partition(":")[0] in retrievers.names()), parts[0])

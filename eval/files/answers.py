@@ -120,9 +120,8 @@ class Scores:
     """The figures of one submission, each by its measure's name.
 
     ``values`` begins with the official measure. ``unit`` says what the keys of ``per_query`` are. ``topics`` has the
-    means over topics, if the task has them besides the means over queries. ``ties`` has the least and the greatest
-    value of each measure that another order of equal scores would change. ``notes`` report ties that affect a figure,
-    and queries without results.
+    means over topics, if the task also reports them. ``ties`` has the least and the greatest value of each measure that
+    another order of equal scores would change. ``notes`` report ties that affect a figure, and queries without results.
     """
 
     official: str
@@ -134,8 +133,9 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def as_json(self, *, per_query: bool) -> dict[str, Any]:
-        """Return the figures as ``score --json`` prints them: measure name to value, the means over topics, ties and
-        notes.
+        """Return the figures as ``score --json`` prints them: values by measure, means over topics, ties and notes.
+
+        With ``per_query``, the values of each query follow.
         """
         figures: dict[str, Any] = dict(self.values)
         figures.update({f"{name} over topics": value for name, value in self.topics.items()})

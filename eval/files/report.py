@@ -26,7 +26,7 @@ class FileProblem(NamedTuple):
 
 
 class CheckReport:
-    """The faults of one file, the first twenty of each kind, so that neither errors nor warnings hide the other."""
+    """The faults of one file: the first twenty errors, and the first twenty warnings, which errors cannot hide."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -37,7 +37,10 @@ _LOOKED_AT = 40
 
 
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line; one that is not UTF-8 is an error, the first with a remedy, and left out."""
+    """Yield the number and the text of each line.
+
+    A line that is not UTF-8 is an error and left out; the first such error has a remedy.
+    """
     remedy = f"; {SAVE_AS_UTF8}"
     for number, line in lines(path, faults):
         try:
@@ -177,10 +180,10 @@ def shape_of_lines(numbered: Numbered) -> TableShape:
 def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool = False) -> Rows:
     """Return the rows below the header, which is the first line.
 
-    Between tabs, a quote is an ordinary character, except in three cases: ``quoting`` is set; the header's names are
-    all in quotes; or the rows have the header's columns only if quotes are read. The third case occurs, for example, if
-    a text contains a line break. Between commas or semicolons, a cell may always be in quotes. Raises SourceError,
-    naming the line, if a row does not have the header's columns either way.
+    Between tabs, a quote is usually an ordinary character. There are three exceptions: ``quoting`` is set; the header's
+    names are all in quotes; the rows have the header's columns only if quotes are read. The third case occurs, for
+    example, if a text contains a line break. Between commas or semicolons, a cell may always be in quotes. Raises
+    SourceError, naming the line, if a row does not have the header's columns either way.
     """
     names = numbered[0][1].split(delimiter)
     width = len(names)
@@ -215,7 +218,7 @@ def unquoted(numbered: Numbered, delimiter: str) -> Rows:
 
 
 def _quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
-    """Return rows below a header whose cells may be in quotes and contain line breaks; none if a row does not fit."""
+    """Return the rows below a header, or none if one does not fit; cells may be in quotes and contain line breaks."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     reader = csv.reader((f"{text}\n" for _, text in numbered), delimiter=delimiter, strict=True)
     found: Rows = []

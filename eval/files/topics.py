@@ -1,8 +1,8 @@
 """Queries in the usual file formats.
 
-The formats are ``qid TAB text`` without a header, a table with a header (tabs, commas or semicolons), JSON lines, a
-list of JSON objects, and topics of TREC or XML. Columns and keys are found by their usual names. A header with unknown
-names is an error, so that it never becomes a query.
+The formats are ``qid TAB text`` without a header, a table with a header, JSON lines, a list of JSON objects, and topics
+of TREC or XML. A table has tabs, commas or semicolons between its columns. Columns and keys are found by their usual
+names. A header with unknown names is an error, so that it never becomes a query.
 
 Topics between tags have their own parser. Old topics are not valid XML, and an XML parser would follow the declarations
 of a file.
@@ -42,7 +42,7 @@ _NAMED = "name them qid and query"
 _ACCEPTED = "give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"
 
 _BLOCKS = ("top", "topic", "query")
-"""The elements that hold a topic; if a file has the first of them, the others are fields."""
+"""The elements that can hold a topic; the first of these that a file has holds its topics, the others are fields."""
 _TAGGED_QIDS = ("num", "number", "id", "qid", "topic_id", "query_id", "identifier")
 _TAGGED_TEXTS = ("query", "title", "text", "question", "content", "desc", "description")
 _KNOWN = frozenset((*_TAGGED_QIDS, *_TAGGED_TEXTS))
@@ -260,7 +260,7 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
 
 
 def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
-    """Yield the tags and the texts of a file in order; broken tags, comments and CDATA are faults."""
+    """Yield the tags and texts of a file in order; broken tags, and comments or CDATA without an end, are faults."""
     position = 0
     for match in (*_PIECE.finditer(content), None):
         before = content[position : match.start() if match else None]

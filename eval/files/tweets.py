@@ -45,7 +45,7 @@ class Tweet(NamedTuple):
 def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
-    Between the tabs of a table, it reads without quoting if the rows fit, so that stray quotes stay. Raises
+    In a table with tabs, quotes are ordinary characters if the rows then fit, so that stray quotes stay. Raises
     SourceError, naming the line, if a row has other columns than the header, or a tweet has no id or no text.
     """
     rereadable(path)
@@ -134,7 +134,7 @@ def read_claims(path: Path) -> list[Tweet]:
 
 
 def read_claim_queries(path: Path) -> list[TaskQuery]:
-    """Return claims as queries whose qid is topic and tweet; the file is a TSV file with a header or JSON lines."""
+    """Return claims as queries with the qid ``topic/tweet``; the file is a TSV file with a header or JSON lines."""
     return [
         TaskQuery(claim_key(claim.topic, claim.tweet_id), claim.text, claim.topic, claim.date)
         for claim in read_claims(path)

@@ -1,7 +1,7 @@
 """Train a combination of rankings on judged queries, and measure it by cross-validation.
 
-Each fold is judged with a model that was trained on the other folds alone. The combination averages weights and trees:
-the training folds can hardly tell which of the two is better, and choosing one gave worse results than the average.
+Each fold is judged with a model that was trained on the other folds alone. The combination averages a linear model and
+trees. The training folds hardly show which of the two is better, and choosing one gave worse results than the average.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Train an encoder with in-batch and mined negatives, and with a teacher's margins if any (Hofstätter et al., 2020)."""
+"""Train an encoder with in-batch and mined negatives and, optionally, a teacher's margins (Hofstätter et al., 2020)."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class EncoderTraining:
 
 
 def _pool(candidates: Sequence[Candidates]) -> dict[str, str]:
-    """Return the documents of all queries: a relevant document has its own text, another that of its first hit."""
+    """Return the documents of all queries: a relevant one has its own text, any other has the text of its first hit."""
     pool: dict[str, str] = {}
     for candidate in candidates:
         for docid, text in candidate.hits.items():

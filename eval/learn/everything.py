@@ -2,7 +2,7 @@
 
 Each step writes its result completely or not at all. A step is skipped if its result already exists and was made from
 the same inputs. The same command therefore continues an interrupted run. The combination learns, in folds, from the
-queries that the encoder did not learn from: the encoder ranks its own queries better than new ones.
+queries that the encoder did not learn from, because it ranks those that it learned from better than new ones.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def train_all(
 
 
 class Steps:
-    """The steps of a training, in a folder that records the digest of the inputs of each."""
+    """The steps of a training in a folder; a file there records the digest of the inputs of each step."""
 
     def __init__(self, folder: Path, inputs: str) -> None:
         self._folder = folder
@@ -147,7 +147,7 @@ class Steps:
 
 
 def _add_vectors(source: Path, target: Path, model: Path, config: Config) -> None:
-    """Write an index with the documents of another, and the vectors of one more model."""
+    """Write a copy of an index that also has the vectors of ``model``."""
     partial = target.with_name(f".{target.name}.new")
     shutil.rmtree(partial, ignore_errors=True)
     snapshot(source, partial)

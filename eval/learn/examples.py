@@ -35,7 +35,7 @@ _SHORTEST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJudged:
-    """Queries with their relevant documents; ``own_texts`` are texts of documents without the query cut out of them."""
+    """Queries with their relevant documents; ``own_texts`` has, by qid, the text of a document without the query."""
 
     queries: tuple[SearchQuery, ...]
     qrels: Qrels
@@ -47,9 +47,9 @@ class TrainingJudged:
 def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
     """Return queries made of at most ``sample`` documents, drawn with ``seed``.
 
-    The query is the document's title, and its text is the relevant passage. A document without a title gives one
-    sentence of its beginning as the query, and the rest of its beginning as the passage. The model then reads no
-    titles, so that it cannot find a query by the query's own text.
+    The query is the document's title, and the document's text is the relevant passage. A document without a title gives
+    one sentence of its beginning as the query, and the rest of its beginning as the passage. The model reads no titles,
+    because a title would repeat the query.
 
     Raises QueryError if no document has a title or a second sentence.
     """
@@ -85,7 +85,7 @@ def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
 
 
 def _askable(index: Index) -> Iterator[Document]:
-    """Yield the documents with a title or a second sentence, if it is not too long for a query."""
+    """Yield the documents with a title or a second sentence, unless title or text is too long for a query."""
     longest = index.settings.search.max_query_chars
     for document in index.documents():
         text = document.text[:_READ]
@@ -165,8 +165,9 @@ Triple = tuple[str, str, tuple[str, ...]]
 def triples(learned: Sequence[Candidates], negatives: int, seed: int, epochs: int | None = None) -> list[Triple]:
     """Return a row for each relevant passage, with negatives drawn with ``seed`` from the first hits.
 
-    With ``epochs``, return a row for each query and epoch instead: a query's relevant passages take turns, so that a
-    query with hundreds of them does not outweigh the others, and each row has negatives of its own.
+    With ``epochs``, return a row for each query and epoch instead, and draw negatives for each row. The relevant
+    passages of a query take turns, so that a query with hundreds of them does not outweigh the others.
+
     A query with too few negatives borrows from the other queries, so that a row lacks negatives only if there are too
     few in all.
     """

@@ -23,7 +23,7 @@ Hits = Mapping[str, Sequence[Hit]]
 
 
 class FusedEvaluator:
-    """Rankings of the same queries, by the rankings' names; it fuses the first ``depth`` documents of each ranking."""
+    """Fuses the first ``depth`` documents of several rankings of the same queries; each ranking has a name."""
 
     def __init__(self, rankings: Mapping[str, Hits], depth: int) -> None:
         self._names = list(rankings)

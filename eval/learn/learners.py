@@ -28,7 +28,7 @@ SETTINGS: Mapping[str, Any] = {
 }
 ROUNDS = 150
 _MOST_GRADE = 30
-"""The largest grade, where LightGBM's gains end; the gain is 2 to the power of the grade, minus 1."""
+"""The largest grade for which LightGBM has a gain; the gain is 2 to the power of the grade, minus 1."""
 _STEPS = 500
 
 

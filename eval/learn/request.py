@@ -17,8 +17,8 @@ class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
 
     ``base`` is the model to train further. ``depth`` is the number of hits of each query to read, and ``negatives`` the
     number of them to learn from with each relevant passage. ``rate`` is the highest learning rate. ``patience`` is the
-    number of evaluations on the stopping queries without a gain after which the training ends; with 0, the training
-    never ends early, its last model is kept, and the stopping queries judge it.
+    number of evaluations on the stopping queries without a gain after which the training ends. With 0, the training
+    never ends early, its last model is kept, and the stopping queries also judge it.
     """
 
     base: str
@@ -38,7 +38,7 @@ class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
 ALONE = ModelTraining(base="")
 """The default settings of an encoder or a re-ranker."""
 ADDED = ModelTraining(base="", epochs=6, rate=5e-5, negatives=2, depth=20, max_tokens=128, patience=0)
-"""The settings of an encoder whose ranking joins the others: it trains on after its own ranking is at its best."""
+"""The settings of an encoder whose ranking is fused: its training continues after the encoder alone ranks best."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ class RerankerTraining:
         return self._measured(run)
 
     def values(self, candidates: Sequence[Candidates]) -> Values:
-        """Return the measure of each query, its hits ranked by the model in its current state and its weight."""
+        """Return the measure of each query, its hits ranked with the current model and weight."""
         return self._mixed(candidates, self._scores(candidates), self._weight)
 
     @property

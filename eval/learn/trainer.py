@@ -112,7 +112,7 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
             f"{len(parts.judging):,} queries that the model did not learn from: {ranked}\n"
             f"{test.verdict(f'held-out {settings.measure}')}\n"
         )
-        # Written next to the target, and renamed when complete.
+        # Write next to the target, and rename when complete.
         with tempfile.TemporaryDirectory(prefix=".train-", dir=request.target.parent) as scratch:
             made = Path(scratch) / "model"
             training.save(str(made))
@@ -152,7 +152,7 @@ def prepare(seed: int) -> None:
 
 
 def load_base(name: str, load: Callable[[str], Any]) -> Any:
-    """Return the model that ``load`` makes of a model's folder; its checkpoints will hold no texts of the collection.
+    """Return the model that ``load`` makes from its folder; the checkpoints of this model contain no training texts.
 
     Raises MachineError if the model is not on this machine, is incomplete, or cannot be loaded.
     """
@@ -173,7 +173,7 @@ def load_base(name: str, load: Callable[[str], Any]) -> Any:
 
 
 def look(values: Callable[[], Values]) -> Any:
-    """Return an evaluator for a trainer: the mean of ``values``, whatever model the trainer passes to it."""
+    """Return an evaluator for a trainer: it gives the mean of ``values``, and ignores the model that it receives."""
     from sentence_transformers.base.evaluation import BaseEvaluator
 
     class Look(BaseEvaluator):  # type: ignore[misc]
@@ -215,7 +215,7 @@ def arguments(kind: Callable[..., Any], request: TrainingRequest, rows: int) -> 
 def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> None:
     """Train from the last checkpoint of the same training, if there is one.
 
-    With early stopping, keep the best model, else the last.
+    With early stopping, keep the best model, else the last one.
     """
     from transformers import EarlyStoppingCallback, PrinterCallback
     from transformers.trainer_utils import get_last_checkpoint
@@ -242,7 +242,7 @@ def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> N
 
 @contextmanager
 def _checkpoints_kept(request: TrainingRequest) -> Iterator[None]:
-    """Keep only the complete checkpoints of a training that ends early; raise MachineError if the disk is full."""
+    """If a training fails or is interrupted, keep complete checkpoints; raise MachineError if the disk is full."""
     try:
         with saving_reported(request.target.parent):
             yield

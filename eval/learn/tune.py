@@ -285,8 +285,9 @@ def as_json(tuning: Tuning) -> dict[str, Any]:
 
 
 def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
-    """Return a configuration with the chosen settings, and the others that are not defaults; its comments are the
-    evidence. Paths are relative to ``folder``.
+    """Return a configuration with the chosen settings, and all other settings that are not defaults.
+
+    The comments give the evidence. Paths are relative to ``folder``.
     """
     evidence = [f"{FIRST_LINE}: {about}", verdict(tuning), "", *as_text(tuning).split("\n")]
     comments = [line if line.startswith("#") else f"# {line}".rstrip() for line in evidence]

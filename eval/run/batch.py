@@ -48,8 +48,8 @@ class SearchedQuery(NamedTuple, Generic[Ranking]):
 def search_of(task: str, options: Search) -> Search:
     """Return ``options`` with the task's defaults for the options that it leaves open.
 
-    Raises QueryError if ``options`` wants more hits than the task accepts, or names a topic although each query ranks
-    only its own.
+    Raises QueryError if ``options`` wants more hits than the task accepts. Also raises it if ``options`` names a topic
+    although each query already searches only its own topic.
     """
     defaults = RANKING.load(task).DEFAULTS
     k = defaults.k if options.k is None else options.k

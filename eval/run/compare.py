@@ -49,7 +49,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """A query on which two runs differ much; ``ranks`` holds each relevant docid's rank in both runs, or None."""
+    """A query on which two runs differ much.
+
+    ``ranks`` maps the relevant docids that moved most to their ranks in both runs; None means not found.
+    """
 
     first: str
     second: str
@@ -121,7 +124,7 @@ def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str,
 def compare(
     qrels: Qrels, runs: Mapping[str, ScoreTable], measures: Sequence[str], *, seed: int, notes: Sequence[str] = ()
 ) -> Comparison:
-    """Compare two or more runs; test every pair on every measure, the second run against the first.
+    """Compare two or more runs; test every pair on every measure, the later run against the earlier.
 
     A judged query that a run lacks counts 0. Raises CheckFailed if a run has no query in common with the judgements.
     """
@@ -158,7 +161,7 @@ def compare(
 
 
 def _moved(qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, Figures], a: str, b: str) -> list[Moved]:
-    """Return the queries that differ most, each with its relevant documents of other ranks, the most moved first."""
+    """Return the queries that differ most; each has the relevant documents whose rank differs, the most moved first."""
     before, after = figures[a].values[:, 0].tolist(), figures[b].values[:, 0].tolist()
     order = sorted(range(len(before)), key=lambda at: (-abs(after[at] - before[at]), at))
     moved = []

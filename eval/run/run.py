@@ -76,7 +76,7 @@ class RunReport:
 
 
 class _Outcome(NamedTuple):
-    """The number of documents of a query, whether it held no words, and whether the first document has its id."""
+    """The number of a query's documents, whether it has no words, and whether the first document has the query's id."""
 
     qid: str
     documents: int
@@ -159,7 +159,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
 
 
 def _settings(index: Index) -> dict[str, Any]:
-    """Return the groups of settings that affect the hits of a search; plug-ins have groups of their own."""
+    """Return the groups of settings that affect the hits of a search; plug-ins may add groups."""
     groups = to_mapping(index.settings)
     names = {"search", "bm25", "dense", "encoder"} | (groups.keys() - set(index.settings.__struct_fields__))
     return {name: groups[name] for name in sorted(names)}

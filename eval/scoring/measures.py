@@ -48,7 +48,7 @@ class Figures(NamedTuple):
 
 
 class _Measure(NamedTuple):
-    """A measure's name, the measure to compute for it, and the cutoff to apply to its value (reciprocal rank), or 0."""
+    """A measure's name, the measure to compute for it, and the cutoff to apply to a reciprocal rank, or 0."""
 
     name: str
     computed: Any
@@ -141,8 +141,9 @@ def _evaluators(measures: list[Any], qrels: Qrels) -> Iterator[tuple[dict[str, A
 
 
 def _computable(judged: dict[str, int]) -> dict[str, int]:
-    """Return judgements that trec_eval's nDCG can handle: if all grades are negative, every figure is 0, but it may
-    never end.
+    """Return judgements that trec_eval can handle: if all grades are negative, they become 0.
+
+    Otherwise, trec_eval's nDCG may never end. Every figure is 0 in both cases.
     """
     return judged if max(judged.values(), default=0) >= 0 else dict.fromkeys(judged, 0)
 

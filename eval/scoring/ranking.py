@@ -28,7 +28,7 @@ def score_files(
     official: str,
     ignore_identical_ids: bool = False,
 ) -> Scores:
-    """Score the run of a file. Its notes come from both readers, :func:`compared` and :func:`score`.
+    """Score the run of a file. The notes come from both readers, :func:`compared` and :func:`score`.
 
     With ``ignore_identical_ids``, leave out a document that has the same id as its query.
 
@@ -70,9 +70,7 @@ def score(
     official: str = "",
     notes: Sequence[str] = (),
 ) -> Scores:
-    """Score a run; a judged query without results counts 0. Without ``official``, the first measure is the official
-    one.
-    """
+    """Score a run; a judged query without results counts 0. The default of ``official`` is the first measure."""
     figures = evaluate(qrels, run, measures)
     values = figures.means()
     first = figures.names[0]

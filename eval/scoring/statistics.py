@@ -109,9 +109,10 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 
 
 def _randomisation(changed: Values, seed: int) -> float:
-    """Return the share of sign assignments whose sum is at least as large as the observed sum.
+    """Return the share of sign assignments whose absolute sum is at least the observed absolute sum.
 
-    It is exact for few differences; else the observed assignment counts as a random one, so that it is never 0.
+    The share is exact for few differences. Else the observed assignment counts as a random one, so that the share is
+    never 0.
     """
     if not len(changed):
         return 1.0

@@ -35,7 +35,7 @@ class Bounds(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    """The relevance at each rank (int16 as bytes) in the worst and the best order, and those of unranked documents."""
+    """The relevance at each rank (int16 as bytes) in the worst and best order, and the grades of unranked documents."""
 
     worst: bytes
     best: bytes

@@ -56,7 +56,10 @@ class QueryColumns(Settings, frozen=True, kw_only=True):
 
 
 class GoldColumns(Settings, frozen=True, kw_only=True):
-    """The columns of the judgements: one document for each query, or ``several``; no ``relevance`` means 1."""
+    """The columns of the judgements.
+
+    A query has one document, or any number with ``several``. Without ``relevance``, every grade is 1.
+    """
 
     id: Column
     docid: Column
@@ -146,7 +149,7 @@ class DescribedTask:
         ]
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
-        """Return the judgements of one table: it accepts only one, because ids are unique only inside a split."""
+        """Return the judgements of one table; several are refused, because ids are unique only inside a split."""
         names, path = self._description.gold, only(paths, "--gold")
         needed = [name for name in (names.id, names.docid, names.relevance) if name]
         qrels: Qrels = {}
@@ -159,7 +162,7 @@ class DescribedTask:
         return qrels
 
     def read_submission(self, path: Path) -> Run:
-        """Return a submission as a run; scores express only the order. A repeated docid keeps its slot as a copy."""
+        """Return a submission as a run; scores express only the order. A repeated docid keeps its slot."""
         return {qid: slots(row.docids) for qid, row in self._read(path, Strict(path)).items()}
 
     def read_scores(self, path: Path) -> RunScores:
@@ -248,8 +251,9 @@ class DescribedTask:
                 faults.warning(row.line, f"{shown(odd)} does not look like a {self._description.docid.name}")
 
     def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[dict[str, str]]:
-        """Return the rows of an input or a gold file; no ``needed`` cell may be empty, no value in the column ``once``
-        repeated.
+        """Return the rows of an input or a gold file.
+
+        Raises SourceError if a ``needed`` cell is empty, or if a value of the column ``once`` is repeated.
         """
         faults = Strict(path)
         first: dict[str, int] = {}

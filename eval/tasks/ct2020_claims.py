@@ -55,7 +55,7 @@ _SCORE = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the tweets of a TSV file with CSV quoting, whose first column may have no name, or of another format."""
+    """Return the tweets of a file of queries; a TSV file has CSV quoting, and its first column may have no name."""
     return read_topics(path, quoting=True)
 
 

@@ -54,7 +54,7 @@ class _Claim:
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of TSV files ``topicID tweetID snippetID label``, or of qrels by ``topicID/tweetID``."""
+    """Return the judgements of TSV files ``topicID tweetID snippetID label``, or qrels with qid ``topicID/tweetID``."""
     qrels: Qrels = {}
     for path in paths:
         faults = Strict(path)

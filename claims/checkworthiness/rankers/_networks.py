@@ -1,8 +1,8 @@
-"""Train with torch: the networks of the ranker ``multilingual``, or a whole sentence encoder under their two heads.
+"""Train with torch: the networks of the ranker ``multilingual``, or a whole sentence encoder with the two heads.
 
-There are two losses on the shared layer; the loss of the language counts less. The design is UPV's of CheckThat! 2021
-("Mitigating Cultural Differences for Identifying Multi-lingual Check-worthy Claims"): the language head adds to the
-loss, and its gradient is not reversed.
+Each head has a loss; ``claim_weight`` weights the two. The design is that of UPV at CheckThat! 2021 ("Mitigating
+Cultural Differences for Identifying Multi-lingual Check-worthy Claims"): the language head adds to the loss, and its
+gradient is not reversed.
 
 A tuned encoder is a model like its base: ``claims.multilingual.encoder`` or ``encoder.model`` may name it. The heads
 are not kept; ``rank --model multilingual`` trains new ones on the tuned encoder.
@@ -28,7 +28,7 @@ from ....retrieval.files import saving_reported, sync_tree
 from ...settings import CHARACTERS, Config, MultilingualSettings
 
 _DRAWN = 0.1
-"""The standard deviation of the table of characters before training."""
+"""The standard deviation of the vectors of character n-grams before training."""
 
 
 class Examples(NamedTuple):
@@ -164,7 +164,7 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
         raise QueryError("already exists", place=target, remedy="give a new folder")
     if not target.parent.is_dir():
         raise QueryError(f"there is no folder {target.parent}", place=target, remedy="create it first")
-    # Its progress bars would also appear in files; set this before the import.
+    # The library's progress bars would also appear in files; set this before the import.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
 

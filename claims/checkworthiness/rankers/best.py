@@ -1,4 +1,4 @@
-"""The strongest ranker that needs no download: several members read a statement, weighted by cross-validation.
+"""The strongest ranker that needs no download: several members score a statement, and cross-validation weights them.
 
 For each language, some members learn from its statements alone, others from the statements of all languages. Each
 member scores statements that it did not learn from; these scores decide which members count, and how much.
@@ -146,9 +146,9 @@ def _population(statements: Sequence[Statement], of_folds: NDArray[np.int64]) ->
 
 
 def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, _Population], dict[str, float]]:
-    """Return the statements of each language, and of all if there are several.
+    """Return the statements of each language, and of all languages together if there are several.
 
-    The second value corrects the log-odds of each language for the sampling of its statements.
+    Add the second value to the log-odds of a language to correct for the sampling of its statements.
     """
     settings, seed = config.claims, config.claims.seed
     among: dict[str, _Population] = {}
@@ -165,7 +165,7 @@ def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[
 
 
 def _tried(among: Mapping[str, _Population], config: Config, progress: Progress) -> dict[str, dict[str, _Trial]]:
-    """Try the members on each population; each language also gets the joint members, with its part of their scores."""
+    """Try the members on each population; each language also gets the joint members, scored on its statements."""
     names = config.claims.best.members
     tries = {where: [name for name in names if applies(name, own.statements, config)] for where, own in among.items()}
     tried: dict[str, dict[str, _Trial]] = {where: {} for where in among}
@@ -186,8 +186,8 @@ def _tried(among: Mapping[str, _Population], config: Config, progress: Progress)
 def _trial(name: str, among: _Population, config: Config) -> _Trial:
     """Return the trial of a member with the strength whose held-out scores rank best; of equals, the first.
 
-    Each model learns on one thread. It scores a fold and learns from the others. A ``forwards`` member scores a block
-    and learns from the earlier blocks. A statement that no model scores gets the log-odds of the mean label.
+    Each model learns on one thread, from all folds but one, and scores that fold. A ``forwards`` member learns from the
+    earlier blocks and scores the next block. A statement that no model scores gets the log-odds of the mean label.
     """
     member, labels = member_kind(name).make(among.statements, config), among.labels
     rows = member.features(among.statements)

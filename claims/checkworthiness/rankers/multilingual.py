@@ -1,7 +1,7 @@
 """A network for many languages: a claim head and a language head over a sentence encoder or character n-grams.
 
 For each fold of the training statements, a network is trained on the other folds. The ranker averages the scores of all
-networks, so the ensemble is cross-validated by its own training.
+networks. Each network also scores the fold that it did not learn from, which gives the cross-validated figures.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Network:
         self.tensors = tensors
 
     def check(self, width: int) -> None:
-        """Raise ValueError or KeyError if a layer does not fit the one before it, or the first rows of ``width``."""
+        """Raise ValueError or KeyError if the layers do not fit each other, or rows of ``width``."""
         if "grams.weight" in self.tensors:
             buckets, dimension = self.tensors["grams.weight"].shape
             if buckets != width:
@@ -144,7 +144,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     languages = np.array([statement.language for statement in statements])
     known = sorted(set(languages.tolist()))
     parts = np.zeros(len(statements), dtype=np.int64)
-    for language in known:  # each language is split separately, so that every fold has its share
+    for language in known:  # each language is split separately, so that every fold has a share of it
         rows = np.flatnonzero(languages == language)
         own = [statements[int(row)] for row in rows]
         check_enough(own, language)
@@ -159,7 +159,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
             networks.append(Network(train_network(rest, settings, len(known), config.claims.seed + fold)))
             scores[held] = networks[-1].score(examples.taken(held).rows)
             bar.update(1)
-    # The calibration from held-out scores to log-odds.
+    # Learn from held-out scores how a score becomes log-odds.
     machine: Any = LogisticRegression(C=1e3, max_iter=1000).fit(scores[:, None], labels)
     slope, bias = float(machine.coef_[0, 0]), float(machine.intercept_[0])
     figures = {
@@ -204,7 +204,7 @@ def _reading(settings: MultilingualSettings, config: Config, statements: Sequenc
 
 
 def _same_reading(name: str, config: Config) -> TextReading:
-    """Return the reader with the encoder of this name; the configuration says where an encoder in a folder is."""
+    """Return the reader with the encoder of this name; if it is in a folder, the configuration gives the path."""
     settings = config.claims.multilingual
     if Path(settings.encoder).name != Path(name).name:
         settings = msgspec.structs.replace(settings, encoder=name)

@@ -30,7 +30,7 @@ _CACHE_MB = 1_000
 """The kernel cache of the fit in MB; with scikit-learn's 200 the debates take three times as long."""
 _WORD = re.compile(r"\b\w\w+\b")
 _AT_ONCE = 256
-"""The number of statements whose kernel values are held at once; each has a value for every support vector."""
+"""The number of statements scored together; each has a kernel value for every support vector."""
 
 
 class NgramRanker:

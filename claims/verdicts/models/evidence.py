@@ -24,7 +24,7 @@ SUMMARY = "claim and evidence: likeness, words covered, quantities, negation, di
 READS_EVIDENCE = True
 
 _KNOWN = [[*NAMES, *contrast, *entailment] for contrast in ((), CONTRASTED) for entailment in ((), ENTAILED)]
-"""The possible features of a model: with or without an encoder's contrast, and an entailment model."""
+"""The possible features of a model: with or without an encoder's contrast, with or without entailment."""
 _NOT_BEARING = frozenset({*CLAIM, *(f"{name}, {which}" for which in OF for name in NEGATION)})
 """Features left out of the first regression: the wording of the claim, and which text negates."""
 _BEARING = "bearing "
@@ -32,14 +32,14 @@ _BEARING = "bearing "
 
 
 class Bearing(NamedTuple):
-    """The regression that decides whether evidence is relevant to a claim, and the class of claims without any."""
+    """The regression that decides whether evidence is relevant, and the class of claims without relevant evidence."""
 
     logistic: Logistic
     undecided: int
 
 
 class EvidenceModel:
-    """Logistic regressions on standardised features called ``names``; ``says`` judges what the evidence says."""
+    """Logistic regressions on the standardised features ``names``; ``says`` judges what the evidence says."""
 
     def __init__(self, says: Logistic, names: list[str], bearing: Bearing | None = None) -> None:
         self._says = says

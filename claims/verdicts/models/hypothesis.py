@@ -1,6 +1,6 @@
 """The hypothesis-only baseline: it reads the claim and no evidence.
 
-Its correct answers follow from the wording of the claims. Only a model's gain over it comes from the evidence.
+It can be right only because of the wording of a claim. Another model's gain over it comes from the evidence.
 """
 
 from __future__ import annotations
