@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from ..store import manifest as manifests
 from .documents import SegmentDocuments
 from .integrity import check_own
 from .lease import Lease, open_leased, take_segments
@@ -32,6 +33,10 @@ class IndexFolder:
     def unfinished(self, name: str) -> Path:
         """Return the folder of an unfinished segment."""
         return self.building / name
+
+    def read(self) -> Manifest:
+        """Return the manifest, as :func:`factseek.retrieval.store.manifest.read` does."""
+        return manifests.read(self.path)
 
     def leased(self, manifest: Manifest | None = None) -> tuple[Manifest, Lease]:
         """Return the manifest and a lease of its segments; a given ``manifest`` (of a shard) is returned unchanged."""
