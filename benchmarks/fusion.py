@@ -73,11 +73,7 @@ class Case(NamedTuple):
 
 
 class MeasuredCase(NamedTuple):
-    """A case with its figures.
-
-    ``fused`` has the measure of each query under each way of fusing, shape (ways, queries). ``alone`` has the mean
-    measure of each ranking.
-    """
+    """A case with its measures: ``fused`` of shape (ways, queries), and the mean of each ranking ``alone``."""
 
     name: str
     family: str
