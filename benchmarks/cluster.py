@@ -158,10 +158,7 @@ def three_nodes() -> Iterator[Any]:
 
 
 def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: ClusterSettings) -> str:
-    """Search one index, three shards in this process, and three shards on a cluster, in turns; return the table.
-
-    A time includes the evidence of the hits. Each search has a time limit, as in a server.
-    """
+    """Search one index, three shards in this process, and three on a cluster, in turns; return the table of times."""
     place = alone.with_name("on-ray")
     shutil.copytree(alone, place)
     shard(place, 3, CONFIG)

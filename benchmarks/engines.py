@@ -176,7 +176,6 @@ def main(args: argparse.Namespace) -> None:
 
 
 def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) -> dict[str, list[float]]:
-    """Return queries per second of processor time, in each round, of all engines and of the limit."""
     queries = list(collection.queries.values())[: DEPTHS[k]]
     limit = batch_search(peer_searcher(work / "peer"), queries)
     runs = {name: (lambda ask=ask: [ask(query, k) for query in queries]) for name, ask in asks.items()}
@@ -185,7 +184,6 @@ def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) 
 
 
 def _cell(rates: Sequence[float], ours: Sequence[float]) -> str:
-    """Return the median rate with its quartiles, and its ratio to factseek's rate."""
     low, median, high = statistics.quantiles(rates, n=4)
     return f"{median:,.0f} [{low:,.0f}–{high:,.0f}], {median / statistics.median(ours):.2f} ×"
 

@@ -101,7 +101,6 @@ def feed(name: str, number: int, folder: Path) -> None:
 
 
 def _read(kind: str, path: Path, chance: random.Random) -> None:
-    """Read sources of a kind; raise AssertionError at an invalid document."""
     limit = chance.choice((0, 3, 10**6))
     options = ReadOptions(max_line_bytes=100_000, max_file_bytes=500_000, bad_lines=BadLines(limit))
     sources = [path if chance.random() < 0.8 else path.parent]
@@ -116,7 +115,6 @@ def _read(kind: str, path: Path, chance: random.Random) -> None:
 
 
 def _judge(name: str, path: Path, chance: random.Random) -> None:
-    """Feed a file to three of the reading functions of a task, drawn at random."""
     task: Any = tasks.task(name)
     lines = path.read_bytes().splitlines(keepends=True)
     readers: dict[str, tuple[Any, ...]] = {
@@ -165,10 +163,7 @@ def bounded(seconds: float) -> Iterator[None]:
 
 
 def finds(name: str, first: int, count: int) -> tuple[list[dict[str, Any]], float]:
-    """Feed ``count`` inputs from number ``first``; return the failures, and the peak memory of this process in MB.
-
-    A failure has the number of the input, and the error.
-    """
+    """Feed ``count`` inputs from number ``first``; return the failures by input, and the peak memory in MB."""
     failures = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, first + count):

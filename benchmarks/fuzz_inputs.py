@@ -60,7 +60,6 @@ def mutated(chance: random.Random, seeds: Sequence[bytes]) -> bytes:
 
 
 def _changed(chance: random.Random, content: bytes, other: bytes) -> bytes:
-    """Return the content with one change: in its bytes, in a line, in a cell of a line, or in a JSON value."""
     at = chance.randrange(len(content) + 1)
     before, after, end = content[:at], content[at:], chance.randrange(1, 400)
     lines = content.split(b"\n")
@@ -230,7 +229,6 @@ def seeds(name: str, data: Path | None) -> tuple[bytes, ...]:
 
 
 def _frames() -> tuple[bytes, ...]:
-    """Return a table of papers as pandas pickles it, and as Parquet."""
     import pandas as pd
 
     table = pd.DataFrame({"cord_uid": ["a", "b"], "title": ["T", None], "publish_time": ["2020", "2"], "doi": [1.0, 2]})
@@ -241,7 +239,6 @@ def _frames() -> tuple[bytes, ...]:
 
 
 def _manifest() -> tuple[bytes, ...]:
-    """Return the manifest of an index."""
     counts = {"documents": 2, "passages": 2}
     segment = manifests.SegmentInfo(
         **{"name": "000000", "kind": "jsonl", "split": False, "sentences": False, "deleted": (1,), **counts},
@@ -260,7 +257,6 @@ def _manifest() -> tuple[bytes, ...]:
 
 
 def _ranker() -> tuple[bytes, ...]:
-    """Return a ranker's file."""
     about = RankerManifest(task="ct2021-1a", model="best", languages=("en",), sources=(), settings={}, versions={})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.model")
@@ -371,7 +367,6 @@ def _quoted(text: str) -> str:
 
 
 def _body(chance: random.Random, example: Mapping[str, Any]) -> bytes:
-    """Return a body: the changed example, JSON lines, a list of copies, or mutated bytes."""
     value: Any = dict(example)
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
         value = mutated_json(chance, value)

@@ -110,11 +110,7 @@ def sample(case: fusion.Case) -> Sample:
 
 
 def general(pool: Pool) -> Pool:
-    """Return a pool with features that mean the same in every collection.
-
-    Raw scores and lengths are left out. Each score and cosine is counted in standard deviations from the mean of the
-    query's hits.
-    """
+    """Return a pool with features that mean the same in every collection: scores and cosines in standard deviations."""
     names, features = feature_names(fusion.PAIR), pool.features
     kept = [at for at, name in enumerate(names) if not name.endswith(_OWN) and _ALIKE not in name]
     scaled = [at for at, name in enumerate(names) if name.endswith(": score") or _ALIKE in name]
@@ -176,7 +172,6 @@ def report(samples: Sequence[Sample]) -> str:
 
 
 def _judged(samples: Sequence[Sample], family: str, shown: Sequence[str]) -> Iterator[fusion.MeasuredCase]:
-    """Yield the cases of a family, with each query's measure by each of the rankings ``shown``."""
     others = [of for of in samples if of.case.family != family]
     models = learn(balanced(others), {}, CombinerRequest(files=()))
     ways = {}

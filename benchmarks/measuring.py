@@ -101,10 +101,7 @@ def _figure(value: float) -> str:
 
 
 def publish(name: str, content: str, *, document: bool = True) -> None:
-    """Print figures and, with ``document``, put them between the marks ``name`` in docs/figures.md.
-
-    Raises ValueError if the document has no such marks.
-    """
+    """Print figures; with ``document``, put them between the marks ``name`` in docs/figures.md."""
     content = content.strip("\n")
     write(f"{content}\n")
     if not document:

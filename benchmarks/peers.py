@@ -194,7 +194,6 @@ def _pyserini() -> Any:
 
 
 def _encoding_queries(collection: Collection, peer: Any, a_round: int = 20) -> Row:
-    """Measure the encoding of one query at a time; the encoders take turns."""
     ours, theirs = [], []
     with closing(open_encoder(EncoderSettings())) as encoder:
         for query in list(collection.queries.values())[: 6 * a_round]:
@@ -208,7 +207,6 @@ def _encoding_queries(collection: Collection, peer: Any, a_round: int = 20) -> R
 
 
 def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
-    """Measure the encoding of a collection as part of indexing it; the peer encodes a sample."""
     report = build(BuildRequest(kind="beir", sources=(collection.source,), folder=work / "dense"), Config())
     rate = report.passages / sum(segment.vector_seconds for segment in report.manifest.segments)
     texts = [text for _, text in collection.documents[::SAMPLED]]
@@ -219,7 +217,6 @@ def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
 
 
 def _serving(collection: Collection, work: Path) -> Iterator[Row]:
-    """Measure requests, batches, start and memory next to Pyserini's own REST server, on the indexes built before."""
     peer_index(collection, work / "raw", "-storeRaw")
     queries = list(collection.queries.values())[:300]
     port = free_port()
@@ -251,7 +248,6 @@ def _serving(collection: Collection, work: Path) -> Iterator[Row]:
 
 
 def _batch(collection: Collection, port: int, some: Sequence[str], retriever: str, at_least: float) -> Row:
-    """Compare one request of many queries with one request for each query, on one connection."""
     queries = [{"qid": str(number), "text": text} for number, text in enumerate(some)]
     body = json.dumps({"queries": queries, "retriever": retriever, "highlight": False}).encode()
     asked = [_ask(retriever, text, highlight=False) for text in some]

@@ -32,10 +32,7 @@ MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")
 
 
 class BenchCollection(NamedTuple):
-    """A collection to measure: its sources by kind, its queries and judgements, and additional measures.
-
-    ``encoders`` make its vectors; if there are none, the default encoder of the language makes them.
-    """
+    """A collection with its sources by kind. ``encoders`` make its vectors, by default the encoder of the language."""
 
     name: str
     steps: tuple[tuple[str, Path], ...]
@@ -99,7 +96,6 @@ def public(data: Path) -> list[BenchCollection]:
 
 
 def _rows(bench: Bench) -> list[list[str]]:
-    """Return the lines of the summary: a line for each retriever."""
     rows = []
     for measured in bench.measured:
         alone, eight = measured.timings.latencies

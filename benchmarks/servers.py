@@ -68,10 +68,7 @@ def load(port: int, requests: Sequence[bytes], connections: int, seconds: float,
 
 
 def _exchange(connection: socket.socket, requests: Iterator[bytes], taken: list[float]) -> Iterator[None]:
-    """Send requests one after the other; the caller resumes this generator each time that bytes have arrived.
-
-    ``taken`` gets the milliseconds of each whole answer.
-    """
+    """Send requests one after the other; resume this generator if bytes arrived. ``taken`` gets milliseconds."""
     for request in requests:
         answer, whole = b"", 0
         began = perf_counter()

@@ -106,7 +106,6 @@ class Soak:
         return sizes
 
     def _repeat(self, call: Callable[[HTTPConnection], None]) -> None:
-        """Repeat a call on a separate connection until the end; count each failure as a fault."""
         connection = HTTPConnection("127.0.0.1", self._port, timeout=60)
         while not self._stop.is_set():
             try:
@@ -117,7 +116,6 @@ class Soak:
         connection.close()
 
     def _search(self, choose: random.Random, connection: HTTPConnection) -> None:
-        """Send one of the requests and check its answer."""
         request = choose.choice(self._asked)
         connection.request(request.method, request.address, request.body, HEADERS)
         response = connection.getresponse()
@@ -133,7 +131,6 @@ class Soak:
                 return
 
     def _change(self, numbers: Iterator[int], connection: HTTPConnection) -> None:
-        """Put, look up and, every third time, delete a document of the second index; retry once if asked to."""
         number = next(numbers)
         address = f"/v1/changing/documents/soak-{number % 50}"
         body = json.dumps({"text": f"Note {number} of a long evening."}).encode()

@@ -45,7 +45,6 @@ def main(args: argparse.Namespace) -> None:
 
 
 def _run(*arguments: object) -> str:
-    """Run a command of factseek and return its output; if its exit code is not 0, exit with the same code."""
     with redirect_stdout(io.StringIO()) as output:
         code = factseek([str(argument) for argument in arguments])
     if code:

@@ -143,7 +143,6 @@ class Judge:
             return cases_of(claims, evidence, finder, self._readers)
 
     def _indexed(self, name: str, pages: Mapping[str, Sequence[str]]) -> Index:
-        """Index pages in FEVER's form, and open the index."""
         rows = []
         for docid, sentences in pages.items():
             texts = [" ".join(sentence.split()) for sentence in sentences]
