@@ -37,8 +37,8 @@ TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.m
 """The training file of the ranker, and the name of the ranker's file among the indexes."""
 
 
-LANES = (("example-en", "example-reviews"), ("example-ar", RANKER))
-"""What one process builds after the other; each of the two needs one encoder."""
+LANES = (("example-en", RANKER), ("example-ar", "example-reviews"))
+"""What each of two processes builds, in order: each exports one encoder first, which the other then only reads."""
 
 
 def main(indexes: Path = INDEXES) -> int:
