@@ -252,7 +252,7 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
     gained = "gain of the default, p", f"its gain over {described(BEFORE)}, p"
     header = ("collection", "queries", *PAIR, described(COMPARED), *gained, "chosen on the others")
     left_out = markdown_table((*header, "gain, p", "regret"), held_out, left=1)
-    lead = f"The gain of the default over {described(BEFORE)} is {signed(overall(measured, default, before))}.\n"
+    lead = f"The default gains {signed(overall(measured, default, before))} over {described(BEFORE)}.\n"
     return f"Each family of collections is left out once:\n\n{left_out}\nOver all families:\n\n{best_ways}\n{lead}"
 
 

@@ -180,15 +180,15 @@ def main(args: argparse.Namespace) -> bool:
     )
     growth = last.megabytes / first.megabytes - 1
     answers, changes, retries = (soak.counts[name] for name in ("answers", "changes", "told to come back"))
-    changed = f", {changes:,} changes" if changes else ""
+    changed = f" and made {changes:,} changes" if changes else ""
     changed += f" ({retries} requests to retry, each followed by a success)" if retries else ""
     text = (
-        f"{seconds / 60:.0f} minutes, {answers:,} answers ({answers / seconds:.0f} a second){changed}; "
-        f"faults: {dict(soak.faults) or 'none'}; memory of the largest worker: {first.megabytes:.0f} MB after the "
-        f"warm-up, {last.megabytes:.0f} MB at the end ({growth:+.1%}); open files of a worker (median): {first.files} "
-        f"after the warm-up, {last.files} at the end; {max(size.files for size in sizes)} at most"
+        f"In {seconds / 60:.0f} minutes, the server gave {answers:,} answers ({answers / seconds:.0f} a second)"
+        f"{changed}. Faults: {dict(soak.faults) or 'none'}. The largest worker used {first.megabytes:.0f} MB after the "
+        f"warm-up and {last.megabytes:.0f} MB at the end ({growth:+.1%}). A worker had {first.files} open files after "
+        f"the warm-up and {last.files} at the end (medians), and {max(size.files for size in sizes)} at most."
     )
-    publish("soak", f"{text}, on {this_machine()}.", document=args.write)
+    publish("soak", f"{text} The machine has {this_machine()}.", document=args.write)
     return bool(soak.faults) or growth > MOST_GROWTH or last.files - first.files > MOST_MORE_FILES
 
 

@@ -214,7 +214,7 @@ def pairs_section(pairs: Sequence[Mapping[str, str]], cases: Cases, collection: 
         right = f"{(verdicts == labels)[decided].mean():.0%}" if decided.any() else ""
         rows.append([f"{least:.2f}", f"{decided.sum()}", right, f"{decided[labels < 2].mean():.0%}"])
     header = ("`min_confidence`", "verdicts", "right of these", "decisive pairs decided")
-    lead = f"{len(pairs)} pairs, judged by a model that learned from {collection.name}'s claims:"
+    lead = f"{len(pairs)} pairs of claim and sentence, judged by a model that learned from {collection.name}'s claims:"
     return f"\n{lead}\n\n{markdown_table(header, rows)}"
 
 
