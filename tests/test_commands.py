@@ -419,12 +419,13 @@ ODD = [
 ]
 
 
-@pytest.fixture
-def odd(here: Path, run: Run) -> Path:
-    Path("odd.jsonl").write_text("".join(json.dumps(document) + "\n" for document in ODD), "utf-8")
-    done = run("index", "jsonl", "odd.jsonl", "--index", "odd", "--no-dense")
-    assert (done.code, done.err) == (0, ""), done
-    return here / "odd"
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("odd")
+    source, index = folder / "odd.jsonl", folder / "odd"
+    source.write_text("".join(json.dumps(document) + "\n" for document in ODD), "utf-8")
+    assert commands.main(["index", "jsonl", str(source), "--index", str(index), "--no-dense"]) == 0
+    return index
 
 
 @pytest.mark.parametrize(

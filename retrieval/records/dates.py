@@ -94,8 +94,9 @@ def clean_date(value: object, order: str = "") -> str:
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
-    text = " ".join(str(value).split())
-    text = _with_ascii_digits(text)
+    text = _with_ascii_digits(" ".join(str(value).split()))
+    if not text:
+        return ""
     if basic := _BASIC.fullmatch(text):
         year, month, day, *clock, offset = basic.groups("")
         text = f"{year}-{month}-{day}T{':'.join(filter(None, clock))}{offset}"

@@ -24,14 +24,9 @@ def test_what_is_measured_in_turns_shows_medians_and_the_scatter_of_the_ratios()
     ]
 
 
-SECONDS = {"index webpages", "index cord19"}
-"""Targets that take some: what they read with takes its time to load."""
-
-
 @pytest.mark.inner
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.deep if name in SECONDS else ()) for name in sorted(targets())]
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("name", sorted(targets()))
 def test_a_broken_input_is_answered_in_words(name: str) -> None:
     failures, _ = finds(name, 0, 15 if name == "index webpages" else 60)
     assert failures == []

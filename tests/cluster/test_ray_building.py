@@ -61,6 +61,7 @@ def there(path: Path) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.deep
 def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -> None:
     first = written(tmp_path, "first.jsonl", {each.docid: each.text for each in documents()})
     newer = {each.docid: f"{each.text} new" for each in list(documents())[:9]}

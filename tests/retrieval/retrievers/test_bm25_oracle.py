@@ -36,7 +36,10 @@ COLLECTIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=COLLECTIONS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.deep if name == "nfcorpus" else ()) for name in COLLECTIONS],
+)
 def both(request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     folder, qrels, language = COLLECTIONS[request.param]
     work = tmp_path_factory.mktemp(request.param)
