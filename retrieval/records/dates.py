@@ -92,11 +92,9 @@ def clean_date(value: object, order: str = "") -> str:
     ``order`` decides unless one number is above 12 or both are equal. ``20-03-05`` always needs ``order``. A two-digit
     year is in 1969 to 2068, as in POSIX.
     """
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if not value or isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     text = _with_ascii_digits(" ".join(str(value).split()))
-    if not text:
-        return ""
     if basic := _BASIC.fullmatch(text):
         year, month, day, *clock, offset = basic.groups("")
         text = f"{year}-{month}-{day}T{':'.join(filter(None, clock))}{offset}"
