@@ -238,7 +238,7 @@ class RemoteState:
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return a ranking, made in the process of the shard."""
-        return _RemoteRanking(self._replicas, (name,), config)
+        return _RemoteRanking(self._replicas, name, config)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return rankings, made together in the process of the shard."""
@@ -300,13 +300,14 @@ class _RemoteRankings:
 
 
 class _RemoteRanking(Retriever):
-    def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
-        self._rankings = _RemoteRankings(replicas, names, settings)
+    def __init__(self, replicas: Replicas, name: str, settings: Config) -> None:
+        self._name = name
+        self._rankings = _RemoteRankings(replicas, (name,), settings)
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        return self._rankings.search(queries, k, where, limit)[self._rankings.names[0]]
+        return self._rankings.search(queries, k, where, limit)[self._name]
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
