@@ -12,7 +12,8 @@ from haystack.errors import FilterError
 from haystack.utils import Secret
 
 from ..retrieval.errors import FactseekError, QueryError
-from ._source import RankedPassage, SearchChoices, chosen, open_source
+from ..retrieval.search.evidence import Evidence
+from ._source import SearchChoices, chosen, facts, open_source
 
 LIBRARY = "haystack"
 EXTRA = "haystack"
@@ -161,8 +162,8 @@ def _comparisons(filters: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     yield str(filters["field"]).removeprefix("meta.").removeprefix("metadata."), operator, filters["value"]
 
 
-def _document(hit: RankedPassage) -> Document:
-    return Document(id=f"{hit.docid}#{hit.passage.number}", content=hit.passage.text, meta=hit.facts(), score=hit.score)
+def _document(hit: Evidence) -> Document:
+    return Document(id=f"{hit.docid}#{hit.passage.number}", content=hit.passage.text, meta=facts(hit), score=hit.score)
 
 
 __all__ = ["EXTRA", "LIBRARY", "FactseekRetriever", "FilterError"]

@@ -12,7 +12,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
 from ..retrieval.errors import FactseekError
-from ._source import EvidenceSource, SearchChoices, open_source
+from ._source import EvidenceSource, SearchChoices, facts, open_source
 
 LIBRARY = "langchain_core"
 EXTRA = "langchain"
@@ -73,7 +73,7 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
             (ranked,) = self._source.passages([query], choices)
         except FactseekError as error:
             raise LangChainException(error.line) from error
-        return [Document(id=hit.docid, page_content=hit.passage.text, metadata=hit.facts()) for hit in ranked]
+        return [Document(id=hit.docid, page_content=hit.passage.text, metadata=facts(hit)) for hit in ranked]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any

@@ -9,7 +9,8 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from ..retrieval.errors import FactseekError
-from ._source import RankedPassage, chosen, open_source
+from ..retrieval.search.evidence import Evidence
+from ._source import chosen, facts, open_source
 
 LIBRARY = "llama_index"
 EXTRA = "llama-index"
@@ -66,11 +67,11 @@ _UNSEEN = ["docid", "rank", "score", "passage", "start", "end", "highlights", "r
 """Metadata to leave out of the text that a language model or an encoder reads."""
 
 
-def _node(hit: RankedPassage) -> NodeWithScore:
+def _node(hit: Evidence) -> NodeWithScore:
     node = TextNode(
         id_=f"{hit.docid}#{hit.passage.number}",
         text=hit.passage.text,
-        metadata=hit.facts(),
+        metadata=facts(hit),
         start_char_idx=hit.passage.start,
         end_char_idx=hit.passage.end,
         excluded_llm_metadata_keys=_UNSEEN,

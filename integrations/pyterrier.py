@@ -13,7 +13,8 @@ import pandas as pd
 import pyterrier as pt
 
 from ..retrieval.errors import FactseekError
-from ._source import TEXT_FIELDS, RankedPassage, chosen, open_source
+from ..retrieval.search.evidence import Evidence
+from ._source import TEXT_FIELDS, chosen, facts, open_source
 
 LIBRARY = "pyterrier"
 EXTRA = "pyterrier"
@@ -107,6 +108,6 @@ class FactseekTransformer(pt.Transformer):
         passages = self._source.passages(queries, self.choices)
         return [[(hit.docid, hit.score, hit.rank - 1, *self._fields(hit)) for hit in hits] for hits in passages]
 
-    def _fields(self, hit: RankedPassage) -> list[Any]:
-        facts = {**hit.facts(), "text": hit.passage.text}
-        return [facts.get(name, "") for name in self.metadata]
+    def _fields(self, hit: Evidence) -> list[Any]:
+        values = {**facts(hit), "text": hit.passage.text}
+        return [values.get(name, "") for name in self.metadata]
