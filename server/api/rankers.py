@@ -52,35 +52,23 @@ class ServedRanker(NamedTuple):
     manifest_id: str
 
 
-def check_models(config: Config, setting: str, load: Load[object]) -> None:
-    """Load every model of a setting, so that an error is reported once; raise ConfigError if one does not load."""
-    for name, path in getattr(config.server, setting).items():
-        try:
-            load(name, path, config)
-        except FactseekError as error:
-            what = f"{error.place}: {error.what}" if error.place else error.what
-            raise ConfigError(what, place=f"server.{setting}.{name}", remedy=error.remedy) from None
-
-
-def open_models(config: Config, setting: str, load: Load[Model], noun: str) -> dict[str, Model]:
-    """Load the models of a setting. If one cannot be loaded, log it and continue without it."""
+def open_models(config: Config, setting: str, load: Load[Model], noun: str, *, strict: bool) -> dict[str, Model]:
+    """Load the models of a setting. If one cannot be loaded, raise ConfigError, or log it and continue without it."""
     models = {}
     for name, path in getattr(config.server, setting).items():
         try:
             models[name] = load(name, path, config)
         except FactseekError as error:
+            if strict:
+                what = f"{error.place}: {error.what}" if error.place else error.what
+                raise ConfigError(what, place=f"server.{setting}.{name}", remedy=error.remedy) from None
             _log.error("%s %s is not ready: %s", noun, name, error.line)
     return models
 
 
-def check(config: Config) -> None:
-    """Raise ConfigError, with the setting, if a ranker cannot be loaded or does not fit the configuration."""
-    check_models(config, "rankers", _loaded)
-
-
-def opened(config: Config) -> dict[str, ServedRanker]:
-    """Load the configured rankers. If one cannot be loaded, log it and continue without it."""
-    return open_models(config, "rankers", _loaded, "ranker")
+def opened(config: Config, *, strict: bool = False) -> dict[str, ServedRanker]:
+    """Load the configured rankers, as :func:`open_models` does."""
+    return open_models(config, "rankers", _loaded, "ranker", strict=strict)
 
 
 def _loaded(name: str, path: str, config: Config) -> ServedRanker:
