@@ -185,26 +185,20 @@ class Batch:
             for at, part in enumerate(parts):
                 for next_part in parts[at + len(pending) : at + ahead]:
                     pending.append(self._beside.submit(self._some, next_part))
-                yield from self._ranked_in_parts(part, pending.popleft().result if ahead else partial(self._some, part))
+                try:
+                    yield pending.popleft().result() if ahead else self._some(part)
+                    continue
+                except NoMemoryError:
+                    pass  # there is none for all at once
+                for query in part:
+                    memory = PartMemory(self._memory)
+                    while (ranked := _made(partial(self._rank_one, query), memory)) is None:
+                        yield None
+                    memory.keep(0)
+                    yield [ranked]
         finally:  # do not work for a client that has left
             for future in pending:
                 future.cancel()
-
-    def _ranked_in_parts(
-        self, queries: Sequence[BatchQuery], result: Callable[[], list[_Ranked]]
-    ) -> Iterator[list[_Ranked] | None]:
-        """Yield the result or, if there is no memory for all at once, one ranking after the other."""
-        try:
-            yield result()
-            return
-        except NoMemoryError:
-            pass
-        for query in queries:
-            memory = PartMemory(self._memory)
-            while (ranked := _made(partial(self._rank_one, query), memory)) is None:
-                yield None
-            memory.keep(0)
-            yield [ranked]
 
     def _some(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
         memory = PartMemory(self._memory, _PART if len(queries) > 1 else None)

@@ -116,11 +116,9 @@ class _TimedRanker:
         return self._ranker.state()
 
 
-class ClaimRanking(NamedTuple):
-    """Claims by descending check-worthiness; the first ``explained`` have their words."""
+class RankingTime(NamedTuple):
+    """The time of a ranking of claims, for the metrics."""
 
-    ranked: list[Ranked]
-    explained: int
     took: RankTook
     retriever: str = ""
 
@@ -145,13 +143,24 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
     statements = [
         _statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(body.claims)
     ]
-    ranking = _ranked(body, statements, served.learned.ranker, settings.search_seconds)
-    note_search([claim.text for claim in statements], ranking)
-    note, late = "", len(ranking.ranked) - ranking.explained
+    began = perf_counter()
+    timed = _TimedRanker(served.learned.ranker, settings.search_seconds)
+    try:
+        ranked = rank(timed, statements)[: body.top]
+    except CutOffError as error:
+        raise TimedOutError(f"{error.line} ({settings.search_seconds:g} seconds); send fewer claims at once") from None
+    done, explained = perf_counter(), 0
+    with suppress(CutOffError):  # the note reports it
+        for place, claim in enumerate(ranked if body.words else ()):
+            ranked[place] = claim._replace(words=explain(timed, claim.statement, body.words))
+            explained += 1
+    took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
+    note_search([claim.text for claim in statements], RankingTime(took))
+    note, late = "", len(ranked) - explained
     if body.words and not served.learned.ranker.explains:
         note = f"{manifest.model} does not use words, so no word has a weight"
     elif body.words and late:
-        note = f"the time was too short to weigh the words of the last {late} of {len(ranking.ranked)} claims"
+        note = f"the time was too short to weigh the words of the last {late} of {len(ranked)} claims"
     return RankAnswer(
         request_id=g.request_id,
         ranker=served.name,
@@ -159,9 +168,9 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
         task=manifest.task,
         model=manifest.model,
         languages=list(languages),
-        took_ms=ranking.took,
+        took_ms=took,
         note=note,
-        claims=[_answer(claim, languages, body.claims) for claim in ranking.ranked],
+        claims=[_answer(claim, languages, body.claims) for claim in ranked],
     )
 
 
@@ -178,23 +187,6 @@ def _statement(number: int, body: ClaimRequest, languages: Sequence[str], most: 
         raise BadInput(f"{place}.language", f"{body.language!r} is not a language of the ranker, which knows {known}")
     language = body.language or (language_of([text], languages) if languages else "")
     return Statement(body.id, text, speaker=body.speaker.strip(), language=language, place=str(number))
-
-
-def _ranked(body: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> ClaimRanking:
-    """Rank claims, then explain them from the first on, as far as time allows."""
-    began = perf_counter()
-    timed = _TimedRanker(ranker, seconds)
-    try:
-        ranked = rank(timed, statements)[: body.top]
-    except CutOffError as error:
-        raise TimedOutError(f"{error.line} ({seconds:g} seconds); send fewer claims at once") from None
-    done, explained = perf_counter(), 0
-    with suppress(CutOffError):  # the note reports it
-        for place, claim in enumerate(ranked if body.words else ()):
-            ranked[place] = claim._replace(words=explain(timed, claim.statement, body.words))
-            explained += 1
-    took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
-    return ClaimRanking(ranked, explained, took)
 
 
 def _answer(ranked: Ranked, languages: Sequence[str], body: Sequence[ClaimRequest]) -> RankedClaim:
