@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from ..retrieval.domain import ScoredDocids
-from ..retrieval.errors import QueryError
+from ..retrieval.errors import FactseekError, QueryError
 from ..retrieval.search.evidence import Evidence
 
 SCHEMES = ("http://", "https://")
@@ -93,6 +94,15 @@ class EvidenceSource(Protocol):
     def close(self) -> None:
         """Close what is open; the next search opens it again, in its newest state."""
         ...
+
+
+@contextmanager
+def errors_as(kind: type[Exception]) -> Iterator[None]:
+    """Turn an error of factseek into one of a library."""
+    try:
+        yield
+    except FactseekError as error:
+        raise kind(error.line) from error
 
 
 def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> EvidenceSource:

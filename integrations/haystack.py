@@ -13,7 +13,7 @@ from haystack.utils import Secret
 
 from ..retrieval.errors import FactseekError, QueryError
 from ..retrieval.search.evidence import Evidence
-from ._source import SearchChoices, chosen, facts, open_source
+from ._source import SearchChoices, chosen, errors_as, facts, open_source
 
 LIBRARY = "haystack"
 EXTRA = "haystack"
@@ -58,11 +58,9 @@ class FactseekRetriever:
         self.api_key = api_key
         self.timeout = timeout
         key = (api_key.resolve_value() if api_key else "") or ""
-        try:
+        with errors_as(ValueError):
             chosen(top_k, {})
             self._source = open_source(index, api_key=key, timeout=timeout)
-        except FactseekError as error:
-            raise ValueError(error.line) from error
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component for a saved pipeline; a key is saved as the name of its environment variable."""

@@ -12,9 +12,8 @@ from typing import Any
 import pandas as pd
 import pyterrier as pt
 
-from ..retrieval.errors import FactseekError
 from ..retrieval.search.evidence import Evidence
-from ._source import TEXT_FIELDS, chosen, facts, open_source
+from ._source import TEXT_FIELDS, chosen, errors_as, facts, open_source
 
 LIBRARY = "pyterrier"
 EXTRA = "pyterrier"
@@ -54,11 +53,9 @@ class FactseekTransformer(pt.Transformer):
                 raise ValueError(f"metadata {name!r}: there is no such field; the fields are {', '.join(_FIELDS)}")
         self.index = index
         self.metadata = tuple(metadata)
-        try:
+        with errors_as(ValueError):
             self.choices = chosen(num_results, {"retriever": retriever, **choices})
             self._source = open_source(index, api_key=api_key, timeout=timeout)
-        except FactseekError as error:
-            raise ValueError(error.line) from error
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Return the documents of each query.
@@ -66,10 +63,8 @@ class FactseekTransformer(pt.Transformer):
         Raises ValueError if a search fails, InputValidationError if the frame has no queries.
         """
         pt.validate.query_frame(inp, extra_columns=["query"])
-        try:
+        with errors_as(ValueError):
             rankings = self._rankings([str(query) for query in inp["query"]])
-        except FactseekError as error:
-            raise ValueError(error.line) from error
         columns = [*_RANKED, *self.metadata]
         kept = inp.drop(columns=[name for name in columns if name in inp.columns])
         at = [row for row, ranking in enumerate(rankings) for _ in ranking]
