@@ -33,7 +33,7 @@ from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
 from ..retrieval.lucene.jvm import start
 from ..retrieval.search.index_state import IndexState, ReadNote, ReplicaState, ShardState
-from ..retrieval.search.retriever import Ranked, Rankings, Retriever
+from ..retrieval.search.retriever import Ranked, Rankings
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.manifest import Manifest
@@ -236,13 +236,13 @@ class RemoteState:
             raise AttributeError(method)
         return partial(self._replicas.ask, method)
 
-    def ranking(self, name: str, config: Config) -> Retriever:
+    def ranking(self, name: str, config: Config) -> RemoteRankings:
         """Return a ranking, made in the process of the shard."""
-        return _RemoteRanking(self._replicas, (name,), config)
+        return RemoteRankings(self._replicas, (name,), config)
 
-    def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+    def rankings(self, names: Sequence[str], config: Config) -> RemoteRankings:
         """Return rankings, made together in the process of the shard."""
-        return _RemoteRankings(self._replicas, names, config)
+        return RemoteRankings(self._replicas, names, config)
 
     def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by document and number; when all have arrived, call ``note`` for each."""
@@ -268,7 +268,9 @@ class RemoteState:
         """Do nothing: the actors close states that nobody asks for."""
 
 
-class _RemoteRankings:
+class RemoteRankings(Rankings):
+    """Rankings that a shard makes together in its own process."""
+
     def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
         self._replicas = replicas
         self.names: Sequence[str] = names
@@ -277,16 +279,25 @@ class _RemoteRankings:
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> Ranked:
-        ranked = _HITS.decode(self.ask("hits", queries, k, where, limit))
+        """Return the hits of each ranking that was ready in time."""
+        ranked = _HITS.decode(self._ask("hits", queries, k, where, limit))
         for name in self.names:
             if limit is not None and name not in ranked:
                 limit.cut_off(name)
         return ranked
 
+    def columns(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> list[ScoredDocids]:
+        """Return the documents of the hits of the first ranking."""
+        columns: list[ScoredDocids] = self._ask("columns", queries, k, where, limit)
+        return columns
+
     def matching(self, query: str) -> Mask | None:
+        """Return None: the shards count the passages that can be found."""
         return None
 
-    def ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Deadline | None) -> Any:
+    def _ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Deadline | None) -> Any:
         """Raises CutOffError, and notes that the rankings are missing, if the answer takes longer than the limit."""
         question = (self.names, self._settings, queries, k, where)
         if limit is None:
@@ -297,22 +308,6 @@ class _RemoteRankings:
         except CutOffError:
             late = [limit.cut_off(name) for name in self.names]
             raise late[0] from None
-
-
-class _RemoteRanking(Retriever):
-    def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
-        self._rankings = _RemoteRankings(replicas, names, settings)
-
-    def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
-    ) -> list[list[Hit]]:
-        return self._rankings.search(queries, k, where, limit)[self._rankings.names[0]]
-
-    def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
-    ) -> list[ScoredDocids]:
-        columns: list[ScoredDocids] = self._rankings.ask("columns", queries, k, where, limit)
-        return columns
 
 
 def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:

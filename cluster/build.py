@@ -32,10 +32,10 @@ from ..indexer.verification import Repaired, Verified
 from ..retrieval.domain import Filter
 from ..retrieval.errors import IndexStateError, UsageError
 from ..retrieval.files import os_errors_reported, read_regular, sync_folder
+from ..retrieval.search.opening import leased
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.integrity import Fault, check_files
-from ..retrieval.store.lease import open_leased
 from ..retrieval.store.manifest import DOCUMENTS, PART, SHARDS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, views
 from . import layout
@@ -174,43 +174,49 @@ def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Re
         there = f"already has {len(layout.read(folder).shards)} shards"
         raise IndexStateError(there, place=folder, remedy="change their number with factseek reshard")
     manifests.read(folder)
-    with locked(folder, wait), os_errors_reported(folder):
-        manifest, lease = open_leased(folder)
-        with closing(lease):
-            origins = [(folder, segment) for segment in manifest.segments]
-            made = _replaced(folder, None, shards, partial(_fill, origins, manifest, config))
-        _sweep(folder, made, None)
-        return Resharded(made.merged, 0)
+    return _divided(folder, shards, config, wait)
 
 
 def reshard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
     """Copy the documents of an index in shards into another number of shards, as :func:`shard` does."""
     check_number("--shards", shards)
     _check_sharded(folder)
-    with locked(folder, wait), os_errors_reported(folder):
-        old, lease = layout.open_leased(folder)
-        with closing(lease):
-            if len(old.shards) == shards:
-                return Resharded(old.merged, shards)
-            made = _replaced(folder, old, shards, partial(_fill, _origins(folder, old), old.shards[0].manifest, config))
-        _sweep(folder, made, old)
-        return Resharded(made.merged, len(old.shards))
+    return _divided(folder, shards, config, wait)
 
 
 def unshard(folder: Path, config: Config, *, wait: float = 0.0) -> Resharded:
     """Copy the documents of an index in shards into one without shards, as :func:`shard` does."""
     _check_sharded(folder)
+    return _divided(folder, 0, config, wait)
+
+
+def _divided(folder: Path, shards: int, config: Config, wait: float) -> Resharded:
+    """Copy an index into ``shards`` shards, or into one index without shards if it is 0, unless it is so already."""
     with locked(folder, wait), os_errors_reported(folder):
-        old, lease = layout.open_leased(folder)
-        with closing(lease):
-            journals.remove_build(folder)
-            manifest = _copied(folder, _origins(folder, old), old.shards[0].manifest, config, None)
-            manifests.publish(folder, manifest)
-            (folder / SHARDS).unlink()
-            sync_folder(folder)
-        _sweep(folder, None, old)
-        journals.clean(folder)
-        return Resharded(manifest, len(old.shards))
+        with leased(folder) as parts:
+            old, made = layout.read(folder) if layout.is_sharded(folder) else None, None
+            before = len(old.shards) if old else 0
+            if old and before == shards:
+                return Resharded(old.merged, before)
+            origins = [(part, segment) for part, manifest in parts for segment in manifest.segments]
+            copied = partial(_copied, origins=origins, shape=parts[0][1], config=config)
+            if shards:
+
+                def fill(places: Sequence[Path]) -> None:
+                    for number, place in enumerate(places):
+                        manifests.publish(place, copied(place, share=OwnedShare(number, shards)))
+                        journals.clean(place)
+
+                made = _replaced(folder, old, shards, fill)
+            else:
+                journals.remove_build(folder)
+                manifests.publish(folder, copied(folder, share=None))
+                (folder / SHARDS).unlink()
+                sync_folder(folder)
+        _sweep(folder, made, old)
+        if not shards:
+            journals.clean(folder)
+        return Resharded(made.merged if made else manifests.read(folder), before)
 
 
 def _check_sharded(folder: Path) -> None:
@@ -349,18 +355,8 @@ def _sweep(folder: Path, shards: Shards | None, old: Shards | None) -> None:
         journals.remove_part(part)
 
 
-def _origins(folder: Path, shards: Shards) -> list[Origin]:
-    return [(shard.folder(folder), segment) for shard in shards.shards for segment in shard.manifest.segments]
-
-
-def _fill(origins: Sequence[Origin], shape: Manifest, config: Config, parts: Sequence[Path]) -> None:
-    for number, part in enumerate(parts):
-        manifests.publish(part, _copied(part, origins, shape, config, OwnedShare(number, len(parts))))
-        journals.clean(part)
-
-
 def _copied(
-    folder: Path, origins: Sequence[Origin], shape: Manifest, config: Config, share: OwnedShare | None
+    folder: Path, *, origins: Sequence[Origin], shape: Manifest, config: Config, share: OwnedShare | None
 ) -> Manifest:
     """Copy those documents of the segments that belong to ``share`` (None: all); return the unpublished new state."""
     carried = [file for view in views(shape) for file in view.carried]

@@ -209,8 +209,7 @@ class ShardedRanking(Retriever):
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits of each query in the total order; raise CutOffError if a shard takes too long."""
-        _, texts = self._rankings.with_statistics(queries, None)
-        return _merged_hits(self._whole.ask(lambda state: self._of(state).search(texts, k, where, limit)), k)
+        return self._rankings.search(queries, k, where, limit)[self._name]
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
@@ -218,12 +217,11 @@ class ShardedRanking(Retriever):
         """Return the documents of the hits that :meth:`search` returns."""
         if not self._config.search.group:
             return [_documents(hits) for hits in self.search(queries, k, where, limit)]
-        _, texts = self._rankings.with_statistics(queries, None)
-        ranked = self._whole.ask(lambda state: self._of(state).columns(texts, k, where, limit))
-        return [_merged_columns(of_shards, k) for of_shards in zip(*ranked, strict=True)]
-
-    def _of(self, state: IndexState) -> Retriever:
-        return state.ranking(self._name, self._config)
+        _, texts = self._rankings.with_statistics(queries, limit)
+        of_shards = self._whole.ask(
+            lambda state: state.ranking(self._name, self._config).columns(texts, k, where, limit)
+        )
+        return [_merged_columns(of_query, k) for of_query in zip(*of_shards, strict=True)]
 
 
 def _holds_vectors(view: str) -> bool:

@@ -6,14 +6,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-import msgspec
-
 from ..retrieval.domain import ScoredDocids
 from ..retrieval.filters import parse_filter
 from ..retrieval.lucene.jvm import java_thread
+from ..retrieval.search.evidence import Evidence
 from ..retrieval.search.index import Index, open_index
 from ..retrieval.search.options import Search
-from ._source import RankedPassage, SearchChoices
+from ._source import SearchChoices
 
 
 class LocalSource:
@@ -24,15 +23,12 @@ class LocalSource:
         self._opening = threading.Lock()
         self._index: Index | None = None
 
-    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
+    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
         with self._opened() as index:
             search, texts = _search_of(index, queries, choices)
             hits = index.search(texts, search) if texts else []
             evidence = index.evidences(list(zip(texts, hits, strict=True)), search)
-            ranked = {
-                text: [msgspec.convert(hit, RankedPassage, from_attributes=True) for hit in of_text]
-                for text, of_text in zip(texts, evidence, strict=True)
-            }
+            ranked = dict(zip(texts, evidence, strict=True))
             return [ranked.get(query, []) for query in queries]
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:

@@ -13,8 +13,9 @@ import msgspec
 
 from ..retrieval.domain import ScoredDocids
 from ..retrieval.errors import FactseekError, MachineError, NotFoundError, QueryError
+from ..retrieval.search.evidence import Evidence
 from ..retrieval.text import PROFILES, has_words
-from ._source import RankedPassage, SearchChoices
+from ._source import SearchChoices
 
 _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")
 _KEY = re.compile(r"[!-~]*")
@@ -30,11 +31,15 @@ class _Stay(HTTPRedirectHandler):
         """Refuse the redirect."""
 
 
+class _ServedHit(Evidence, forbid_unknown_fields=False):
+    """A hit; fields that a later server adds are ignored."""
+
+
 class _BatchResult(msgspec.Struct):
     """The answer to one query of a batch: its hits, or in ``detail`` the reason for having none."""
 
     qid: str
-    hits: list[RankedPassage] = []
+    hits: list[_ServedHit] = []
     detail: str = ""
 
 
@@ -65,8 +70,8 @@ class ServedSource:
         self._timeout = timeout
         self._opener = build_opener(_Stay)
 
-    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
-        ranked: dict[str, list[RankedPassage]] = {}
+    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
+        ranked: dict[str, Sequence[Evidence]] = {}
         for chunk in _chunks(queries, choices):
             answer = self._ask(chunk, choices, "application/json")
             try:
@@ -78,7 +83,7 @@ class ServedSource:
                 if result.detail:
                     raise QueryError(result.detail, place=self._address)
                 ranked[text] = result.hits
-        return [ranked.get(query, []) for query in queries]
+        return [list(ranked.get(query, ())) for query in queries]
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
         ranked: dict[str, ScoredDocids] = {}

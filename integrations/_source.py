@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from ..retrieval.domain import ScoredDocids
-from ..retrieval.errors import QueryError
+from ..retrieval.errors import FactseekError, QueryError
+from ..retrieval.search.evidence import Evidence
 
 SCHEMES = ("http://", "https://")
 TEXT_FIELDS = ("title", "url", "date", "language", "source", "topic", "kind")
@@ -58,60 +60,26 @@ def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
     return SearchChoices(k=k, **named)
 
 
-class RankOfRetriever(msgspec.Struct, frozen=True):
-    """The rank (from 1) and the score that a retriever gave a hit."""
-
-    rank: int
-    score: float
-
-
-class PassageOfHit(msgspec.Struct, frozen=True):
-    """The best passage of a hit; ``start`` and ``end`` are offsets in the document, ``highlights`` in the passage."""
-
-    number: int
-    start: int
-    end: int
-    text: str
-    highlights: list[tuple[int, int]] = []
-
-
-class RankedPassage(msgspec.Struct, frozen=True):
-    """A hit with everything that a library keeps of it; fields that a later server adds are ignored."""
-
-    rank: int
-    docid: str
-    score: float
-    passage: PassageOfHit
-    title: str = ""
-    url: str = ""
-    date: str = ""
-    language: str = ""
-    source: str = ""
-    topic: str = ""
-    kind: str = ""
-    metadata: dict[str, Any] = {}
-    retrievers: dict[str, RankOfRetriever] = {}
-
-    def facts(self) -> dict[str, Any]:
-        """Return everything but the text, as plain values for a library's metadata; leave out unknown values."""
-        return {
-            "docid": self.docid,
-            "rank": self.rank,
-            "score": self.score,
-            **{name: getattr(self, name) for name in TEXT_FIELDS if getattr(self, name)},
-            "passage": self.passage.number,
-            "start": self.passage.start,
-            "end": self.passage.end,
-            "highlights": [list(stretch) for stretch in self.passage.highlights],
-            "retrievers": msgspec.to_builtins(self.retrievers),
-            "metadata": dict(self.metadata),
-        }
+def facts(hit: Evidence) -> dict[str, Any]:
+    """Return everything but the text of a hit, as plain values for a library's metadata; leave out unknown values."""
+    return {
+        "docid": hit.docid,
+        "rank": hit.rank,
+        "score": hit.score,
+        **{name: getattr(hit, name) for name in TEXT_FIELDS if getattr(hit, name)},
+        "passage": hit.passage.number,
+        "start": hit.passage.start,
+        "end": hit.passage.end,
+        "highlights": [list(stretch) for stretch in hit.passage.highlights],
+        "retrievers": msgspec.to_builtins(hit.retrievers),
+        "metadata": dict(hit.metadata),
+    }
 
 
 class EvidenceSource(Protocol):
     """An index as integrations see it. A query without words has no hits. A source is safe for threads."""
 
-    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
+    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
         """Return the hits of each query with their passages, best first.
 
         Raises QueryError if a query or a choice is invalid, NotFoundError if there is no such index on the server.
@@ -126,6 +94,15 @@ class EvidenceSource(Protocol):
     def close(self) -> None:
         """Close what is open; the next search opens it again, in its newest state."""
         ...
+
+
+@contextmanager
+def errors_as(kind: type[Exception]) -> Iterator[None]:
+    """Turn an error of factseek into one of a library."""
+    try:
+        yield
+    except FactseekError as error:
+        raise kind(error.line) from error
 
 
 def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> EvidenceSource:

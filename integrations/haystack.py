@@ -12,7 +12,8 @@ from haystack.errors import FilterError
 from haystack.utils import Secret
 
 from ..retrieval.errors import FactseekError, QueryError
-from ._source import RankedPassage, SearchChoices, chosen, open_source
+from ..retrieval.search.evidence import Evidence
+from ._source import SearchChoices, chosen, errors_as, facts, open_source
 
 LIBRARY = "haystack"
 EXTRA = "haystack"
@@ -57,11 +58,9 @@ class FactseekRetriever:
         self.api_key = api_key
         self.timeout = timeout
         key = (api_key.resolve_value() if api_key else "") or ""
-        try:
+        with errors_as(ValueError):
             chosen(top_k, {})
             self._source = open_source(index, api_key=key, timeout=timeout)
-        except FactseekError as error:
-            raise ValueError(error.line) from error
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component for a saved pipeline; a key is saved as the name of its environment variable."""
@@ -161,8 +160,8 @@ def _comparisons(filters: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     yield str(filters["field"]).removeprefix("meta.").removeprefix("metadata."), operator, filters["value"]
 
 
-def _document(hit: RankedPassage) -> Document:
-    return Document(id=f"{hit.docid}#{hit.passage.number}", content=hit.passage.text, meta=hit.facts(), score=hit.score)
+def _document(hit: Evidence) -> Document:
+    return Document(id=f"{hit.docid}#{hit.passage.number}", content=hit.passage.text, meta=facts(hit), score=hit.score)
 
 
 __all__ = ["EXTRA", "LIBRARY", "FactseekRetriever", "FilterError"]

@@ -11,8 +11,7 @@ from langchain_core.exceptions import LangChainException
 from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
-from ..retrieval.errors import FactseekError
-from ._source import EvidenceSource, SearchChoices, open_source
+from ._source import EvidenceSource, SearchChoices, errors_as, facts, open_source
 
 LIBRARY = "langchain_core"
 EXTRA = "langchain"
@@ -51,10 +50,8 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
 
         Raises LangChainException if ``index`` is a web address but not one of a served index.
         """
-        try:
+        with errors_as(LangChainException):
             self._source = open_source(self.index, api_key=self.api_key.get_secret_value(), timeout=self.timeout)
-        except FactseekError as error:
-            raise LangChainException(error.line) from error
 
     def close(self) -> None:
         """Close the index; the next search opens its newest state."""
@@ -69,11 +66,9 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
         """
         own = {name: getattr(self, name) for name in SearchChoices._fields}
         choices = SearchChoices(**dict(Choices.model_validate(own | given)))
-        try:
+        with errors_as(LangChainException):
             (ranked,) = self._source.passages([query], choices)
-        except FactseekError as error:
-            raise LangChainException(error.line) from error
-        return [Document(id=hit.docid, page_content=hit.passage.text, metadata=hit.facts()) for hit in ranked]
+        return [Document(id=hit.docid, page_content=hit.passage.text, metadata=facts(hit)) for hit in ranked]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any

@@ -8,8 +8,8 @@ from typing import Any
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
-from ..retrieval.errors import FactseekError
-from ._source import RankedPassage, chosen, open_source
+from ..retrieval.search.evidence import Evidence
+from ._source import chosen, errors_as, facts, open_source
 
 LIBRARY = "llama_index"
 EXTRA = "llama-index"
@@ -38,11 +38,9 @@ class FactseekRetriever(BaseRetriever):
 
         Raises ValueError if ``index`` is a web address but not one of a served index, or a choice is unknown.
         """
-        try:
+        with errors_as(ValueError):
             self._choices = chosen(similarity_top_k, choices)
             self._source = open_source(index, api_key=api_key, timeout=timeout)
-        except FactseekError as error:
-            raise ValueError(error.line) from error
         super().__init__(callback_manager=callback_manager, verbose=verbose)
 
     def close(self) -> None:
@@ -51,10 +49,8 @@ class FactseekRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Return the passages for a query. Raises ValueError if the search fails."""
-        try:
+        with errors_as(ValueError):
             (ranked,) = self._source.passages([query_bundle.query_str], self._choices)
-        except FactseekError as error:
-            raise ValueError(error.line) from error
         return [_node(hit) for hit in ranked]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -66,11 +62,11 @@ _UNSEEN = ["docid", "rank", "score", "passage", "start", "end", "highlights", "r
 """Metadata to leave out of the text that a language model or an encoder reads."""
 
 
-def _node(hit: RankedPassage) -> NodeWithScore:
+def _node(hit: Evidence) -> NodeWithScore:
     node = TextNode(
         id_=f"{hit.docid}#{hit.passage.number}",
         text=hit.passage.text,
-        metadata=hit.facts(),
+        metadata=facts(hit),
         start_char_idx=hit.passage.start,
         end_char_idx=hit.passage.end,
         excluded_llm_metadata_keys=_UNSEEN,

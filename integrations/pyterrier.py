@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 import pyterrier as pt
 
-from ..retrieval.errors import FactseekError
-from ._source import TEXT_FIELDS, RankedPassage, chosen, open_source
+from ..retrieval.search.evidence import Evidence
+from ._source import TEXT_FIELDS, chosen, errors_as, facts, open_source
 
 LIBRARY = "pyterrier"
 EXTRA = "pyterrier"
@@ -53,11 +53,9 @@ class FactseekTransformer(pt.Transformer):
                 raise ValueError(f"metadata {name!r}: there is no such field; the fields are {', '.join(_FIELDS)}")
         self.index = index
         self.metadata = tuple(metadata)
-        try:
+        with errors_as(ValueError):
             self.choices = chosen(num_results, {"retriever": retriever, **choices})
             self._source = open_source(index, api_key=api_key, timeout=timeout)
-        except FactseekError as error:
-            raise ValueError(error.line) from error
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Return the documents of each query.
@@ -65,10 +63,8 @@ class FactseekTransformer(pt.Transformer):
         Raises ValueError if a search fails, InputValidationError if the frame has no queries.
         """
         pt.validate.query_frame(inp, extra_columns=["query"])
-        try:
+        with errors_as(ValueError):
             rankings = self._rankings([str(query) for query in inp["query"]])
-        except FactseekError as error:
-            raise ValueError(error.line) from error
         columns = [*_RANKED, *self.metadata]
         kept = inp.drop(columns=[name for name in columns if name in inp.columns])
         at = [row for row, ranking in enumerate(rankings) for _ in ranking]
@@ -107,6 +103,6 @@ class FactseekTransformer(pt.Transformer):
         passages = self._source.passages(queries, self.choices)
         return [[(hit.docid, hit.score, hit.rank - 1, *self._fields(hit)) for hit in hits] for hits in passages]
 
-    def _fields(self, hit: RankedPassage) -> list[Any]:
-        facts = {**hit.facts(), "text": hit.passage.text}
-        return [facts.get(name, "") for name in self.metadata]
+    def _fields(self, hit: Evidence) -> list[Any]:
+        values = {**facts(hit), "text": hit.passage.text}
+        return [values.get(name, "") for name in self.metadata]

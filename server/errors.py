@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 from flask import Flask, Response, current_app, g, request
@@ -19,10 +19,13 @@ from werkzeug.exceptions import HTTPException
 
 from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
 
+if TYPE_CHECKING:
+    from .adapters import Adapter
+
 RETRY_AFTER = 5.0
 """Seconds after which a client may retry an index that could not be searched. A replaced index is available by then."""
 DIALECTS = "factseek.dialects"
-"""The key in ``app.extensions`` for the :class:`Dialect` of each prefix of addresses."""
+"""The key in ``app.extensions`` for the :class:`Adapter` of each prefix of addresses."""
 _PAGE = "factseek.problem_page"
 _HTTP = {
     400: ("bad-input", "the request is invalid"),
@@ -126,18 +129,10 @@ class Failure(Protocol):
         ...
 
 
-class Dialect(Protocol):
-    """Another protocol: its format of errors, its status for each of ours if different, and its parameter for a key."""
-
-    failure: type[Failure]
-    statuses: Mapping[int, int]
-    key_parameter: str
-
-
-def dialect() -> Dialect | None:
-    """Return the dialect of the current request's address, or None for our own API."""
-    dialects: Mapping[str, Dialect] = current_app.extensions.get(DIALECTS, {})
-    return dialects.get(request.path.partition("/")[2].partition("/")[0])
+def dialect() -> Adapter | None:
+    """Return the adapter of the current request's address, or None for our own API."""
+    adapters: Mapping[str, Adapter] = current_app.extensions.get(DIALECTS, {})
+    return adapters.get(request.path.partition("/")[2].partition("/")[0])
 
 
 def register(app: Flask, page: Callable[[Problem], str]) -> None:

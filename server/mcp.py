@@ -213,9 +213,7 @@ class AgentTools:
             where, settings = parse_filter([], as_of=as_of) if as_of else None, self.config.verdict
             finder = Finder(self.indexes[evidence.index], settings, where)
             verifier = self.model.verifier(finder, settings, for_people=True)
-            verdict = next(verifier.verify([Claim("claim", claim)]), None)
-            if verdict is None:
-                raise QueryError("the claim was not judged")
+            verdict = next(verifier.verify([Claim("claim", claim)]))
         return CheckedClaim(
             claim=claim,
             evidence=evidence,

@@ -14,7 +14,7 @@ import msgspec
 from flask import Request, Response
 from msgspec import UNSET, Meta, UnsetType
 from werkzeug.datastructures import MultiDict
-from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.exceptions import UnsupportedMediaType
 
 from ..indexer.queue import Mode, State
 from ..retrieval.config import Count, Positive, RrfK, formerly_weighed
@@ -346,18 +346,11 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
 
 def body_of(request: Request) -> bytes:
     """Return a request's body; raise RequestEntityTooLarge if it exceeds the limit."""
-    most = request.max_content_length
-    if most is not None and request.environ.get("wsgi.input_terminated"):
-        # The stream ends with the body, so it can be read without further checks.
-        body: bytes = request.environ["wsgi.input"].read(most + 1)
-        if len(body) > most:
-            raise RequestEntityTooLarge
+    if request.environ.get("wsgi.input_terminated"):
+        # The gateway has read the whole body within the limit, so it needs no further checks.
+        body: bytes = request.environ["wsgi.input"].read()
         return body
-    body = request.get_data(cache=False)
-    # werkzeug reads a chunked body up to the limit, and does not report that more follows.
-    if request.content_length is None and most is not None and len(body) >= most:
-        raise RequestEntityTooLarge
-    return body
+    return request.get_data(cache=False)
 
 
 def explained(error: msgspec.ValidationError) -> BadInput:

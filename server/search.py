@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
-from flask import current_app, g, has_request_context
+from flask import current_app, g
 from msgspec.structs import asdict, replace
 
 from ..retrieval import stages
@@ -103,9 +103,8 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
 
     ``query_name`` is the client's name for the query.
     """
-    began = monotonic()
-    if has_request_context() and "began" in g:  # the request may have counted documents before this search
-        began -= perf_counter() - float(g.began)
+    # The request may have counted documents before this search.
+    began = monotonic() - (perf_counter() - float(g.began))
     with query_errors_named(query_name):
         result = index.answer(_limited(question))
     result.search = result.search._replace(limit=None)

@@ -77,8 +77,8 @@ def check(config: Config) -> None:
         for made_by in manifest.encoders.values():
             # If necessary, this exports the model once, so that no worker has to.
             encoders(made_by, folder)
-    rankers.check(config)
-    verdicts.check(config)
+    rankers.opened(config, strict=True)
+    verdicts.opened(config, strict=True)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Literal, cast
@@ -214,10 +214,8 @@ def put_document(name: str, docid: str) -> Response:
     response = json_answer(answer, 201 if result == "created" else 200)
     if result == "created":
         response.headers["Location"] = url_for("api.document", name=name, docid=docid)
-    try:
+    with suppress(NotFoundError):  # the document may have been deleted in the meantime
         response.set_etag(document_state(now.index, docid), weak=True)
-    except NotFoundError:
-        response.headers.pop("ETag", None)  # the document was deleted in the meantime
     return response
 
 

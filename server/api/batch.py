@@ -116,7 +116,7 @@ class Batch:
 
     def _part(self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
         """Yield a part of the answer in pieces; give their memory back as they are sent."""
-        memory = self._part_memory(some)
+        memory = PartMemory(self._memory, _PART if len(some) > 1 else None)
         try:
             while (pieces := _made(partial(self._written, some, written), memory)) is None:
                 if len(some) > 1:
@@ -130,9 +130,6 @@ class Batch:
                 yield piece
         finally:
             memory.keep(0)
-
-    def _part_memory(self, some: Sequence[object]) -> PartMemory:
-        return PartMemory(self._memory, _PART if len(some) > 1 else None)
 
     def _written(
         self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes], memory: PartMemory
@@ -166,62 +163,45 @@ class Batch:
 
     def _ranked(self) -> Iterator[list[_Ranked] | None]:
         """Yield the rankings of a few queries, whose documents are read together; yield None if there is no memory."""
-        few = max(1, _READ // self._k)
         seen: set[str] = set()
         began = perf_counter()
         for some in self._chunks():
             self.retrieve += milliseconds(began, perf_counter())
-            if some is None:
-                yield None
-            else:
-                once = []
-                for ranked in some:
-                    again = ranked.query.qid in seen
+            if some is not None:
+                for place, ranked in enumerate(some):
+                    if ranked.query.qid in seen:
+                        some[place] = _failed(ranked.query, "qid", "another query of this batch has it")
                     seen.add(ranked.query.qid)
-                    once.append(_failed(ranked.query, "qid", "another query of this batch has it") if again else ranked)
-                yield from (once[start : start + few] for start in range(0, len(once), few))
+            yield some
             began = perf_counter()
 
     def _chunks(self) -> Iterator[list[_Ranked] | None]:
-        """Yield the rankings of some queries at a time; the next ones may be ranked while these are read."""
-        queries = self._request.queries
-        parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
-        if retrievers.kind(self._index.resolve(self.search).retriever).BATCHES:
-            for part in parts:
-                yield from self._ranked_in_parts(part, partial(self._some, part))
-            return
-        pending: deque[tuple[Sequence[BatchQuery], Future[list[_Ranked]]]] = deque()
+        """Yield the rankings of a few queries at a time; the next ones may be ranked while these are read."""
+        queries, size = self._request.queries, max(1, min(_AT_ONCE, _READ // self._k))
+        parts = [queries[start : start + size] for start in range(0, len(queries), size)]
+        ahead = 0 if retrievers.kind(self._index.resolve(self.search).retriever).BATCHES else 1 + _AHEAD
+        pending: deque[Future[list[_Ranked]]] = deque()
         try:
-            for part in parts:
-                pending.append((part, self._beside.submit(self._some, part)))
-                if len(pending) > _AHEAD:
-                    first, future = pending.popleft()
-                    yield from self._ranked_in_parts(first, future.result)
-            while pending:
-                first, future = pending.popleft()
-                yield from self._ranked_in_parts(first, future.result)
+            for at, part in enumerate(parts):
+                for next_part in parts[at + len(pending) : at + ahead]:
+                    pending.append(self._beside.submit(self._some, next_part))
+                try:
+                    yield pending.popleft().result() if ahead else self._some(part)
+                    continue
+                except NoMemoryError:
+                    pass  # there is none for all at once
+                for query in part:
+                    memory = PartMemory(self._memory)
+                    while (ranked := _made(partial(self._rank_one, query), memory)) is None:
+                        yield None
+                    memory.keep(0)
+                    yield [ranked]
         finally:  # do not work for a client that has left
-            for _, future in pending:
+            for future in pending:
                 future.cancel()
 
-    def _ranked_in_parts(
-        self, queries: Sequence[BatchQuery], result: Callable[[], list[_Ranked]]
-    ) -> Iterator[list[_Ranked] | None]:
-        """Yield the result or, if there is no memory for all at once, one ranking after the other."""
-        try:
-            yield result()
-            return
-        except NoMemoryError:
-            pass
-        for query in queries:
-            memory = PartMemory(self._memory)
-            while (ranked := _made(partial(self._rank_one, query), memory)) is None:
-                yield None
-            memory.keep(0)
-            yield [ranked]
-
     def _some(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
-        memory = self._part_memory(queries)
+        memory = PartMemory(self._memory, _PART if len(queries) > 1 else None)
         try:
             return self._rank(queries, memory)
         except (QueryError, CutOffError):

@@ -52,35 +52,23 @@ class ServedRanker(NamedTuple):
     manifest_id: str
 
 
-def check_models(config: Config, setting: str, load: Load[object]) -> None:
-    """Load every model of a setting, so that an error is reported once; raise ConfigError if one does not load."""
-    for name, path in getattr(config.server, setting).items():
-        try:
-            load(name, path, config)
-        except FactseekError as error:
-            what = f"{error.place}: {error.what}" if error.place else error.what
-            raise ConfigError(what, place=f"server.{setting}.{name}", remedy=error.remedy) from None
-
-
-def open_models(config: Config, setting: str, load: Load[Model], noun: str) -> dict[str, Model]:
-    """Load the models of a setting. If one cannot be loaded, log it and continue without it."""
+def open_models(config: Config, setting: str, load: Load[Model], noun: str, *, strict: bool) -> dict[str, Model]:
+    """Load the models of a setting. If one cannot be loaded, raise ConfigError, or log it and continue without it."""
     models = {}
     for name, path in getattr(config.server, setting).items():
         try:
             models[name] = load(name, path, config)
         except FactseekError as error:
+            if strict:
+                what = f"{error.place}: {error.what}" if error.place else error.what
+                raise ConfigError(what, place=f"server.{setting}.{name}", remedy=error.remedy) from None
             _log.error("%s %s is not ready: %s", noun, name, error.line)
     return models
 
 
-def check(config: Config) -> None:
-    """Raise ConfigError, with the setting, if a ranker cannot be loaded or does not fit the configuration."""
-    check_models(config, "rankers", _loaded)
-
-
-def opened(config: Config) -> dict[str, ServedRanker]:
-    """Load the configured rankers. If one cannot be loaded, log it and continue without it."""
-    return open_models(config, "rankers", _loaded, "ranker")
+def opened(config: Config, *, strict: bool = False) -> dict[str, ServedRanker]:
+    """Load the configured rankers, as :func:`open_models` does."""
+    return open_models(config, "rankers", _loaded, "ranker", strict=strict)
 
 
 def _loaded(name: str, path: str, config: Config) -> ServedRanker:
@@ -128,11 +116,9 @@ class _TimedRanker:
         return self._ranker.state()
 
 
-class ClaimRanking(NamedTuple):
-    """Claims by descending check-worthiness; the first ``explained`` have their words."""
+class RankingTime(NamedTuple):
+    """The time of a ranking of claims, for the metrics."""
 
-    ranked: list[Ranked]
-    explained: int
     took: RankTook
     retriever: str = ""
 
@@ -157,13 +143,24 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
     statements = [
         _statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(body.claims)
     ]
-    ranking = _ranked(body, statements, served.learned.ranker, settings.search_seconds)
-    note_search([claim.text for claim in statements], ranking)
-    note, late = "", len(ranking.ranked) - ranking.explained
+    began = perf_counter()
+    timed = _TimedRanker(served.learned.ranker, settings.search_seconds)
+    try:
+        ranked = rank(timed, statements)[: body.top]
+    except CutOffError as error:
+        raise TimedOutError(f"{error.line} ({settings.search_seconds:g} seconds); send fewer claims at once") from None
+    done, explained = perf_counter(), 0
+    with suppress(CutOffError):  # the note reports it
+        for place, claim in enumerate(ranked if body.words else ()):
+            ranked[place] = claim._replace(words=explain(timed, claim.statement, body.words))
+            explained += 1
+    took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
+    note_search([claim.text for claim in statements], RankingTime(took))
+    note, late = "", len(ranked) - explained
     if body.words and not served.learned.ranker.explains:
         note = f"{manifest.model} does not use words, so no word has a weight"
     elif body.words and late:
-        note = f"the time was too short to weigh the words of the last {late} of {len(ranking.ranked)} claims"
+        note = f"the time was too short to weigh the words of the last {late} of {len(ranked)} claims"
     return RankAnswer(
         request_id=g.request_id,
         ranker=served.name,
@@ -171,9 +168,9 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
         task=manifest.task,
         model=manifest.model,
         languages=list(languages),
-        took_ms=ranking.took,
+        took_ms=took,
         note=note,
-        claims=[_answer(claim, languages, body.claims) for claim in ranking.ranked],
+        claims=[_answer(claim, languages, body.claims) for claim in ranked],
     )
 
 
@@ -190,23 +187,6 @@ def _statement(number: int, body: ClaimRequest, languages: Sequence[str], most: 
         raise BadInput(f"{place}.language", f"{body.language!r} is not a language of the ranker, which knows {known}")
     language = body.language or (language_of([text], languages) if languages else "")
     return Statement(body.id, text, speaker=body.speaker.strip(), language=language, place=str(number))
-
-
-def _ranked(body: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> ClaimRanking:
-    """Rank claims, then explain them from the first on, as far as time allows."""
-    began = perf_counter()
-    timed = _TimedRanker(ranker, seconds)
-    try:
-        ranked = rank(timed, statements)[: body.top]
-    except CutOffError as error:
-        raise TimedOutError(f"{error.line} ({seconds:g} seconds); send fewer claims at once") from None
-    done, explained = perf_counter(), 0
-    with suppress(CutOffError):  # the note reports it
-        for place, claim in enumerate(ranked if body.words else ()):
-            ranked[place] = claim._replace(words=explain(timed, claim.statement, body.words))
-            explained += 1
-    took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
-    return ClaimRanking(ranked, explained, took)
 
 
 def _answer(ranked: Ranked, languages: Sequence[str], body: Sequence[ClaimRequest]) -> RankedClaim:

@@ -17,7 +17,7 @@ from ...retrieval.config import view
 from ...retrieval.domain import Filter
 from ...retrieval.errors import QueryError, SourceError
 from ..settings import Config
-from .rankers import check_models, open_models
+from .rankers import open_models
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -32,24 +32,20 @@ class ServedVerdicts(NamedTuple):
     learned: TrainedVerdicts
 
 
-def check(config: Config) -> None:
-    """Raise ConfigError if a model cannot be loaded, or lacks entailment: without it, a model is wrong too often."""
+def opened(config: Config, *, strict: bool = False) -> dict[str, ServedVerdicts]:
+    """Load the configured models, as :func:`factseek.server.api.rankers.open_models` does.
 
-    def load(name: str, path: str, config: Config) -> None:
-        if _loaded(name, path, config).learned.manifest.entailment is None:
+    With ``strict``, a model must also know entailment: without it, a model is wrong too often.
+    """
+
+    def load(name: str, path: str, config: Config) -> ServedVerdicts:
+        learned = training.load(Path(path), view(config, claims.Config))
+        if strict and learned.manifest.entailment is None:
             what = "was trained without a model of entailment, so the page cannot show its verdicts"
             raise SourceError(what, place=path, remedy="train it with --entailment MODEL, or leave it out")
+        return ServedVerdicts(name, learned)
 
-    check_models(config, "verdicts", load)
-
-
-def opened(config: Config) -> dict[str, ServedVerdicts]:
-    """Load the configured models. If one cannot be loaded, log it and continue without it."""
-    return open_models(config, "verdicts", _loaded, "model of verdicts")
-
-
-def _loaded(name: str, path: str, config: Config) -> ServedVerdicts:
-    return ServedVerdicts(name, training.load(Path(path), view(config, claims.Config)))
+    return open_models(config, "verdicts", load, "model of verdicts", strict=strict)
 
 
 def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[ServedVerdicts, Verifier] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -98,22 +98,14 @@ def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) 
     if len(text) <= longest:
         return 0
     words = [text[start:end].casefold() for start, end in highlights]
-    in_window: Counter[str] = Counter()
-    first = after = 0  # the window contains the highlights from ``first`` up to but not including ``after``
-    best, most = 0, (-1, -1)
-    for begin in [0, *(max(start - _LEAD, 0) for start, _ in highlights)]:
-        while after < len(highlights) and highlights[after][1] <= begin + longest:
-            in_window[words[after]] += 1
-            after += 1
-        while first < after and highlights[first][0] < begin:
-            in_window[words[first]] -= 1
-            if not in_window[words[first]]:
-                del in_window[words[first]]
-            first += 1
-        worth = (len(in_window), after - first)
-        if worth > most:
-            best, most = begin, worth
-    return min(best, len(text) - longest)
+    starts, ends = [start for start, _ in highlights], [end for _, end in highlights]
+
+    def matching(begin: int) -> tuple[int, int]:
+        inside = words[bisect_left(starts, begin) : bisect_right(ends, begin + longest)]
+        return len(set(inside)), len(inside)
+
+    begins = [0, *(max(start - _LEAD, 0) for start in starts)]
+    return min(max(begins, key=matching), len(text) - longest)
 
 
 def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[Block]:

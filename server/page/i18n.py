@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from flask import g, has_request_context, request
+from flask import g, request
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge
 
@@ -56,8 +56,6 @@ def direction_of(language: str) -> str:
 
 def speech() -> Speech:
     """Return the language of the current request: its ``lang``, else the browser's, else that of its first index."""
-    if not has_request_context():
-        return Speech("en")
     if "speech" not in g:
         values = request_values()
         language = values.get("lang", "")
