@@ -31,7 +31,8 @@ def open_index(folder: str | Path, config: Config | None = None) -> Index:
 
     Without ``config`` every setting has its default; :func:`read_config` reads a file of settings.
 
-    Raises IndexStateError if there is no index, or if it is incomplete, damaged, or of another layout.
+    Raises IndexStateError if there is no index, or if the index is incomplete, damaged, or of a layout that this
+    version cannot read.
     """
     from .retrieval.search.index import open_index as opened
 
@@ -50,17 +51,17 @@ def build(
     shards: int | None = None,
     config: Config | None = None,
 ) -> BuildReport:
-    """Index ``sources`` into ``folder`` and return what was added. A second call continues an interrupted build.
+    """Index ``sources`` into ``folder`` and return what was added. The same call continues an interrupted build.
 
-    ``kind`` is a kind of ``factseek index`` (``snippets``, ``webpages``, ``beir``, …). It may also be ``irds:NAME``, a
-    dataset of ir_datasets, which needs no ``sources``. ``verb`` says what to do with an existing index: ``append``,
-    ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer. Without ``dense`` the index
-    has no vectors. ``views`` names additional parts of the index, as in its manifest: ``vectors:NAME`` are the vectors
-    of another encoder. ``shards`` is the number of shards of a new index.
+    ``kind`` is the kind of the sources, as for ``factseek index`` (``snippets``, ``webpages``, ``beir``, …). It may
+    also be ``irds:NAME``, a dataset of ir_datasets, which needs no ``sources``. ``verb`` says what to do with an
+    existing index: ``append``, ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer.
+    Without ``dense`` the index has no vectors. ``views`` names additional parts of the index, as in its manifest:
+    ``vectors:NAME`` are the vectors of another encoder. ``shards`` is the number of shards of a new index.
 
-    Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and ``verb`` is missing
-    or does not fit. Raises MachineError if the disk is full, or Java or the encoder is missing. Raises
-    UsageError if ``shards`` is out of range.
+    Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and ``verb`` is missing,
+    or if the request does not fit the index. Raises MachineError if the disk is full, or Java or the encoder is
+    missing. Raises UsageError if ``shards`` is out of range.
     """
     from .cluster.layout import is_sharded
     from .indexer.build import BuildRequest
@@ -125,12 +126,12 @@ def run(
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
-    """Return each measure for each judged query. The code of trec_eval computes the measures, with its order of hits.
+    """Return each measure for each judged query. The code of trec_eval computes the measures and orders the hits.
 
     ``measures`` are names of ir-measures (``nDCG@10``, ``AP(rel=2)``) or of trec_eval (``ndcg_cut_10``); the figures
-    use the names of ir-measures. ``figures.means()`` maps measure to mean. ``figures.per_query()`` maps qid to measure
-    to value. ``figures.values`` is float64 of shape (queries, measures). A judged query that the run lacks counts 0;
-    queries without judgements are left out.
+    use the names of ir-measures. ``figures.means()`` maps each measure to its mean. ``figures.per_query()`` maps each
+    qid to a mapping from measure to value. ``figures.values`` is float64 of shape (queries, measures). A judged query
+    that the run lacks counts 0; queries without judgements are left out.
 
     Raises QueryError if a measure is unknown, ``measures`` is empty, or ``qrels`` is empty.
     """
@@ -144,9 +145,9 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
 def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0) -> Comparison:
     """Compare named runs: their means with intervals, and tests of every pair, corrected for the number of tests.
 
-    ``comparison.means`` maps measure to run to interval. ``comparison.pairs`` tests the second run of each pair against
-    the first. ``comparison.as_json()`` is what ``factseek compare --json`` prints. The same ``seed`` gives the same
-    figures.
+    ``comparison.means`` maps each measure to a mapping from run to interval. ``comparison.pairs`` tests the second run
+    of each pair against the first. ``comparison.as_json()`` is what ``factseek compare --json`` prints. The same
+    ``seed`` gives the same figures.
 
     Raises QueryError if there are fewer than two runs, a measure is unknown, or ``qrels`` is empty.
     """
@@ -202,7 +203,8 @@ def read_qrels(path: str | Path) -> Qrels:
 def write_run(run: Run, path: str | Path, tag: str) -> None:
     """Write a TREC run with its queries in the order of ``run``; write the whole file or nothing.
 
-    Raises QueryError if an id or the tag cannot be written in a column, MachineError if the file cannot be written.
+    Raises QueryError if an id or the tag is empty, contains white space or cannot be encoded as UTF-8. Raises
+    MachineError if the file cannot be written.
     """
     from .retrieval.records import trec
 
@@ -224,4 +226,4 @@ def _check_qids(queries: Sequence[Query]) -> None:
 
 def _check_judged(qrels: Qrels) -> None:
     if not qrels:
-        raise QueryError("there are no judgements", remedy="read some with read_qrels")
+        raise QueryError("there are no judgements", remedy="read judgements with read_qrels")

@@ -1,4 +1,4 @@
-"""The command line, the only module that knows all packages."""
+"""The command line. No other module imports all packages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMMANDS = {
     "verdict": "claims.verdicts.cli",
     "pipeline": "claims.pipeline.cli",
 }
-"""The commands that each module declares, in the order of the help; one command imports only its own module."""
+"""The commands that each module declares, in the order of the help; a command imports only its own module."""
 _EXTENDED = dict.fromkeys(("index", "delete", "info", "compact", "verify-index"), "cluster.cli")
 """Modules that add options to a command of another package."""
 _SUBMITTED = {"rank": "STATEMENTS", "tune-encoder": "STATEMENTS", "verdict": "VERDICTS", "pipeline": "STATEMENTS"}
@@ -36,7 +36,7 @@ _SUBMITTED = {"rank": "STATEMENTS", "tune-encoder": "STATEMENTS", "verdict": "VE
 def parser(command: str = "") -> Parser:
     """Return the parser of the command line. A command imports what it needs when it runs.
 
-    With the name of a ``command``, the parser knows only this command, and it is made in a third of the time.
+    If ``command`` is given, the parser knows only this command, and making it takes a third of the time.
     """
     from .settings import Config
 
@@ -95,7 +95,7 @@ def print_completion(args: argparse.Namespace) -> int:
 
 
 def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command by its name; the commands of ``train`` have names of two words."""
+    """Return the parser of each command by its name; ``train all`` is the name of a command of ``train``."""
     commands: dict[str, argparse.ArgumentParser] = {}
     for action in top._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -106,7 +106,7 @@ def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPars
 
 
 class _Version(argparse.Action):
-    """Print the version. It is looked up only here, because the look-up takes longer than most parsing."""
+    """Print the version and exit."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **rest)

@@ -14,8 +14,8 @@ __all__ = ["Config", "convert", "load", "read"]
 def load(path: str | Path | None = None) -> Config:
     """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``, else ``./config.yaml``.
 
-    If none of them exists, return the defaults. If a ``config.yaml`` has no factseek setting, it is ignored, and a line
-    on standard error says so. Paths in the file are relative to the file's folder.
+    If none of these is given or exists, return the defaults. A ``config.yaml`` without a factseek setting is ignored,
+    and a line on standard error says so. Paths in the file are relative to the file's folder.
     Raises ConfigError, with the file and the dotted key, if the file cannot be read or a setting is wrong.
     """
     return config.load(path, Config)

@@ -49,11 +49,11 @@ START_SECONDS = 60.0
 THREADS = 64
 """The number of calls to shards that may wait at a time in this process."""
 REST_SECONDS = 0.5
-"""The seconds for which a replica that did not answer is avoided while there is another one."""
+"""The seconds for which a replica that did not answer is avoided if another replica is left."""
 GRACE_SECONDS = 0.5
 """The seconds after the time limit of a search in which its shards may report that they were cut off."""
 KEPT_SECONDS = 120.0
-"""The seconds for which a state without questions stays open after a later one was opened."""
+"""An actor that opens a state closes each other state that had no question for this many seconds."""
 FREED_SECONDS = 5.0
 """The seconds within which Ray frees the processors of a process that has ended."""
 LOCK_SECONDS = 60.0
@@ -72,7 +72,7 @@ RankingQuestion = tuple[Sequence[str], Config, Sequence[str], int, Filter | None
 
 
 class ShardActor:
-    """The answers of one shard. Ray makes an actor of this class; other processes call its public methods."""
+    """Answers questions about one shard. Ray makes an actor of this class; other processes call its public methods."""
 
     def __init__(self, folder: str, config: Config, threads: int, cpus: float) -> None:
         """Answer for the shard in ``folder``. Start Java now, so that no search waits for it."""
@@ -87,7 +87,7 @@ class ShardActor:
         start(config.java.heap)
 
     def open(self, manifest: Manifest, config: Config) -> str:
-        """Open the state that a manifest describes, unless it is open; return the node of this actor.
+        """Open the state that a manifest describes, unless it is open already; return the node of this actor.
 
         The first caller's settings apply. States without recent questions are closed. Raises IndexStateError if the
         state cannot be opened.
@@ -97,7 +97,7 @@ class ShardActor:
             if manifest.id not in self._states:
                 try:
                     if not self._folder.is_dir():
-                        remedy = "copy the shard to this path of the node, or share its disk"
+                        remedy = "copy the shard to this path of the node, or share the disk that has it"
                         raise IndexStateError("is missing", place=self._folder, remedy=remedy)
                     snapshot = Snapshot(self._folder, config, self._encoders, manifest=manifest)
                 except FactseekError as error:
@@ -112,7 +112,7 @@ class ShardActor:
         return node
 
     def ask(self, state: str, method: str, arguments: Sequence[Any]) -> Any:
-        """Return the answer of a method of a state of the shard; raise StateNotOpenError if the state is not open."""
+        """Return the result of a method of a state of the shard; raise StateNotOpenError if the state is not open."""
         opened = self._states.get(state)
         if opened is None:
             raise StateNotOpenError(state)
@@ -161,10 +161,10 @@ class _Replica:
 
 
 class Replicas:
-    """Asks the replicas of a shard about one state: the one with the least to do, or another if that one fails."""
+    """Asks the replicas of a shard about one state: first the least busy one, then another if that one fails."""
 
     def __init__(self, name: str, actors: Sequence[Any], manifest: Manifest, config: Config, seconds: float) -> None:
-        """Ask ``actors``. At their first question, they open the state of ``manifest`` with these settings."""
+        """Ask ``actors``, for at most ``seconds``. Each opens the state of ``manifest`` at its first question."""
         self.name = name
         self._manifest = manifest
         self._config = config
@@ -252,7 +252,7 @@ class RemoteState:
         return stored
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found under a filter, fetched in batches."""
+        """Yield, in batches from a replica, the documents that can be found or, with a filter, those that pass it."""
         after: str | None = None
         while some := self._replicas.ask("documents", where, after, DOCUMENTS_AT_ONCE):
             yield from some
@@ -313,8 +313,8 @@ class RemoteRankings(Rankings):
 def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:
     """Open the index in shards in ``folder`` on the cluster at ``cluster.address``.
 
-    Raises IndexStateError if it is missing, or no replica of a shard can open its state. Raises MachineError if no
-    cluster answers, the cluster has too little room, or no replica of a shard starts in time.
+    Raises IndexStateError if the index is missing, or no replica of a shard can open the state. Raises MachineError if
+    no cluster answers, the cluster has too few free processors, or no replica of a shard starts in time.
     """
     shards, groups = _replicas(folder, config, cluster)
     _wait_for(groups, every=False)
@@ -328,7 +328,7 @@ def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders:
 
 
 def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
-    """Make every replica of the shards of an index open its state from a child process: this one may still fork."""
+    """From a child process, make every replica of an index's shards open its state, so that this process may fork."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
         child.submit(_open_all, folder.absolute(), config, cluster).result()
 
@@ -415,7 +415,7 @@ def _reported(error: Exception, place: object, done: str) -> FactseekError:
         return MachineError(
             f"cannot be {done} on a node of the cluster, which lacks a package ({missing.partition(': ')[2][:200]})",
             place=place,
-            remedy="install the same factseek[ray] on every node",
+            remedy="install the same version of factseek[ray] on every node",
         )
     return MachineError(
         f"cannot be {done} on the cluster ({(lines or ['no reason given'])[-1][:200]})",
@@ -460,7 +460,7 @@ def running(folder: Path) -> list[str]:
 
 
 class ReplicaStatus(NamedTuple):
-    """A replica of a shard; if it does not answer, only its name is known."""
+    """A replica of a shard; if it does not answer, only the shard and the replica's number are known."""
 
     shard: str
     replica: int
@@ -528,7 +528,7 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
 def _build_shard(request: BuildRequest, config: indexer_settings.Config) -> BuildReport:
     folder = request.folder
     if not folder.is_dir():
-        remedy = "put the index on a disk that every node has at the same path"
+        remedy = "put the index on a disk that every node mounts at the same path"
         raise IndexStateError("is not on this node of the cluster", place=folder, remedy=remedy)
     with writing_parts(folder.parent, [folder]):
         return build(replace(request, wait=LOCK_SECONDS), config)

@@ -1,4 +1,4 @@
-"""Building and changing an index in shards: the ordinary command runs for each shard, then all are published together.
+"""Building and changing an index in shards: the ordinary command runs for each shard, then all shards are published.
 
 Until ``shards.json`` names the new states, readers see the old ones, whose segments are kept meanwhile. If a change is
 interrupted, the next change undoes it first: every shard returns to its published state.
@@ -58,7 +58,7 @@ class OwnedShare:
 
 
 class Resharded(NamedTuple):
-    """The result of dividing an index: the new index as one manifest, and its former number of shards, 0 for none."""
+    """The result of dividing an index: the new index as one manifest, and its former number of shards or 0."""
 
     manifest: Manifest
     before: int
@@ -77,11 +77,11 @@ def build_here(requests: Sequence[BuildRequest], config: Config) -> list[BuildRe
 
 
 def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = build_here) -> BuildReport:
-    """Read the sources into ``shards`` shards, or into the existing shards if it is 0. A repeated call resumes a build.
+    """Read the sources into ``shards`` shards; 0 means the existing shards. The same call resumes an interrupted build.
 
     Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index with another number of
-    shards, UsageError if the number is impossible. If the build fails, the
-    previous state stays published.
+    shards or without shards, UsageError if the number is out of range. If the build fails, the previous state stays
+    published.
     """
     if shards:
         check_number("--shards", shards)
@@ -145,7 +145,7 @@ def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: floa
 
 
 def verify(folder: Path, config: Config) -> Verified:
-    """Check each shard, and check that it owns its documents. The name of a segment begins with its shard."""
+    """Check each shard, and check that it owns its documents. In the result, a segment's name begins with its shard."""
     shards, lease = layout.open_leased(folder)
     with closing(lease):
         return _verified(folder, shards, config)
@@ -166,8 +166,8 @@ def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Re
     """Copy the documents of an index, with their vectors, into ``shards`` shards; readers keep the state they opened.
 
     Deleted documents are dropped. Raises IndexStateError if there is no index, it already has shards, or a file to be
-    copied is damaged. Raises UsageError if the number is impossible, MachineError if the disk is full. The state
-    published before stays until the copy is complete.
+    copied is damaged. Raises UsageError if the number is out of range, MachineError if the disk is full. The
+    previous state stays published until the copy is complete.
     """
     check_number("--into", shards)
     if layout.is_sharded(folder):

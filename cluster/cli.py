@@ -69,7 +69,7 @@ def register(commands: Subparsers) -> None:
     verbs = cluster.add_subparsers(required=True, metavar="VERB")
     shown = "Show the replicas of the shards of an index: nodes, published states, processes."
     status = verbs.add_parser("status", help="show the replicas of the shards", description=shown)
-    ended = "Stop the processes that serve the shards of an index; a server on the cluster starts them again."
+    ended = "Stop the processes that serve the shards of an index; the next factseek serve starts them again."
     stop = verbs.add_parser("stop", help="stop the processes that serve the shards", description=ended)
     for verb, command in ((status, _show_status), (stop, _stop_replicas)):
         add_index(verb)

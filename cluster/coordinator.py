@@ -45,9 +45,9 @@ from .settings import ClusterSettings
 
 T = TypeVar("T")
 EVERY_VALUE = sys.maxsize
-"""The number of values of a field to ask of a shard: all, because a value rare there may be frequent elsewhere."""
+"""The number of values of a field to ask of a shard: all, as a value rare in one shard may be frequent in another."""
 MOST_NOTED = 10_000
-"""The number of failures to remember; a request looks only for failures of its own time."""
+"""The maximum number of failures to remember; a request needs only the failures since its start."""
 
 
 class ShardLostError(PartMissingError):
@@ -90,14 +90,14 @@ class Gathering:
     """Calls shards, one after the other or in parallel, and notes which did not answer. Safe for threads."""
 
     def __init__(self, beside: Executor | None = None, *, require_all: bool = True) -> None:
-        """Call in threads of ``beside``. With ``require_all``, one shard without an answer fails the whole call."""
+        """Call in threads of ``beside``, if given. With ``require_all``, a lost shard fails the whole call."""
         self._beside = beside
         self._require_all = require_all
         self._lost: deque[tuple[float, str]] = deque(maxlen=MOST_NOTED)
         self._noting = threading.Lock()
 
     def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
-        """Return the results of the calls, in their order; without ``every``, leave out those of lost shards."""
+        """Return the results in the order of the calls; without ``every`` or ``require_all``, leave out lost shards."""
         if self._beside is None:
             return [call() for call in calls]
         futures = [self._beside.submit(call) for call in calls[1:]]
@@ -134,7 +134,7 @@ _MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
     "unwritten": lambda parts: [word for word in parts[0] if all(word in part for part in parts)],
     "near_copies": lambda parts: [set().union(*near) for near in zip(*parts, strict=True)],
 }
-"""For each method of a state that asks all shards: how their answers are combined."""
+"""For each method that asks all shards, the function that combines their answers."""
 _OF_OWNER = ("document", "passages", "document_vector")
 """Methods of a state whose first argument is a docid; they concern this document alone."""
 
@@ -162,7 +162,7 @@ class ShardedState:
         self._encoders = encoders
         self._gather = gather
         self._opened = OpenedOnce()
-        # These do not refer to this object: a reference cycle would keep a closed index in memory until collection.
+        # These do not refer to this object: a reference cycle would keep a closed index until garbage collection.
         self.ask: AskShards = partial(_ask, states, gather)
         self._analyzer: Callable[[], Analyzer] = partial(
             self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer)
@@ -187,7 +187,7 @@ class ShardedState:
         return fitting_encoder(self.manifest, view, self._encoders, self.folder)
 
     def noise_similarities(self, view: str) -> list[float]:
-        """Return, for each of the meaningless queries, the cosine of its nearest passage in a view of vectors."""
+        """Return, for each meaningless query of ``dense.noise``, the cosine of the nearest passage in a view."""
         calls = [partial(state.noise_similarities, view) for state in self._states]
         of_shards = self._gather(calls, every=True)  # the caller remembers the result, so it must be complete
         return list(map(max, zip(*filter(None, of_shards), strict=True)))
@@ -237,7 +237,7 @@ class ShardedState:
         return self.collection.fields
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return the number of passages of all shards that hold each term, and its number of occurrences."""
+        """Return, for each term, the number of passages of all shards that contain it, and of its occurrences."""
         return self.collection.counts(terms)
 
     def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:

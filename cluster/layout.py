@@ -25,7 +25,7 @@ from ..retrieval.store.manifest import RESTORE, SHARDS, Manifest, ManifestPart
 
 LAYOUT = 1
 MOST_SHARDS = 1_000
-"""The most shards of an index: their four-digit numbers precede the names of segments in the merged manifest."""
+"""The maximum number of shards: their four-digit numbers precede the names of segments in the merged manifest."""
 ROUTING = "blake2b"
 _MOST_DIGITS = 14
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
@@ -59,7 +59,7 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     shards: tuple[Shard, ...]
 
     def __post_init__(self) -> None:
-        """Raise ValueError if there are no or too many shards, one is listed twice, or the routing is wrong."""
+        """Raise ValueError if there are no or too many shards, a shard is listed twice, or the routing is wrong."""
         if not self.shards:
             raise ValueError("it lists no shard")
         if len(self.shards) > MOST_SHARDS:
@@ -69,7 +69,7 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             if paths.count(path) > 1:
                 raise ValueError(f"shard {path} is listed twice")
         if self.routing != routing(len(self.shards)):
-            raise ValueError(f"its routing is {self.routing[:60]!r}, that of its shards {routing(len(self.shards))!r}")
+            raise ValueError(f"its routing is {self.routing[:60]!r}, but its shards need {routing(len(self.shards))!r}")
 
     @property
     def id(self) -> str:
@@ -99,7 +99,7 @@ def routing(shards: int) -> str:
 
 
 def owner(docid: str, shards: int) -> int:
-    """Return the number of the shard that owns a docid, from 0: its BLAKE2b of 8 bytes, modulo ``shards``."""
+    """Return the number, from 0, of the shard that owns a docid: the docid's 8-byte BLAKE2b hash modulo ``shards``."""
     if shards == 1:
         return 0
     digest = hashlib.blake2b(docid.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -117,7 +117,7 @@ def encode(shards: Shards) -> bytes:
 
 
 def publish(folder: Path, paths: Sequence[str], states: Sequence[Manifest]) -> Shards:
-    """Publish ``states``, one for each shard, as the state of the index in ``folder`` in one atomic step; return it."""
+    """Publish ``states``, one for each shard, atomically as the state of the index in ``folder``; return this state."""
     named = tuple(Shard(path=path, manifest=state) for path, state in zip(paths, states, strict=True))
     shards = Shards(layout=LAYOUT, created=manifests.now(), routing=routing(len(named)), shards=named)
     write_atomically(folder / SHARDS, encode(shards))
@@ -151,7 +151,7 @@ def read(folder: Path) -> Shards:
 
 
 def open_leased(folder: Path) -> tuple[Shards, Lease]:
-    """Read the shards of an index and hold all their segments; raise IndexStateError if one is missing."""
+    """Read the shards of an index and hold all their segments; raise IndexStateError if a segment is missing."""
     shards = read(folder)
     while True:
         lease = Lease()
@@ -170,7 +170,7 @@ def open_leased(folder: Path) -> tuple[Shards, Lease]:
             place, what = shard.folder(folder), f"is missing: it is a shard of the index {folder}"
             if gone_place != place:
                 what = f"does not match {folder / SHARDS}: it has no segment {gone_place.name}"
-            raise IndexStateError(what, place=place, remedy="restore its folder")
+            raise IndexStateError(what, place=place, remedy="restore the folder of the shard")
         shards = newer
 
 

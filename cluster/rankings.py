@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_REMEMBERED = 200_000
-"""The number of terms whose counts are remembered (about 40 MB); beyond it, remembering starts again."""
+"""The maximum number of terms whose counts are remembered (about 40 MB); if more come, the earlier are forgotten."""
 
 
 class AskShards(Protocol):
     """A function that asks every shard of an index the same question."""
 
     def __call__(self, question: Callable[[IndexState], T]) -> list[T]:
-        """Return the answers of the shards, in their order; lost shards may be left out."""
+        """Return the answers of the shards, in their order; those of lost shards may be left out."""
 
 
 class CollectionTerms:
@@ -75,7 +75,7 @@ class CollectionTerms:
         return joined
 
     def counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return the number of passages that hold each term, and its number of occurrences."""
+        """Return, for each term, the number of passages that contain it, and of its occurrences."""
         known = self._known
         new = [term for term in dict.fromkeys(terms) if term not in known]
         if new:
@@ -117,7 +117,7 @@ class CollectionTerms:
 
 
 class ShardedRankings:
-    """Several rankings, with one question to each shard for all; the scores are those of one index of all passages."""
+    """Several rankings, with one question for all to each shard; the scores are those of one index of all passages."""
 
     def __init__(self, names: Sequence[str], config: Config, whole: ShardedState) -> None:
         self.names: Sequence[str] = tuple(names)

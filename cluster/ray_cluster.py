@@ -1,4 +1,4 @@
-"""The only module that imports Ray, and only if the user asks for a cluster."""
+"""The connection to a Ray cluster. Only this module imports Ray, and only if the user asks for a cluster."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _signal_handlers_kept() -> Iterator[None]:
 
 
 def check(address: str) -> None:
-    """Raise MachineError if this process cannot reach a cluster; it does not connect, so the process may still fork."""
+    """Raise MachineError if no cluster can be reached; the check does not connect, so the process may still fork."""
     if importlib.util.find_spec("ray") is None:
         raise _missing()
     check_address(address)
@@ -98,7 +98,7 @@ def check_address(address: str) -> None:
 
 
 def _missing() -> MachineError:
-    return MachineError("Ray is not installed", remedy="install factseek[ray]")
+    return MachineError("Ray is not installed", remedy="install it with: pip install 'factseek[ray]'")
 
 
 def _none(address: str, reason: str) -> MachineError:

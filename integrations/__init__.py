@@ -1,7 +1,7 @@
-"""factseek inside other libraries, one module for each library: it searches an index as the library expects.
+"""factseek inside other libraries: one module for each library, which searches an index as that library expects.
 
-A module has the name of its library. Importing it imports the library, so no other module of factseek imports it. It
-offers::
+A module has the name of its library. Importing the module imports the library, so no other module of
+factseek imports the module. The module offers::
 
     LIBRARY: str     the package that it needs, by the name under which Python imports it
     EXTRA: str       the extra that installs it: pip install 'factseek[EXTRA]'

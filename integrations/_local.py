@@ -16,7 +16,7 @@ from ._source import SearchChoices
 
 
 class LocalSource:
-    """The index in ``folder``, opened at the first search; later searches use the same state until it is closed."""
+    """The index in ``folder``, opened at the first search; later searches use the same state until :meth:`close`."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -45,7 +45,7 @@ class LocalSource:
 
     @contextmanager
     def _opened(self) -> Iterator[Index]:
-        """Give the open index. If this is not the main thread, detach it from Java afterwards."""
+        """Yield the open index. Afterwards, detach this thread from Java unless it is the main thread."""
         is_main = threading.current_thread() is threading.main_thread()
         with nullcontext() if is_main else java_thread():
             with self._opening:

@@ -21,7 +21,7 @@ _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")
 _KEY = re.compile(r"[!-~]*")
 _QUERIES_AT_ONCE = 100
 _HITS_AT_ONCE = 100_000
-"""The most queries and hits of one request: a tenth of a server's default limits."""
+"""The maximum numbers of queries and hits of one request: a tenth of a server's default limits."""
 
 
 class _Stay(HTTPRedirectHandler):
@@ -36,7 +36,7 @@ class _ServedHit(Evidence, forbid_unknown_fields=False):
 
 
 class _BatchResult(msgspec.Struct):
-    """The answer to one query of a batch: its hits, or in ``detail`` the reason for having none."""
+    """The answer to one query of a batch: its hits, or in ``detail`` the reason why there are none."""
 
     qid: str
     hits: list[_ServedHit] = []
@@ -57,14 +57,16 @@ class ServedSource:
     """The index served at ``address`` (``http://HOST:PORT/v1/NAME``); no connection stays open between two requests."""
 
     def __init__(self, address: str, *, api_key: str = "", timeout: float = 30.0) -> None:
-        """Take the server's address; ``timeout`` is in seconds, for one answer.
+        """Take the address of the index; ``timeout`` is in seconds, for one answer.
 
         Raises QueryError if ``address`` is not that of a served index, or if the key cannot be sent.
         """
         if not (address.isascii() and _ADDRESS.fullmatch(address)):
-            raise QueryError("is not the address of a served index", place=address, remedy="http://HOST:PORT/v1/NAME")
+            raise QueryError(
+                "is not the address of a served index", place=address, remedy="give http://HOST:PORT/v1/NAME"
+            )
         if not _KEY.fullmatch(api_key):
-            raise QueryError("the key contains a blank or a character that no header can carry", place=address)
+            raise QueryError("the key contains a blank or a character that is not allowed in a header", place=address)
         self._address = address.rstrip("/")
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._timeout = timeout
@@ -105,7 +107,7 @@ class ServedSource:
         return MachineError("does not answer as factseek does", place=self._address, remedy="check the address")
 
     def _ask(self, queries: Sequence[str], choices: SearchChoices, accept: str) -> bytes:
-        """Return the answer to a batch, in which the qid of each query is its position."""
+        """Return the answer to a batch; the qid of each query is the query's position."""
         # Replace a lone surrogate (half a character, as in a text that was cut), as an index in a folder does.
         texts = (text.encode("utf-8", "replace").decode("utf-8") for text in queries)
         numbered = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]

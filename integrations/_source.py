@@ -1,4 +1,4 @@
-"""The index that an integration asks, in a folder or on a server: the choices of a search, and its hits."""
+"""The index that an integration searches, in a folder or on a server, with the choices and the hits of a search."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TEXT_FIELDS = ("title", "url", "date", "language", "source", "topic", "kind")
 
 
 class SearchChoices(NamedTuple):
-    """The choices of a search; fields that are left out follow the index's configuration.
+    """The choices of a search; a choice that is left out has the configured value.
 
-    ``filter`` maps a field, named as in ``factseek search --filter``, to its admitted value or values. ``as_of`` and
-    ``since`` are days, months or years, both inclusive.
+    ``filter`` maps a field to its allowed value or values; fields are those of ``factseek search --filter``. ``as_of``
+    and ``since`` are days, months or years, both inclusive.
     """
 
     k: int | None = None
@@ -47,14 +47,17 @@ class SearchChoices(NamedTuple):
 def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
     """Return the choices that are given as keyword arguments.
 
-    Raises QueryError if ``k`` is below 1, a name is unknown, or a choice that needs several values is a single text.
+    Raises QueryError if ``k`` is below 1, a name is unknown, ``filter`` is not a mapping, or ``stages`` is a text.
     """
     names = [name for name in SearchChoices._fields if name != "k"]
     unknown = sorted(named.keys() - set(names))
     if unknown:
         raise QueryError(f"there is no argument {unknown[0]!r}", remedy=f"use one of {', '.join(names)}")
     if not isinstance(named.get("filter", {}), Mapping) or isinstance(named.get("stages"), str):
-        raise QueryError("filter and stages are not texts", remedy='write filter={"kind": "cord19"}, stages=["rerank"]')
+        raise QueryError(
+            "filter must be a mapping, and stages a list",
+            remedy='write filter={"kind": "cord19"}, stages=["rerank"]',
+        )
     if k < 1:
         raise QueryError(f"k {k} is out of range", remedy="give a number, 1 or more")
     return SearchChoices(k=k, **named)
@@ -109,7 +112,7 @@ def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> Evid
     """Return the source of an index: a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
 
     A folder is opened at the first search. ``timeout`` is in seconds, for one answer of a server. Raises QueryError if
-    ``index`` is a web address but not one of a served index.
+    ``index`` is a web address but not that of a served index.
     """
     if index.startswith(SCHEMES):
         from ._served import ServedSource

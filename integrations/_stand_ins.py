@@ -36,9 +36,9 @@ _FIELDS = {"url": "url", "date": "date", "published_date": "date", "language": "
 def stand_ins(args: argparse.Namespace) -> Iterator[None]:
     """Replace each ``irds:NAME`` by files while a command runs.
 
-    ``factseek index irds:NAME`` then indexes JSON lines, in the dataset's language unless the user names one.
+    ``factseek index irds:NAME`` then indexes JSON lines, in the dataset's language unless the user gives a language.
     Raises NotFoundError if there is no such dataset, SourceError if it lacks the required part or cannot be read,
-    UsageError if ``index`` also has other sources.
+    UsageError if ``factseek index`` also has other sources.
     """
     names = [name for name in _ARGUMENTS if any(map(_is_foreign, _listed(getattr(args, name, None))))]
     indexes = hasattr(args, "kind") and any(map(_is_foreign, [args.kind, *getattr(args, "sources", ())]))

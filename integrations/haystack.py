@@ -1,4 +1,4 @@
-"""A retriever component for Haystack: the passages of an index as its documents."""
+"""A retriever component for Haystack: it returns the passages of an index as Haystack's documents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FactseekRetriever:
     ) -> None:
         """Set up the component; the first search opens the index.
 
-        Raises ValueError if ``index`` is a web address but not one of a served index, or if ``top_k`` is below 1;
+        Raises ValueError if ``index`` is a web address but not that of a served index, or if ``top_k`` is below 1;
         FilterError if the index cannot express ``filters``.
         """
         choices_of(filters)
@@ -118,7 +118,7 @@ class FactseekRetriever:
 def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
     """Return the choices that express Haystack's filters.
 
-    Raises FilterError if an index cannot express them: ``OR`` of different fields, ``NOT``, ``!=``.
+    Raises FilterError if an index cannot express them: ``OR``, ``NOT``, ``!=``, ``not in``.
     """
     values: dict[str, list[str]] = {}
     bounds: dict[str, str] = {}

@@ -86,7 +86,7 @@ class FactseekDocstore(Docstore):
         self._index = index
 
     def get_many_iter(self, doc_ids: Iterable[str]) -> Iterator[FactseekDoc]:
-        """Yield the documents of these ids."""
+        """Yield the documents with these ids."""
         refuse_text("doc_ids", doc_ids)
         for docid in doc_ids:
             try:
@@ -161,8 +161,8 @@ def dataset(
 ) -> ir_datasets.Dataset:
     """Return a dataset of the documents of an index; ``index`` is its folder or the open index.
 
-    ``queries`` are qids and texts, as ``factseek.read_queries`` reads them from a file; ``qrels`` is a file.
-    Raises IndexStateError if the folder contains no index.
+    ``queries`` are qids and texts, as ``factseek.read_queries`` reads them from a file; ``qrels`` is a file of
+    judgements. Raises IndexStateError if the folder contains no index.
     """
     opened = open_index(index) if isinstance(index, str | Path) else index
     topics = list(queries)

@@ -1,4 +1,4 @@
-"""A retriever for LangChain: the passages of an index as its documents."""
+"""A retriever for LangChain: it returns the passages of an index as LangChain's documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXTRA = "langchain"
 
 
 class Choices(BaseModel, extra="forbid"):
-    """The fields of :class:`factseek.integrations._source.SearchChoices`, validated, and no others."""
+    """The fields of :class:`factseek.integrations._source.SearchChoices`, validated; other fields are refused."""
 
     k: int = Field(default=10, ge=1)
     retriever: str | None = None
@@ -48,7 +48,7 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     def model_post_init(self, context: Any, /) -> None:
         """Set up the retriever; the first search opens the index.
 
-        Raises LangChainException if ``index`` is a web address but not one of a served index.
+        Raises LangChainException if ``index`` is a web address but not that of a served index.
         """
         with errors_as(LangChainException):
             self._source = open_source(self.index, api_key=self.api_key.get_secret_value(), timeout=self.timeout)

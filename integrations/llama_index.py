@@ -1,4 +1,4 @@
-"""A retriever for LlamaIndex: the passages of an index as its nodes."""
+"""A retriever for LlamaIndex: it returns the passages of an index as LlamaIndex's nodes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FactseekRetriever(BaseRetriever):
     ) -> None:
         """Set up the retriever; the first search opens the index.
 
-        Raises ValueError if ``index`` is a web address but not one of a served index, or a choice is unknown.
+        Raises ValueError if ``index`` is a web address but not that of a served index, or a choice is unknown.
         """
         with errors_as(ValueError):
             self._choices = chosen(similarity_top_k, choices)

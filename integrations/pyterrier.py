@@ -45,7 +45,7 @@ class FactseekTransformer(pt.Transformer):
     ) -> None:
         """Set up the transformer; the first search opens the index.
 
-        Raises ValueError if ``index`` is a web address but not one of a served index, or a choice or a field is
+        Raises ValueError if ``index`` is a web address but not that of a served index, or a choice or a field is
         unknown.
         """
         for name in metadata:
@@ -86,7 +86,7 @@ class FactseekTransformer(pt.Transformer):
         self._source.close()
 
     def __repr__(self) -> str:
-        """Return the index and the ranking as text."""
+        """Return the index, the retriever and the number of results as text."""
         ranking = f", {self.choices.retriever!r}" if self.choices.retriever else ""
         return f"FactseekTransformer({self.index!r}{ranking}, num_results={self.choices.k})"
 

@@ -22,7 +22,7 @@ def register(commands: Subparsers) -> None:
     serving = commands.add_parser(
         "serve",
         help="serve indexes over HTTP, with a search page",
-        description="Serve indexes over HTTP: a search page and a JSON API. Ctrl-C stops.",
+        description="Serve indexes over HTTP: a search page and a JSON API. Ctrl-C stops the server.",
     )
     tools = commands.add_parser(
         "mcp",
@@ -35,23 +35,23 @@ def register(commands: Subparsers) -> None:
         _add_named(parser, "--ranker", "NAME=FILE", "serve the ranker in FILE as NAME", f"rankers{_UNLESS}")
     judge = "judge claims on the page with the model in FILE (from factseek verdict --save)"
     _add_named(serving, "--verdicts", "NAME=FILE", judge, f"verdicts{_UNLESS}")
-    speak = "serve another protocol under /NAME/ with the index INDEX, else with the first index"
-    _add_named(serving, "--adapter", "NAME[=INDEX]", speak, "adapters of the configuration, none")
+    speak = "serve the protocol NAME under /NAME/ with INDEX or the first index"
+    _add_named(serving, "--adapter", "NAME[=INDEX]", speak, "adapters of the configuration, else none")
     judge = "judge claims with the model in FILE (from factseek verdict --save)"
     tools.add_argument("--verdicts", type=Path, metavar="FILE", help=judge)
     tools.add_argument("--http", action="store_true", help="serve over HTTP, at /mcp, instead of standard input")
-    host = "the address to listen on (default: server.host, 127.0.0.1)"
+    host = "the address to listen on (default: server.host, else 127.0.0.1)"
     serving.add_argument("--host", metavar="ADDRESS", help=host)
-    port = "the port; 0 takes any free port (default: server.port, 8000)"
+    port = "the port; 0 takes any free port (default: server.port, else 8000)"
     serving.add_argument("--port", type=int, metavar="N", help=port)
-    workers = "the number of processes (default: server.workers, 2)"
+    workers = "the number of processes (default: server.workers, else 2)"
     serving.add_argument("--workers", type=int, metavar="N", help=workers)
-    writes = "allow requests that add or delete documents; they always need a key (default: server.writes, false)"
+    writes = "allow requests that add or delete documents; they always need a key (default: server.writes, else false)"
     serving.add_argument("--allow-writes", action="store_true", help=writes)
-    ray = "query sharded indexes on the Ray cluster at HOST:PORT (default: cluster.address, none)"
+    ray = "query sharded indexes on the Ray cluster at HOST:PORT (default: cluster.address, else none)"
     serving.add_argument("--ray", metavar="ADDRESS", help=ray)
     tools.add_argument("--host", metavar="ADDRESS", help=host)
-    tools.add_argument("--port", type=int, metavar="N", help="default: server.port, 8000")
+    tools.add_argument("--port", type=int, metavar="N", help="the port (default: server.port, else 8000)")
     for parser, command in ((serving, serve), (tools, offer_tools)):
         add_config(parser)
         add_verify(parser)
@@ -66,7 +66,7 @@ def register(commands: Subparsers) -> None:
 
 
 def _add_named(parser: argparse.ArgumentParser, option: str, pair: str, what: str, default: str) -> None:
-    says = f"{what}; repeatable (default: server.{default})"
+    says = f"{what}; repeat the option for more (default: server.{default})"
     parser.add_argument(option, action="append", default=[], metavar=pair, help=says)
 
 
@@ -74,7 +74,7 @@ def make_key(args: argparse.Namespace) -> int:
     """Print a new key and its line for the configuration."""
     if not _KEY_NAME.fullmatch(args.name):
         remedy = "use up to 64 letters, digits, '.', '_' and '-'"
-        raise UsageError(f"{args.name[:80]!r} cannot name a key", remedy=remedy)
+        raise UsageError(f"{args.name[:80]!r} cannot be the name of a key", remedy=remedy)
     from .auth import digest, new_key
 
     key = new_key()

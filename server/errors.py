@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .adapters import Adapter
 
 RETRY_AFTER = 5.0
-"""Seconds after which a client may retry an index that could not be searched. A replaced index is available by then."""
+"""Seconds after which a client may search an unavailable index again. A replaced index is available by then."""
 DIALECTS = "factseek.dialects"
 """The key in ``app.extensions`` for the :class:`Adapter` of each prefix of addresses."""
 _PAGE = "factseek.problem_page"
@@ -62,14 +62,15 @@ class BadInput(QueryError):
     """A field of a request is invalid."""
 
     def __init__(self, field: str, reason: str, unnamed: str = "") -> None:
-        """Take the client's name of the field, or ``body``. The page has its own labels, and shows ``unnamed``."""
+        """Take the client's name of the field, or ``body``. The page has its own labels: it shows ``unnamed``."""
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.unnamed = unnamed or reason
 
 
 class RefusedError(FactseekError):
-    """The server refuses a request. The client may retry after ``retry_after`` seconds; 0 means the default."""
+    """The server refuses a request. The client may retry after ``retry_after`` seconds; 0 means the status's
+    default."""
 
     status, slug = 503, "unavailable"
 
@@ -130,7 +131,7 @@ class Failure(Protocol):
 
 
 def dialect() -> Adapter | None:
-    """Return the adapter of the current request's address, or None for our own API."""
+    """Return the adapter of the current request's address, or None for factseek's own API."""
     adapters: Mapping[str, Adapter] = current_app.extensions.get(DIALECTS, {})
     return adapters.get(request.path.partition("/")[2].partition("/")[0])
 
@@ -142,7 +143,7 @@ def register(app: Flask, page: Callable[[Problem], str]) -> None:
 
 
 def answer(error: Exception) -> Response | HTTPException:
-    """Return the answer to an error. Log an unexpected error; its message appears only in the log."""
+    """Return the answer to an error. Log an error of the server; an unexpected error's message is only in the log."""
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error
     problem, spoken = _problem_of(error), dialect()
@@ -185,7 +186,7 @@ def _problem_of(error: Exception) -> Problem:
         status, slug, detail = error.status, error.slug, error.line
     elif isinstance(error, FactseekError):
         status, (slug, detail) = 503, _HTTP[503]
-        g.unanswerable = not isinstance(error, PartMissingError)  # opening the index again would not restore it
+        g.unanswerable = not isinstance(error, PartMissingError)  # opening the index again would not restore a part
         detail = detail if g.unanswerable else error.line
     title = TITLES.get(slug, slug.replace("-", " ").capitalize())
     return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id, field=field)

@@ -148,7 +148,7 @@ class Gateway:
                 return bytes(body)
 
     async def _answer(self, lane: _Lane, scope: Any, environ: dict[str, Any], *, join: bool) -> _Answer:
-        """Let a thread of a lane answer; with ``join``, in one piece. Raise OverloadedError if too many wait."""
+        """Let a thread of ``lane`` answer; with ``join``, in one piece. Raise OverloadedError if too many wait."""
         lane.make_way()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Answer] = loop.create_future()
@@ -174,7 +174,7 @@ class Gateway:
             lane.jobs.pop(future, None)
 
     async def _stream(self, answer: _Answer, receive: Any, send: Any) -> None:
-        """Send an answer piece by piece until the client leaves; raise OverloadedError if there are too many others."""
+        """Send an answer piece by piece until the client leaves; raise OverloadedError if there are too many."""
         pool, loop = self._stream_pool, asyncio.get_running_loop()
         if self._streams >= self._most_streams:
             pool.submit(_close, answer)

@@ -68,7 +68,7 @@ def _begin() -> None:
         for parameter in environ.get("QUERY_STRING", "").split("&"):
             unquote_to_bytes(parameter.encode("latin-1")).decode()
     except UnicodeDecodeError:
-        raise BadInput(parameter.partition("=")[0][:80], "is not UTF-8; percent-encode the bytes of UTF-8") from None
+        raise BadInput(parameter.partition("=")[0][:80], "is not UTF-8; percent-encode text as UTF-8") from None
     encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip()
     if encoding.lower() not in ("", "identity"):
         reason = f"a body with Content-Encoding: {encoding[:40]} is not accepted; send it unencoded"

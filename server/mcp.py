@@ -59,15 +59,15 @@ WARNING = (
     "A model made this verdict from retrieved sentences. The verdict is often wrong: read the evidence, and cite the "
     "sources, not the verdict."
 )
-NO_MODEL = "No model of verdicts is served: judge by the evidence, and name its sources."
+NO_MODEL = "No verdict model is served: judge by the evidence, and name the sources of the evidence."
 _INSTRUCTIONS = (
     "Search these indexes for evidence on a claim. Cite each hit that you use by its citation; never state more than "
     "the evidence says. An index of fact-checks contains claims with the rating of their fact-checker."
 )
 _EXCERPT = 600
-"""The most characters of a passage in an answer; get_document returns the whole text."""
+"""The maximum number of characters of a passage in an answer; get_document returns the whole text."""
 _MOST = 20
-"""The most hits of an answer, because an agent reads every hit."""
+"""The maximum number of hits of an answer, because an agent reads every hit."""
 _CREDENTIALS = ("authorization", "x-api-key")
 _KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")
 """Headers of an API refusal that are passed to the agent."""
@@ -101,7 +101,7 @@ class EvidenceHit(BaseModel):
 
 
 class SearchResult(BaseModel):
-    """The hits of a query, best first. Read ``note`` before you use them."""
+    """The hits of a query, best first. Read ``note`` before you use the hits."""
 
     index: str
     hits: list[EvidenceHit]
@@ -285,7 +285,7 @@ class OneLineServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool by its name; raise ToolError, in one line, if it refuses its arguments."""
+        """Call a tool by its name; raise ToolError, in one line, if the tool refuses the arguments."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -331,7 +331,7 @@ def run_stdio(config: Config, verdicts: Path | None, create_app: Factory) -> Non
 
 
 def run_http(config: Config, verdicts: Path | None, create_app: Factory, listener: socket.socket, url: str) -> None:
-    """Offer the tools over HTTP on a bound socket until a signal; keys, rates and limits are the server's."""
+    """Offer the tools over HTTP on a bound socket until a signal; keys, rates and limits are those of ``server``."""
     import uvicorn
 
     log_to_stderr()

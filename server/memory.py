@@ -161,7 +161,8 @@ def give_memory_back() -> None:
 
 
 def share_memory_among_threads() -> None:
-    """Limit the C library to two arenas, because an arena keeps all that it ever needed; free large blocks at once."""
+    """Limit the C library to two arenas, because an arena keeps the most memory it ever used; free large blocks at
+    once."""
     with suppress(AttributeError, OSError):  # only glibc has this
         library = ctypes.CDLL(None)
         library.mallopt(_M_ARENA_MAX, 2)

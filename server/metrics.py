@@ -1,7 +1,8 @@
 """Prometheus metrics: totals of requests and answers over all workers, and the state of the served indexes.
 
-All workers count in files of one folder in memory. The library maps sparse files. If the file system is full, a
-missing page ends the process with SIGBUS. So each file is allocated completely before it is mapped.
+All workers count in files of one folder in memory. The library prometheus_client maps sparse files. If the file system
+is full, a missing page of such a file ends the process with SIGBUS. So each file is allocated completely before it is
+mapped.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from .search import Timed
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder; the library reads it at its first import, after the fork."""
 REMEMBERED = 1024
-"""The most label combinations of one metric to cache: a lookup takes a lock and is slower than counting."""
+"""The maximum number of label combinations to cache for a metric: a lookup takes a lock and is slower than counting."""
 _PREFIX = "factseek-metrics-"
 _NAME = re.compile(_PREFIX + r"(\d{1,9})-\w+")
 _FIRST_SIZE = 1 << 16
 _OF_A_VALUE = 32
-"""The most bytes that a value takes in addition to its key."""
+"""The maximum number of bytes that a value takes in addition to its key."""
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _KEY = "factseek-metrics"
 _log = logging.getLogger("factseek.server")
@@ -43,7 +44,7 @@ Metric = Callable[..., Callable[..., None]]
 
 
 class Metrics:
-    """The counters; those of all workers if they share a folder."""
+    """The counters of this worker, or of all workers if they share a folder."""
 
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -192,7 +193,7 @@ def _allocate_files() -> None:
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Give forked workers a common folder, in shared memory if possible; without any, each worker counts alone."""
+    """Give forked workers a common folder, in shared memory if possible; without a folder, each worker counts alone."""
     os.environ.pop(VARIABLE, None)
     master = os.getpid()
     problem: OSError | None = None

@@ -24,9 +24,9 @@ from werkzeug.routing import BaseConverter, Map, MapAdapter, Rule
 from ..retrieval.errors import ConfigError
 
 REMEMBERED = 1024
-"""The most addresses to remember; beyond that, all are forgotten together."""
+"""The maximum number of addresses to remember; at the next one, all are forgotten together."""
 _LONGEST = 200
-"""The most characters of an address to remember: an address with a long docid rarely occurs again."""
+"""The maximum number of characters of an address to remember: an address with a long docid rarely occurs again."""
 _BY_PROXY = "factseek.by_proxy"
 """The key in the environ of a request whose headers come from a trusted proxy."""
 _CALLER = re.compile(r"\[?((?:[0-9a-f]*:){2,}[0-9a-f.]*)(?:%\w+)?(?:\](?::\d+)?)?|([\d.]+)(?::\d+)?", re.I)

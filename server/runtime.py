@@ -53,7 +53,7 @@ RESERVED = ("aliases", "claims", "indexes", "jobs")
 LOOK_EVERY = 0.5
 """Seconds between two checks of the manifests."""
 TRY_AGAIN = 30.0
-"""Seconds until an index is opened again that could not be opened or could not answer a request."""
+"""Seconds after which an index that could not be opened, or could not answer a request, is opened again."""
 YOUNG = "24m"
 """Java's memory for the short-lived objects of a search."""
 TIDY_EVERY = 20.0
@@ -61,7 +61,7 @@ TIDY_EVERY = 20.0
 FRESH_SECONDS = 10.0
 """The longest wait, in seconds, until a newly published state is served."""
 AGAIN = 2.0
-"""The shortest time between two starts by one worker, in seconds: a writer that dies is not restarted at once."""
+"""The minimum number of seconds between two starts of a writer by one worker, in case the writer dies at once."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _USED = "factseek.used"
 _FileIdentity = tuple[int, int, int]
@@ -94,7 +94,7 @@ class IndexRegistry:
         self.failed: dict[str, bool] = {}
         """The names of indexes that could not answer a request."""
         self.recorded: dict[str, str] = {}
-        """The last known state of each index: :data:`READY` or another."""
+        """The last known state of each index: :data:`READY`, :data:`UNAVAILABLE` or :data:`GONE`."""
         self._asking = threading.Lock()
         for name, index in indexes.items():
             self.publish(checked_name(name), index)
@@ -204,7 +204,7 @@ class IndexReloader:
         self._again: dict[str, float] = {}
         self._tidied = 0.0
         self._tasks: SimpleQueue[Index | tuple[str, threading.Event] | None] = SimpleQueue()
-        """A snapshot to close, the name of an index to check with the event of the waiting thread, or None to stop."""
+        """Each task is a snapshot to close, an index's name with an event to set after checking it, or None to stop."""
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reloader")
         registry.reloader = self

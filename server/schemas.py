@@ -71,7 +71,7 @@ class FusionRequest(RequestFields):
     kind: Annotated[FusionKind | None, says("the kind of fusion: reciprocal ranks, or a sum of normalised scores")] = (
         None
     )
-    rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion; without kind, selects rrf")] = None
+    rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion; without kind, it selects rrf")] = None
     weights: Annotated[
         Annotated[dict[Annotated[str, Meta(max_length=80)], FusionWeight], Meta(max_length=16)] | None,
         says("the rankings to fuse, each with its weight"),
@@ -113,7 +113,7 @@ class SearchOptions(RequestFields):
     stages: Annotated[
         Annotated[list[Annotated[str, Meta(max_length=80)]], Meta(max_length=16)] | None,
         says(
-            "stages that reorder or thin the ranking, in this order, each as NAME or NAME=VALUE"
+            "stages that reorder or shorten the ranking, in this order, each as NAME or NAME=VALUE"
             " (default: as configured)"
         ),
     ] = None
@@ -121,7 +121,7 @@ class SearchOptions(RequestFields):
         Literal["near"] | None, says("near: groups near-duplicates under their best hit, and counts and lists them")
     ] = None
     sort: Annotated[
-        Literal["date"] | None, says("date: newest first, for the hits with at least half of the best score")
+        Literal["date"] | None, says("date: hits with at least half of the best score, newest first; then the others")
     ] = None
     passages: Annotated[bool, says("add to each hit all passages of its document that contain a word of the query")] = (
         False
@@ -180,7 +180,7 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
     explain: Annotated[bool, says("explain what was searched for and how each score was computed")] = False
 
     def with_one_query(self: _Searched) -> _Searched:
-        """Return :meth:`with_one_k` of the request; raise BadInput if there is no query, or two."""
+        """Return :meth:`with_one_k` of the request; raise BadInput without ``query`` and ``like``, or with both."""
         if not (self.query or self.like):
             raise BadInput("query", "is missing; give a query, or the id of a document as like")
         if self.query and self.like:
@@ -205,7 +205,7 @@ class SearchManyRequest(SingleQueryOptions, kw_only=True):
         Annotated[dict[IndexName, FusionWeight], Meta(max_length=16)] | Annotated[list[IndexName], Meta(max_length=16)],
         says("the indexes to search, as an object of names and weights or as a list (default: all)"),
     ] = []
-    rrf_k: Annotated[RrfK | None, says("the constant of the fusion of the indexes")] = None
+    rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion of the indexes")] = None
 
 
 class BatchQuery(RequestFields):
@@ -270,7 +270,9 @@ class AliasRequest(RequestFields):
 class BulkParameters(RequestFields):
     """The parameters of ``POST /v1/{index}/documents``."""
 
-    mode: Annotated[Mode, says("update: replaces documents with the same docid; append: refuses them")] = "update"
+    mode: Annotated[
+        Mode, says("if the docid exists with other content: update replaces the document, append refuses the new one")
+    ] = "update"
 
 
 class DocParameters(RequestFields):
@@ -574,7 +576,7 @@ class BatchHits(AnswerPart):
 
 
 class BatchFault(AnswerPart):
-    """An invalid query of a batch; the other queries are answered."""
+    """A query of a batch that is invalid or took too long; the other queries are answered."""
 
     qid: str
     error: str
@@ -630,7 +632,7 @@ class RankAnswer(AnswerPart):
 
 
 class AliasAnswer(AnswerPart):
-    """An alias, the index that it points to now, and the id of its manifest."""
+    """An alias, the index that it points to now, and the id of that index's manifest."""
 
     request_id: str
     alias: str

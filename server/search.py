@@ -38,7 +38,7 @@ BESIDE = "factseek.beside"
 
 
 class TimedOutError(RefusedError):
-    """A search found nothing within its time limit."""
+    """An answer was not ready within its time limit."""
 
     slug = "timed-out"
 
@@ -157,14 +157,14 @@ def limit_of(queries: int = 1) -> Deadline:
 
 
 def note_search(query: str | list[str], search: Timed) -> None:
-    """Note queries and result of the current request for the log and the metrics; of a document, note the docid."""
+    """Note queries and result of the current request for the log and the metrics; note a document by its docid."""
     noted = g._get_current_object()
     noted.setdefault("queries", []).append({"like": query.docid} if isinstance(query, DocumentQuery) else query)
     noted.setdefault("searches", []).append(search)
 
 
 def note_query(query: str | list[str]) -> None:
-    """Note queries of the current request for the log, which contains them only if configured."""
+    """Note queries of the current request for the log, which has them only if ``log_queries`` is set."""
     g.setdefault("queries", []).append(query)
 
 

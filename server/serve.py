@@ -138,7 +138,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             say(f"factseek serves {', '.join(self._config.server.indexes)} on {self._url}")
 
     def load(self) -> Any:
-        """Load the rankers, open the indexes and make the application. It runs in each worker, after the fork."""
+        """Load the rankers, open the indexes and make the application. gunicorn calls this in each worker."""
         log_to_stderr()
         config = self._config
         app = create_app(config, {}, self._rates, ranked_by=rankers.opened(config), judged_by=verdicts.opened(config))

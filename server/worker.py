@@ -29,7 +29,7 @@ from .memory import give_memory_back, share_memory_among_threads
 READING, IDLE = 20.0, 15.0
 """Seconds for a client to send a request or to read more of an answer; and seconds of silence between requests."""
 _MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190
-"""The most bytes of a head, and of the address in it. A client sends a longer query in a body."""
+"""The maximum number of bytes of a head, and of the address in it. A client can send a longer query in a body."""
 _SLICE = 4_096
 """Bytes to parse at once: only the pipelined requests in one slice are kept besides the current one."""
 _RESERVED_CONNECTIONS = 16

@@ -102,7 +102,7 @@ def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
 
 
 def perform(served: ServedIndex, change: Change) -> Result:
-    """Make a change and serve it; raise ConditionError, NotFoundError, or NotWrittenError if it took too long."""
+    """Make a change and wait until it is served; raise ConditionError, NotFoundError or NotWrittenError."""
     result = _published(folder_of(served), change)
     metrics_of(current_app).writes(served.name, result)()
     if result == "conflict":
@@ -193,7 +193,7 @@ def _lines_of(request: Request, most: int) -> list[bytes]:
 
 @blueprint.put("/v1/<name>/documents/<docid:docid>")
 def put_document(name: str, docid: str) -> Response:
-    """Add a document, or replace the document with its docid.
+    """Add a document, or replace the document that has this docid.
 
     The answer comes after the change is published, so the next search finds the document. ``If-Match`` with an ETag
     requires that the document is in that state. ``If-None-Match: *`` requires that no document has this docid.

@@ -119,7 +119,7 @@ def test_a_comparison_is_that_of_compare(index: Searcher, examples: Path, tmp_pa
 def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
     with pytest.raises(QueryError, match=r"^two queries have the qid 'a'; give each query a qid of its own$"):
         factseek.run(index, [Query("a", "one"), Query("a", "two")])
-    with pytest.raises(QueryError, match=r"^there are no judgements; read some with read_qrels$"):
+    with pytest.raises(QueryError, match=r"^there are no judgements; read judgements with read_qrels$"):
         factseek.evaluate({}, {}, ["AP"])
     with pytest.raises(QueryError, match=r"^there is nothing to compare; give two runs or more$"):
         factseek.compare({"a": {}}, {"1": {"d": 1}}, ["AP"])

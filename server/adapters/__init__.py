@@ -1,9 +1,9 @@
-"""Adapters for other protocols. The name of an adapter is the name of its file. A client only needs a new address.
+"""Adapters for other protocols. The name of an adapter is the name of its file. A client needs only the new address.
 
 An adapter translates a client's request into a search, a ranking or an encoding, and translates the result back. Its
 routes are below ``/NAME/`` (``serper.py`` below ``/serper/``). It is served if ``server.adapters`` names it. Its module
-defines an :class:`Adapter` as ``adapter``; no other code names adapters. Limits, keys, rates, metrics and the log work
-as for all routes.
+defines an :class:`Adapter` as ``adapter``; no other code lists the adapters. Limits, keys, rates, metrics and the log
+work as for all routes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ View = TypeVar("View", bound=Callable[..., Any])
 class Adapter:
     """A protocol: the shape of its errors, and its routes with the addresses of the original server.
 
-    ``statuses`` maps our statuses to those of the original, if they differ. ``key_parameter`` is the query parameter
-    with the client's key, ``""`` if there is none.
+    ``statuses`` maps factseek's statuses to those of the original server if they differ. ``key_parameter`` is the query
+    parameter with the client's key, or ``""``.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class Adapter:
         changes: bool = False,
         misfit: Callable[[BadInput], Exception] | None = None,
     ) -> Callable[[View], View]:
-        """Answer at an address with the result of a view, an AnswerPart or a list of them.
+        """Answer at an address with the result of a view: an AnswerPart or a list of AnswerParts.
 
-        A variable of the address is ``name`` (an index) or ``docid:docid``. Each view has one route. The names of its
-        types and views begin with the protocol's name, because the API's description lists all protocols together. A
-        parameter is given once. Bodies and answers are JSON.
+        A variable of the address is ``name`` (an index) or ``docid:docid``. Each view has one route. The names of the
+        adapter's types and views begin with the protocol's name, because the API's description lists all protocols
+        together. A request may give a parameter only once. Bodies and answers are JSON.
 
-        The view's ``body`` is the query string of a GET, else the body; its annotation gives the type. If the request
-        does not fit the type, ``misfit`` turns the error into one of the protocol. ``problems`` are error statuses that
-        the view adds. If the view ``changes`` the index, the index must be writable.
+        The view's ``body`` is the query string of a GET, else the request's body; the annotation of ``body`` gives the
+        type. If the request does not fit the type, ``misfit`` turns the error into one of the protocol. ``problems``
+        are error statuses that the view adds. If the view ``changes`` the index, the index must be writable.
         """
 
         def add(view: View) -> View:

@@ -52,7 +52,7 @@ def text_of(document: Document) -> str:
 
 
 class NoReRankerError(RefusedError):
-    """No model that reads query and passage together is configured."""
+    """No re-ranker, a model that reads query and passage together, is configured."""
 
 
 class RerankedText(NamedTuple):
@@ -85,7 +85,7 @@ def check_count(field: str, texts: Sequence[object], what: str = "texts can be r
 def ranked(
     model: ReRanker, query: str, texts: Sequence[str], most: int | None = None, limit: Deadline | None = None
 ) -> list[RerankedText]:
-    """Return the best ``most`` texts, best first, equal ones in their order; raise TimedOutError after ``limit``."""
+    """Return the best ``most`` texts, best first, ties in request order; raise TimedOutError after ``limit``."""
     note_query(query)
     limit, scored = limit or limit_of(), list[RerankedText]()
     for place, text in enumerate(texts):

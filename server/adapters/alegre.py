@@ -2,10 +2,10 @@
 
 The model ``elasticsearch`` ranks by words. Its threshold is the share of the query's words that a text must contain, as
 in ``minimum_should_match``. An encoder of the index, selected by name, ranks by meaning. Its threshold is a cosine, and
-its score is the cosine plus 1. Storing and deleting needs a key, as on the server's own routes. A text that is stored
-again keeps its earlier contexts next to the new one. ``/similarity/sync/text`` stores a text and returns similar
-texts. Bulk texts and callbacks are not available. Fields, answers and errors follow Alegre's
-``similarity_controller.py``, ``similarity_sync_controller.py`` and ``text_similarity.py``, and flask-restx.
+its score is the cosine plus 1. Storing and deleting need a key, as on the server's own routes. A text that is stored
+again keeps its earlier contexts next to the new one. ``/similarity/sync/text`` stores a text and returns similar texts.
+Bulk texts and callbacks are not available. Fields, answers and errors follow Alegre's ``similarity_controller.py``,
+``similarity_sync_controller.py`` and ``text_similarity.py``, and flask-restx.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _NOT_OFFERED = MappingProxyType(
     }
 )
 """Addresses of the original that are not available, and what to use instead."""
-Language = Annotated[str | None, says("ISO 639-1 code (auto or default: the language of the index)")]
+Language = Annotated[str | None, says("ISO 639-1 code (without one or with auto: the language of the index)")]
 Model = Annotated[str | None, says(f"{WORDS}, or the name of an encoder of the index")]
 Models = Annotated[list[str] | None, says("several models, each searched in turn")]
 Docid = Annotated[str | None, says("the id of the text (default: a new id)")]
@@ -110,7 +110,7 @@ class AlegreStore(ForeignFields, kw_only=True):
 
 
 class AlegreDelete(ForeignFields, kw_only=True):
-    """A text to delete. If the text has several contexts and ``context`` is one, only that context is deleted."""
+    """A text to delete. If ``context`` is one of several contexts of the text, only that context is deleted."""
 
     doc_id: str
     context: Context | None = None
@@ -142,9 +142,9 @@ class AlegreSearch(ForeignFields, kw_only=True):
     ] = None
     language: Language = None
     fuzzy: Annotated[bool | None, says("true: correct misspelled words")] = None
-    limit: Annotated[Count | None, says("the most texts of each model (default or 0: 200)")] = None
+    limit: Annotated[Count | None, says("the maximum number of texts of each model (default or 0: 200)")] = None
     vector: Annotated[
-        list[float] | None, says("the vector of the text by the index's encoder (default: computed here)")
+        list[float] | None, says("the vector of the text by the index's encoder (default: computed by the server)")
     ] = None
 
 
@@ -453,5 +453,5 @@ def _hits(index: Index, text: str, search: Search) -> list[Hit]:
     except CutOffError as error:
         raise TimedOutError(error.line) from None
     if search.limit is not None and (search.limit.is_over("texts") or search.limit.missing):
-        raise TimedOutError("the time was too short to compare all texts: ask for fewer, or restrict them by a context")
+        raise TimedOutError("the time was too short to compare all texts: set a lower limit, or filter by a context")
     return hits

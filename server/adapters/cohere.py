@@ -40,7 +40,7 @@ class CohereRerank(ForeignFields):
     model: Annotated[str, says("any name: the configured model answers")]
     query: str
     documents: list[str]
-    top_n: Annotated[Positive | None, says("the number of results (default: all)")] = None
+    top_n: Annotated[Positive | None, says("the maximum number of results (default: all)")] = None
     return_documents: bool = False
 
 

@@ -42,7 +42,7 @@ _WORDS = {
     503: "UNAVAILABLE",
 }
 Reviews = list[tuple[str, Evidence | Document]]
-"""Claims, each with the document that reviews it. A claim is the text of the matching passage, or of the first one."""
+"""Claims, each with its review. A claim is the text of the review's matching passage, else of its first passage."""
 
 
 class GoogleStatus(AnswerPart):
@@ -79,9 +79,9 @@ class GoogleSearch(RequestFields, kw_only=True):
     languageCode: Annotated[str, says("BCP-47 code; the region is ignored")] = ""  # noqa: N815  theirs
     reviewPublisherSiteFilter: Annotated[str, says("a site, such as nytimes.com")] = ""  # noqa: N815
     maxAgeDays: Annotated[  # noqa: N815
-        Count, says("the most days since the review or the claim, whichever is later (0: any age)")
+        Count, says("the maximum number of days since the later of review and claim (0: any age)")
     ] = 0
-    pageSize: Annotated[Count, says("the number of claims (0: 10)")] = 0  # noqa: N815
+    pageSize: Annotated[Count, says("the number of claims per page (0: 10)")] = 0  # noqa: N815
     pageToken: Annotated[str, says("nextPageToken of the previous page")] = ""  # noqa: N815
     offset: Annotated[Count, says("how many of the first claims to skip")] = 0
     key: Annotated[str, says("an API key")] = ""
@@ -186,7 +186,7 @@ def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
     def days() -> Iterator[tuple[str, str]]:
         for document in index.documents(search.where):
             if limit.is_over("reviews"):
-                raise TimedOutError("the time was too short to check all reviews of this publisher")
+                raise TimedOutError("the time was too short to check all reviews of this publisher: add a query")
             if (day := _day(document)) >= oldest:
                 yield day, document.docid
 

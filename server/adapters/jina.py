@@ -30,7 +30,7 @@ class JinaRerank(ForeignFields):
     query: str
     documents: Annotated[list[str | JinaText], says("texts, or objects with a text")]
     model: Annotated[str, says("any name: the configured model answers")] = ""
-    top_n: Annotated[Positive | None, says("the number of results (default: all)")] = None
+    top_n: Annotated[Positive | None, says("the maximum number of results (default: all)")] = None
     return_documents: bool = True
 
 

@@ -26,7 +26,7 @@ from ._shared import EXAMPLE, check_count
 
 _QUERY = ":query"
 _AT_ONCE = 16
-"""Texts that are encoded between two checks of the time."""
+"""The number of texts to encode between two checks of the time."""
 _TYPES = MappingProxyType({429: "requests", 500: "server_error", 503: "server_error"})
 _CODES = MappingProxyType({401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"})
 
@@ -63,7 +63,7 @@ class OpenAIEmbedding(ForeignFields):
     input: Annotated[str | list[str], says("a text, or a list of texts")]
     model: Annotated[str, says("a name from GET /v1/models (default: the model for documents)")] = ""
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[Positive | None, says("the number of dimensions; only the encoder's own is available")] = None
+    dimensions: Annotated[Positive | None, says("the number of dimensions; only the encoder's own number works")] = None
 
 
 class OpenAIVector(AnswerPart, kw_only=True):

@@ -1,7 +1,7 @@
 """The routes of Pyserini 1's REST server (``python -m pyserini.server.rest``), as in version 1.6.0.
 
 The options of that server's prebuilt indexes are ignored: ``ef_search``, ``encoder``, ``query_generator``. Its
-settings are not available, because any client could change them for all others.
+settings are not available, because any client could change them for all other clients.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PyseriniQueryInfo(AnswerPart):
 
 
 class PyseriniCandidate(AnswerPart):
-    """A hit in Pyserini 1's format; its text begins with its title."""
+    """A hit in Pyserini 1's format; the text begins with the title."""
 
     docid: str
     score: float

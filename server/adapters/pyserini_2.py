@@ -20,7 +20,7 @@ from ._shared import EXAMPLE, ErrorFailure
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-MaxLength = Annotated[Positive | None, says("the most characters of a text to return; requires parse=true")]
+MaxLength = Annotated[Positive | None, says("the maximum number of characters of a text; requires parse=true")]
 
 
 class Pyserini2Failure(ErrorFailure):

@@ -21,7 +21,7 @@ from . import Adapter, configured_index
 from ._shared import EXAMPLE, hits_of
 
 _SNIPPET = 300
-"""The most characters of a snippet, cut between words."""
+"""The maximum number of characters of a snippet, which is cut between words."""
 
 
 class SerperFailure(AnswerPart, rename="camel"):

@@ -1,8 +1,8 @@
 """Many queries in one request: they are ranked in groups and answered as results arrive; an invalid query fails alone.
 
-The memory of each part of the answer is charged as the part is read, and given back as it is sent. If there is no
-memory, the answer waits without a thread. So clients that read large answers slowly delay each other, but never
-cause refusals.
+The memory of each part of the answer is charged as the part is read, and given back as it is sent. If too little memory
+is left, the answer waits without a thread. Clients that read large answers slowly therefore delay each other, but cause
+no refusals.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 10
 _PIECE = 100_000
-"""Bytes of JSON to send at once: clients cannot use half an object, and each piece wakes the event loop."""
+"""The number of bytes of JSON in a piece: smaller pieces help no client, and each wakes the event loop."""
 _READ = 500
-"""Hits whose documents are read together."""
+"""The number of hits whose documents are read together."""
 _AHEAD = 2
-"""Parts that are ranked ahead while one is read."""
+"""The number of parts that are ranked ahead while one part is read."""
 _PART = 16 << 20
-"""The most bytes of a part with several queries; if it needs more, each query becomes a part."""
+"""The maximum number of bytes of a part with several queries; if it needs more, each query becomes a part."""
 _WAIT = b""
 """The piece that means: the answer waits for memory."""
 
@@ -58,7 +58,7 @@ class _Ranked(NamedTuple):
 
 
 class Batch:
-    """The queries of one request to one index; iterate over it once."""
+    """The queries of one request to one index; call :meth:`pieces` or :meth:`run` once."""
 
     def __init__(self, index: Index, request: BatchRequest) -> None:
         """Check the options that all queries share; raise BadInput, with the field, if one is invalid."""
@@ -90,7 +90,7 @@ class Batch:
         return self.search.retriever or ""
 
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        """Yield the answers in order, in pieces from ``written``; yield an empty piece if there is no memory."""
+        """Yield the answers in order; ``written`` turns each into bytes. Yield an empty piece if there is no memory."""
         number = 0
         for some in self._ranked():
             if some is None:
@@ -100,7 +100,7 @@ class Batch:
             number += len(some)
 
     def run(self) -> tuple[str, int]:
-        """Return the results as a TREC run, and the number of failed queries, which it omits; raise NoMemoryError."""
+        """Return the results as a TREC run without the failed queries, and the number of these; raise NoMemoryError."""
         lines, faults = [], 0
         for some in self._ranked():
             if some is None:
@@ -170,7 +170,7 @@ class Batch:
             if some is not None:
                 for place, ranked in enumerate(some):
                     if ranked.query.qid in seen:
-                        some[place] = _failed(ranked.query, "qid", "another query of this batch has it")
+                        some[place] = _failed(ranked.query, "qid", "another query has the same qid")
                     seen.add(ranked.query.qid)
             yield some
             began = perf_counter()

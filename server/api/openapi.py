@@ -1,6 +1,6 @@
 """The description of the API, from its routes, the types that check requests, and the configured limits.
 
-``/openapi.json`` is the OpenAPI 3.1 document for programs, ``/docs`` the same as a page for people.
+``/openapi.json`` is the OpenAPI 3.1 document for programs; ``/docs`` is the same document as a page for people.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FOREIGN_KEYS: Json = {**_KEYS, "header": {"type": "apiKey", "in": "header", "na
 """The ways in which clients of other protocols send keys."""
 _COMMON_HEADERS: Json = {
     "X-Request-Id": {
-        "description": "the request's own id if this has 1 to 64 letters, digits, '.', '_' or '-', else a new id",
+        "description": "the id that the request sends if it is 1 to 64 letters, digits, '.', '_' or '-', else a new id",
         "schema": {"type": "string"},
     },
     "Retry-After": {"description": "seconds to wait before the next try", "schema": {"type": "integer", "minimum": 1}},
@@ -126,7 +126,7 @@ def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
     schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [_ref(kind) for kind in BATCH_RESULTS]}
     schemas["Documents"] = {
         "description": (
-            "Documents, each checked separately: an invalid document is refused alone, and the job gives the reason."
+            "Documents, each checked separately: only an invalid document is refused, and the job gives the reason."
         ),
         "type": "array",
         "items": {"anyOf": [_ref(DocumentRequest), {"type": "object"}]},
@@ -254,7 +254,7 @@ def _problem(status: int, failure: type | None) -> Json:
 
 
 Words = list[tuple[str, str]]
-"""A type in words, in pieces; each has the name of the schema that it refers to, or ``""``."""
+"""A type in words, as pieces of text; each has the name of the schema that it links to, or ``""``."""
 
 
 @blueprint.get("/openapi.json")
@@ -338,7 +338,7 @@ def _limited(kind: Json) -> str:
 
 
 def _curl(address: str, operation: Json) -> str:
-    """Return a command that calls this server, or ``""`` if the address needs a key or more than an index."""
+    """Return a command that calls this server, or ``""`` if it needs a key or the address has another variable."""
     index = next(iter(registry().indexes), "")
     if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
         return ""

@@ -22,11 +22,11 @@ class Operation(NamedTuple):
 
     tag: str
     answer: type | None = None
-    """The type of the JSON answer with ``status``; None if there is none, or if ``other`` describes the answer."""
+    """The type of the JSON answer with ``status``; None if there is no answer, or if ``other`` describes it."""
     parameters: type[schemas.RequestFields] | None = None
     body: type[schemas.RequestFields] | None = None
     many: bool = False
-    """Whether the request has several of ``body``: as a JSON array, or one per line."""
+    """Whether the request has several objects of the type ``body``: as a JSON array, or one per line."""
     status: int = 200
     """The status of a successful answer."""
     conditions: Mapping[str, str] = _NONE
@@ -38,13 +38,13 @@ class Operation(NamedTuple):
     headers: Mapping[str, str] = _NONE
     """Headers of the answer, and their meaning."""
     also: Mapping[int, type | str] = _NONE
-    """Other statuses that are no errors: the type of the answer, or why there is none."""
+    """Other statuses that are not errors: the type of the answer, or why there is none."""
     example: Mapping[str, Any] = _NONE
     """An example of a body, of one item of a list of them, or of the parameters of a query string."""
     failure: type | None = None
-    """The shape of errors if it is not ours but that of an adapter's protocol."""
+    """The shape of errors in an adapter's protocol; None for factseek's own shape."""
     statuses: Mapping[int, int] = _NONE
-    """The protocol's status for each of ours, if different."""
+    """The protocol's status for each of factseek's statuses, if they differ."""
     answers_list: bool = False
     """Whether the answer is a list of ``answer``."""
 
@@ -56,9 +56,9 @@ _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
 _RUN = "a TREC run: qid Q0 docid rank score tag"
 _DOCUMENT = {"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"}
-_IF_MATCH = {"If-Match": "an ETag: only if the document is in this state; *: only if the document exists"}
+_IF_MATCH = {"If-Match": "an ETag: change the document only if it is in this state; *: only if it exists"}
 _ETAG = {"ETag": "names this state of the document; send it back as If-None-Match"}
-_SAME = {304: "The document is still what If-None-Match names."}
+_SAME = {304: "The document is still in the state that If-None-Match names."}
 _CUT_OFF = {"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"}
 _LISTINGS = {
     "text/csv": "the hits as comma-separated values; formulas are made harmless",
@@ -103,7 +103,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             body=schemas.BatchRequest,
             problems=_BODY,
             other={NDJSON: "one query per line, in order, each sent as soon as it is answered", TEXT: _RUN},
-            headers={"X-Failed-Queries": "for a TREC run: the number of queries that it lacks"},
+            headers={"X-Failed-Queries": "for a TREC run: the number of queries that the run lacks"},
             example={"queries": [{"qid": "1", "text": _CLAIM}], "k": 3},
         ),
         "api.document": Operation(
@@ -129,7 +129,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             schemas.DocumentWritten,
             body=schemas.DocumentRequest,
             problems=(*_BODY, 403, 412),
-            conditions={**_IF_MATCH, "If-None-Match": "*: only if there is no such document"},
+            conditions={**_IF_MATCH, "If-None-Match": "*: write only if there is no such document"},
             headers=_ETAG,
             also={201: schemas.DocumentWritten},
             example=_DOCUMENT,

@@ -36,12 +36,12 @@ from ..settings import Config
 
 RANKERS = "factseek.rankers"
 _AT_ONCE = 16
-"""Statements that are scored between two checks of the time: a tenth of a second's work."""
+"""The number of statements to score between two checks of the time: a tenth of a second's work."""
 blueprint = Blueprint("claims", __name__)
 _log = logging.getLogger("factseek.server")
 Model = TypeVar("Model")
 Load = Callable[[str, str, Config], Model]
-"""Loads a model for a name from the path of its file."""
+"""A function that loads a model from its name, the path of its file and the configuration."""
 
 
 class ServedRanker(NamedTuple):
@@ -81,8 +81,8 @@ def _ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRank
     known = {**configured, **rankers}
     if not known:
         raise UnknownRankerError(
-            "no ranker is served: train one (factseek rank … --save FILE) and add it under server.rankers, or give "
-            "--ranker NAME=FILE"
+            "no ranker is served: train one (factseek rank … --save FILE) and add it under server.rankers, or start "
+            "the server with --ranker NAME=FILE"
         )
     wanted = next(iter(known)) if name is None else name
     if wanted not in known:
@@ -128,7 +128,7 @@ def rank_claims() -> Response:
     """Rank claims by check-worthiness, highest first.
 
     The weight of a word is the drop in the score if the word is left out. Claims are explained in ranked order until
-    the time limit of the request. `note` says if some claims were not explained.
+    the time limit of the request is reached. `note` says if some claims were not explained.
     """
     return json_answer(ranked_claims(from_body(request, RankRequest)))
 

@@ -43,9 +43,9 @@ _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
 _HEAD = Struct(">I8s")
 """The number of hits before the page, and the digest of the search; the ids of the manifests follow."""
 _ID = 8
-"""Bytes of a manifest's id."""
+"""The number of bytes of a manifest's id."""
 _SHOWING = frozenset("k hits qid offset cursor count facets highlight explain passages parse".split())
-"""Options that may change from page to page, because they do not change the list itself. All others define it."""
+"""Options that may change from page to page, because they do not change the list itself. All others define the list."""
 _CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
 
 
@@ -60,7 +60,7 @@ class Page(Generic[_Options]):
     changed: frozenset[str] = frozenset()
 
     def cursor(self, hits: int) -> schemas.TextIfAny:
-        """Return the cursor for the hits after the first ``hits``; unset if no more may be requested."""
+        """Return the cursor for the hits after the first ``hits``; unset if the client may request no more."""
         if hits >= _most(self.served):
             return UNSET
         ids = (bytes.fromhex(self.served[name].manifest_id) for name in sorted(self.served))
@@ -74,7 +74,7 @@ class Page(Generic[_Options]):
 def resume(weights: Mapping[str, float], options: _Options) -> Page[_Options]:
     """Return a request to weighted indexes, continued at its cursor; raise BadInput if the cursor is of another search.
 
-    The last page ends at the most hits that a client may request, whatever the page size.
+    The last page ends at the maximum number of hits that a client may request, whatever the page size.
     """
     served = {name: index_named(name) for name in weights}
     listed = [getattr(options, name) for name in options.__struct_fields__ if name not in _SHOWING]
@@ -94,7 +94,7 @@ def resume(weights: Mapping[str, float], options: _Options) -> Page[_Options]:
     hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
     if made_for != page.search or len(ids) != len(served) * _ID:
         raise BadInput(
-            "cursor", "belongs to another search or index; send it with the query and the options that returned it"
+            "cursor", "belongs to another search or index; send it with the query and options of the previous page"
         )
     most = _most(served)
     if hits >= most:
@@ -309,7 +309,7 @@ def document(name: str, docid: str) -> Response:
 
 @blueprint.get("/v1/<name>/doc/<docid:docid>")
 def document_simply(name: str, docid: str) -> Response:
-    """Return a document in the format of Anserini's and Pyserini's own route."""
+    """Return a document in the format of Anserini's and Pyserini's own routes."""
     index = index_named(name).index
     doc = _doc(index, docid, from_query(request.args, schemas.DocParameters).parse)
     state = hashlib.sha256(msgspec.json.encode(doc)).hexdigest()[:32]

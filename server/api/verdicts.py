@@ -26,7 +26,7 @@ VERDICTS = "factseek.verdicts"
 
 
 class ServedVerdicts(NamedTuple):
-    """A trained model of verdicts under its name."""
+    """A trained verdict model under its name."""
 
     name: str
     learned: TrainedVerdicts
@@ -41,15 +41,15 @@ def opened(config: Config, *, strict: bool = False) -> dict[str, ServedVerdicts]
     def load(name: str, path: str, config: Config) -> ServedVerdicts:
         learned = training.load(Path(path), view(config, claims.Config))
         if strict and learned.manifest.entailment is None:
-            what = "was trained without a model of entailment, so the page cannot show its verdicts"
-            raise SourceError(what, place=path, remedy="train it with --entailment MODEL, or leave it out")
+            what = "was trained without an entailment model, so the page cannot show its verdicts"
+            raise SourceError(what, place=path, remedy="train it with --entailment MODEL, or do not serve it")
         return ServedVerdicts(name, learned)
 
     return open_models(config, "verdicts", load, "model of verdicts", strict=strict)
 
 
 def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[ServedVerdicts, Verifier] | None:
-    """Return the first model that was trained with an index like this one, and its verifier for this one; or None."""
+    """Return the first model that was trained with an index like ``index``, and its verifier for ``index``; or None."""
     models: Mapping[str, ServedVerdicts] = current_app.extensions[VERDICTS]
     if not models:
         return None

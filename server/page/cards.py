@@ -20,7 +20,7 @@ Mark = Callable[[str], Sequence[tuple[int, int]]]
 _LEAD = 60
 _VERDICTS = frozenset({"true", "mixed", "false", "unproven"})
 _TITLE = 80
-"""Characters of a passage that replace a missing title."""
+"""The number of characters of a passage that replace a missing title."""
 
 
 class Review(NamedTuple):
@@ -35,7 +35,7 @@ class Review(NamedTuple):
 class Block(NamedTuple):
     """A part of a document's text, as lines; ``number`` is the passage that begins there, if any.
 
-    ``page`` is the page on which it begins, if the document has pages.
+    ``page`` is the page on which the part begins, if the document has pages.
     """
 
     number: int | None
@@ -67,7 +67,8 @@ def review_of(metadata: Mapping[str, Any]) -> Review | None:
 
 
 def plain_citation(hit: Evidence, link: str) -> str:
-    """Return the citation of a hit as plain text; ``link`` is the address of its source, or of its document here."""
+    """Return a hit's citation as plain text; ``link`` is the address of the source, or of the document on this
+    server."""
     parts = citation(hit)
     authors = "; ".join(parts.authors[:3]) + (" et al." if len(parts.authors) > 3 else "")
     title = parts.title if parts.title.endswith(("…", ".", "?", "!", "؟")) else f"{parts.title}."
@@ -91,7 +92,7 @@ def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LON
 
 
 def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) -> int:
-    """Return the start of the window with the most different matching words; of equals, with the most matches.
+    """Return the start of the window with the most different matching words; of equal windows, with the most matches.
 
     A window has ``longest`` characters.
     """

@@ -32,16 +32,17 @@ _TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
 """The columns that may contain the text of a table of tweets, best first."""
 _DELIMITERS = ("\t", ",", ";")
 _TIMED = re.compile(r"(\d++|WEBVTT.*+|[\d:.,]++\s*+-->.*+)?")
-"""A line of subtitles that is not spoken: its number, its time, or nothing."""
+"""A line of subtitles that is not spoken: a number, a time, the head ``WEBVTT``, or an empty line."""
 _SUBTITLE = re.compile(r"[\d:.,]++\s*+-->")
 _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
 _LONGEST_TWEET, _FEW = 280, 4
-"""The most characters of a tweet; and twice the fewest lines of a transcript that name a speaker or a time."""
+"""The maximum number of characters of a tweet; twice the minimum number of a transcript's lines with speaker or
+time."""
 _SPEAKER = re.compile(r"^(?P<speaker>[^\W\d_][^:.!?؟]{0,60}):\s+(?P<said>\S.*)$")
 
 
 def kind_of(text: str) -> str:
-    """Return the detected type of a text: a transcript if it cannot be anything else, else tweets.
+    """Return the detected type of a text: ``transcript`` if it has a sign of one, else ``tweets``.
 
     A transcript has lines with times, or speakers of whom one speaks again, or a line of several sentences that is too
     long for a tweet. One line of three or more sentences without the marks of a tweet is a transcript too.
@@ -68,7 +69,7 @@ def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
         for number, (speaker, statement) in enumerate(islice(spoken, most + 1), 1)
     ]
     if len(claims) > most:
-        raise BadInput("text", f"the text contains more than {most} statements, the most that can be checked at once")
+        raise BadInput("text", f"the text contains more than {most} statements; check fewer at once")
     return claims
 
 
@@ -134,7 +135,8 @@ class CheckState(RequestFields):
         return address_of("page.check_page", msgspec.structs.replace(self, kind=other))
 
     def links_of(self, claim: RankedClaim) -> tuple[str, str]:
-        """Return the addresses of a claim's evidence and verdict in indexes of its script, the chosen ones first."""
+        """Return the addresses of a claim's evidence and verdict in the chosen indexes of its script, else in another
+        such index."""
         indexes, names = registry().indexes, self.index
         chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
         fitting = [served.name for served in chosen if written_in(claim.text, served.index.info.language)]

@@ -22,9 +22,9 @@ from .state import LONGEST_ADDRESS, PageState
 
 blueprint = Blueprint("page", __name__)
 READING = ("GET", "HEAD")
-"""The methods that read an address; any other sends a form."""
+"""The methods that read an address; a request with another method sends a form."""
 AGAIN = "to"
-"""The field with the parameters besides the query, in a form instead of a link whose address would be too long."""
+"""The field with the parameters besides the query, in a form that replaces a link with too long an address."""
 TABS = {
     "Search": ("search_page", "query"),
     "Check": ("check_page", "text"),
@@ -33,9 +33,9 @@ TABS = {
 }
 """The tabs, each with the parameter that receives the claim from another tab."""
 _LONGEST_CLAIM = 1_000
-"""The most characters of a claim that is passed from tab to tab."""
+"""The maximum number of characters of a claim that is passed from tab to tab."""
 _COUNTED = 1 << 16
-"""Bytes of a page after which its memory and its time are checked."""
+"""The number of bytes of a page after which memory and time are checked again."""
 _SHARED = ("index", "lang")
 """The parameters that each tab passes to the next."""
 _OWN_CHOICES = ("collapse", "sort")
@@ -45,7 +45,7 @@ _NO_BOX = frozenset({401, 429, 500})
 
 
 def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
-    """Return a page with the search box of a state; raise NoMemoryError, or TimedOutError if it takes too long."""
+    """Return a page with the search box of a state; raise NoMemoryError, or TimedOutError if this takes too long."""
     memory, limit, pieces, size = answer_memory(), limit_of(), list[str](), 0
     values = {**box_of(state), **shown}
     current_app.update_template_context(values)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MANY = "many"
 """The name of the one ranking over several indexes."""
 _WORDS = 8
-"""The most words of a hit to show, heaviest first."""
+"""The maximum number of words of a hit to show, those with the largest weight first."""
 
 
 class IndexSearch(NamedTuple):
@@ -66,9 +66,9 @@ class Step(NamedTuple):
 class Reason(NamedTuple):
     """The reasons for a hit's rank: the query's words in its passage, with their weights in BM25.
 
-    ``rankings`` have the rank and score that each gave the hit, and its ``vote`` if rankings are fused. ``missed``
-    lists the rankings without the hit. ``depth`` is the number of hits that each ranking contributes to the fusion.
-    ``steps`` lists the stages that changed the hit's rank or score.
+    ``rankings`` has, for each ranking, the rank and score of the hit, and the ``vote`` if rankings are fused.
+    ``missed`` lists the rankings without the hit. ``depth`` is the number of hits that each ranking contributes to the
+    fusion. ``steps`` lists the stages that changed the hit's rank or score.
     """
 
     words: list[tuple[str, float]]
@@ -119,7 +119,7 @@ def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSe
 
 
 def ranking(part: IndexSearch, retriever: str = "") -> ShownRanking:
-    """Return one ranking of an index, by its default retriever unless one is named."""
+    """Return one ranking of an index, by its default retriever unless ``retriever`` is given."""
     index, search = part.served.index, part.question.search
     question = replace(part.question, search=search._replace(retriever=retriever or search.retriever))
     result = answer(index, question)
@@ -261,7 +261,7 @@ def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:
 
 _SMALL = re.compile("[a-z]")
 VALUES, MOST_VALUES = 8, 60
-"""The number of values of a field that are shown at first, and the most values that readers can open."""
+"""The number of values of a field that are shown at first, and the maximum number that readers can open."""
 NAMES = {
     "snippets": "Snippets",
     "webpages": "Web pages",
@@ -283,9 +283,9 @@ _FIELDS = ("source", "topic", "language", "kind", YEAR)
 _LABELS = {"phrases": "word for word", "without": "leaving out"}
 """The labels of parts of a query; a field's label is its name as typed."""
 _NARROWING = frozenset({"query", "since", "as_of", "filter", "stages"})
-"""The parameters that are conditions."""
+"""The parameters that can exclude documents from the hits."""
 _MOST_PARTS = 50
-"""The most conditions of a query that have a chip: the link of each chip contains the rest of the query."""
+"""The maximum number of conditions of a query with a chip: each chip's link contains the rest of the query."""
 
 
 def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, list[dict[str, Any]]]:

@@ -44,13 +44,13 @@ from .rankings import (
 from .state import LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, PlainState, read_state
 
 SHORT_EXCERPT = 220
-"""Characters of an excerpt in side-by-side columns."""
+"""The maximum number of characters of an excerpt in side-by-side columns."""
 HITS = 100
-"""Hits of a download, unless the address names another number."""
+"""The number of hits of a download, unless the address gives another number."""
 _COPIES = 10
-"""The most near-duplicates to name under a hit."""
+"""The maximum number of near-duplicates to list under a hit."""
 _LONGEST_DETAIL = 300
-"""The most characters of a value in the metadata that the document page shows."""
+"""The maximum number of characters of a metadata value that the document page shows."""
 FORMATS = {
     "csv": ("CSV", "for spreadsheets"),
     "tsv": ("TSV", "for spreadsheets"),
@@ -224,7 +224,8 @@ def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
 
 @blueprint.route("/export", methods=["GET", "POST"])
 def export() -> Response:
-    """Return the first hits of a state as a download; for several indexes, those of the one ranking over all."""
+    """Return the first hits of a state as a download; for several indexes, the first hits of the one ranking over
+    them."""
     parameters = state_parameters().copy()
     format = parameters.pop("format", "")
     state = read_state(parameters, (*SEARCHED, "format"))

@@ -29,18 +29,18 @@ FOLDED, UNFOLDED = "", "none"
 DATE = "date"
 NEAR = "near"
 LONGEST_ADDRESS = 7_000
-"""The most characters of an address in a link; longer ones are sent as a form. The server reads 8,190."""
+"""The maximum number of characters of a link's address; a form replaces a longer link. The server reads 8,190."""
 LONGEST_CHOICES = 8_190
-"""The most characters of the choices besides a query in an address: each link has all of them except its own."""
+"""The maximum number of characters of all choices besides the query in an address: each link repeats the others."""
 MOST = {"index": 64, "filter": 200, "stages": 16}
-"""The parameters that may be repeated, each with its maximum."""
+"""The parameters that may be repeated, each with its maximum number of values."""
 IndexNames = list[Annotated[str, Meta(max_length=64)]]
 Language = Annotated[str, Meta(max_length=20)]
 _Fields = TypeVar("_Fields", bound=RequestFields)
 
 
 class PageState(RequestFields):
-    """The parameters of the page; an empty one counts as absent."""
+    """The parameters of the page; an empty parameter counts as absent."""
 
     index: IndexNames = msgspec.field(default_factory=list)
     query: str = ""
@@ -78,7 +78,7 @@ class PageState(RequestFields):
         return url_for("page.document_page", name=index, docid=docid, **{**self.parameters(), "passage": passage})
 
     def more_like(self, index: str, docid: str) -> str:
-        """Return the address of documents that are similar to one of an index."""
+        """Return the address of documents that are similar to the document ``docid`` of ``index``."""
         return self.address(query="", like=docid, index=[index], profile="")
 
     def export(self, format: str) -> str:
@@ -129,7 +129,7 @@ def address_of(endpoint: str, state: RequestFields) -> str:
 
 SEARCHED = tuple(name for name in PageState.__struct_fields__ if name != "passage")
 READ = PageState.__struct_fields__
-"""The parameters of the page of hits, and of the page of a document."""
+"""``SEARCHED`` are the parameters of the page of hits, ``READ`` those of the page of a document."""
 
 
 def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED) -> PageState:

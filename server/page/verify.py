@@ -1,4 +1,4 @@
-"""The tab Verify: the sentences that are relevant to a claim, and the verdict of a model of entailment, if served."""
+"""The tab Verify: the sentences that are relevant to a claim and, if a verdict model is served, its verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
 from .state import IndexNames, Language, PageState, address_of, read_parameters
 
 _LONGEST_QUERY = 1_000
-"""The most characters of a claim in the link to a document, where its words are marked."""
+"""The maximum number of characters of a claim in the link to a document, which marks the claim's words."""
 _EXAMPLES = {
     "en": "Two doses of the MMR vaccine are about 97 percent effective against measles.",
     "ar": "يبلغ طول نهر النيل نحو 6650 كيلومترًا.",
@@ -36,7 +36,7 @@ _MORE_LIKELY_THAN_NOT = 0.5
 _JUDGED = 10
 """The number of hits of which at least one must bear on the claim."""
 _SMALL = 1_000
-"""A model that learned from fewer claims is called small."""
+"""A model that learned from fewer claims than this is called small."""
 
 
 class VerifyState(RequestFields):
@@ -50,7 +50,7 @@ class VerifyState(RequestFields):
 
 @blueprint.route("/verify", methods=["GET", "POST"])
 def verify_page() -> tuple[str, int] | Response:
-    """Show the sentences that are relevant to a claim and, if a model of entailment is served, its verdict."""
+    """Show the sentences that are relevant to a claim and, if a verdict model is served, its verdict."""
     form = VerifyState()
     try:
         form = read_parameters(request.values, VerifyState, VerifyState.__struct_fields__)

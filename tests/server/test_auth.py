@@ -118,7 +118,7 @@ def test_a_key_is_made_and_fits_the_configuration(capsys: pytest.CaptureFixture[
     assert len(out.strip()) > 40
     assert run(parser, ["key", "a b"]) == 2
     assert capsys.readouterr().err == (
-        "factseek: 'a b' cannot name a key; use up to 64 letters, digits, '.', '_' and '-'\n"
+        "factseek: 'a b' cannot be the name of a key; use up to 64 letters, digits, '.', '_' and '-'\n"
     )
 
 

@@ -219,7 +219,7 @@ def test_a_query_string_that_is_not_utf8_is_refused(client: FlaskClient, address
     answer = client.get(f"{address}?{query}")
     field = "as_of" if "as_of" in query else "query"
     problem = check(answer, 400, "bad-input", field)
-    assert problem["detail"] == f"{field}: is not UTF-8; percent-encode the bytes of UTF-8"
+    assert problem["detail"] == f"{field}: is not UTF-8; percent-encode text as UTF-8"
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "deflate, gzip"])

@@ -112,7 +112,7 @@ def refused(client: FlaskClient) -> None:
     problem = client.post("/v1/news/search", json={"like": "paper", "cursor": other}).json
     assert (
         problem["detail"]
-        == "cursor: belongs to another search or index; send it with the query and the options that returned it"
+        == "cursor: belongs to another search or index; send it with the query and options of the previous page"
     )
 
 

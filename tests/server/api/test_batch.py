@@ -41,7 +41,7 @@ def test_a_bad_query_fails_alone(client: FlaskClient) -> None:
         "detail": "text: the query '?!' contains no words to search for",
         "field": "text",
     }
-    assert results[2]["detail"] == "qid: another query of this batch has it"
+    assert results[2]["detail"] == "qid: another query has the same qid"
 
 
 def test_a_run_holds_the_same(client: FlaskClient, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def refused(client: FlaskClient, body: dict[str, Any], address: str = ADDRESS) -
     return response.status_code, problem["error"], problem.get("field", ""), problem["detail"]
 
 
-OTHER = "cursor: belongs to another search or index; send it with the query and the options that returned it"
+OTHER = "cursor: belongs to another search or index; send it with the query and options of the previous page"
 NONE = "cursor: is not a cursor; use the cursor of an answer unchanged"
 CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
 

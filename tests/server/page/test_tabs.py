@@ -143,7 +143,7 @@ def test_more_statements_than_are_checked_at_once_are_refused(client: FlaskClien
     text = "The sea level rises.\n" * 21
     response = client.get("/check", query_string={"text": text, "kind": kind})
     assert response.status_code == 400
-    assert "he text contains more than 20 statements, the most that can be checked at once" in response.text
+    assert "he text contains more than 20 statements; check fewer at once" in response.text
 
 
 @pytest.mark.parametrize(("content", "reason"), [(PNG, ".png is an image (PNG), not text"), (b" \n", ".png is empty")])
