@@ -22,23 +22,6 @@ def test_packages_are_listed(root: Path) -> None:
     assert listed == {"factseek"} | there
 
 
-def test_every_dependency_has_a_bound_a_tested_version_and_a_reason(root: Path) -> None:
-    setup = configparser.ConfigParser()
-    setup.read(root / "setup.cfg", "utf-8")
-    tested = {
-        line.split("==")[0].lower().replace("_", "-") for line in (root / "constraints.txt").read_text().splitlines()
-    }
-    reasons = (root / "docs/dependencies.md").read_text("utf-8").lower()
-    needed = "\n".join([setup["options"]["install_requires"], *setup["options.extras_require"].values()])
-    for line in needed.split("\n"):
-        requirement = line.strip()
-        if requirement and not requirement.startswith("#"):
-            name, bound, _ = requirement.partition(">=")
-            assert bound, f"{requirement}: has no lower bound"
-            assert name.lower() in tested, f"{name}: has no tested version in constraints.txt"
-            assert f"`{name.lower()}`" in reasons, f"{name}: docs/dependencies.md does not say why it is here"
-
-
 @pytest.mark.parametrize("word", ["/work/", "/root/", "pypi.org", "files.pythonhosted"])
 def test_the_project_speaks_of_itself_alone(root: Path, word: str) -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False).stdout

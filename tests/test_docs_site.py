@@ -1,6 +1,5 @@
 """The documentation site: built without a warning, whole by itself, and its reference says what is there."""
 
-import configparser
 import importlib.util
 import re
 import shutil
@@ -10,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import yaml
 
 import factseek
 from factseek import commands
@@ -29,9 +27,6 @@ def script(root: Path, name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-KINDS_OF_CHANGE = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 @pytest.fixture(scope="module")
@@ -101,31 +96,3 @@ def test_every_name_of_the_api_is_described(reference: ModuleType) -> None:
     page = reference.python_page()
     assert all(f"\n## {name}\n" in page for name in factseek.__all__ if not name.startswith("_"))
     assert not re.search(r"ForwardRef|:\w+:`|[^`]``\w", page)
-
-
-def test_the_hooks_are_the_checks_of_make(root: Path) -> None:
-    hooks = yaml.safe_load((root / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
-    assert [repository["repo"] for repository in hooks] == ["local"]
-    entries = [hook["entry"].replace(" --force-exclude", "") for hook in hooks[0]["hooks"]]
-    recipe = re.search(r"^check:.*\n((?:\t.*\n)+)", (root / "Makefile").read_text("utf-8"), re.MULTILINE)
-    assert recipe is not None
-    commands = [line.strip().replace("$(BIN)", ".venv/bin").removesuffix(" .") for line in recipe[1].splitlines()]
-    assert entries == commands
-
-
-def test_the_version_has_one_source_and_a_list_of_its_changes(root: Path) -> None:
-    setup = configparser.ConfigParser()
-    setup.read(root / "setup.cfg", "utf-8")
-    assert setup["metadata"]["version"] == "attr: factseek.__version__"
-    versions = re.findall(r"^## (\d+\.\d+\.\d+)", (root / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
-    assert versions == [factseek.__version__, "0.1.0"]
-    assert set(re.findall(r"^### (\w+)", (root / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)) <= KINDS_OF_CHANGE
-
-
-def test_what_contributing_names_is_there(root: Path) -> None:
-    text = (root / "CONTRIBUTING.md").read_text("utf-8")
-    named = re.findall(r"`((?:[\w-]+/)+[\w.-]+\.(?:py|svg|md))`", text)
-    assert len(named) > 10
-    for name in named:
-        place = root / name
-        assert (place.parent if re.search("[A-Z]{4}", place.name) else place).exists(), name

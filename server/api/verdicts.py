@@ -45,7 +45,7 @@ def opened(config: Config, *, strict: bool = False) -> dict[str, ServedVerdicts]
             raise SourceError(what, place=path, remedy="train it with --entailment MODEL, or do not serve it")
         return ServedVerdicts(name, learned)
 
-    return open_models(config, "verdicts", load, "model of verdicts", strict=strict)
+    return open_models(config, "verdicts", load, "verdict model", strict=strict)
 
 
 def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[ServedVerdicts, Verifier] | None:

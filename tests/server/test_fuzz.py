@@ -134,7 +134,7 @@ def test_every_route_answers(speaking: Flask) -> None:
     for route in routes(speaking):
         name = f"{route[0]} {route[1]}"
         if not WRITING.match(name):
-            with counted(name, 40, 10_000) as numbers:
+            with counted(name, 12, 10_000) as numbers:
                 assert_route_holds(client, route, numbers, ["english", "arabic", "example-en"], cursor)
 
 

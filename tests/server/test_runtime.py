@@ -74,13 +74,6 @@ def soon(true: Callable[[], object], patience: float = PATIENCE) -> None:
         time.sleep(0.02)
 
 
-def test_a_new_manifest_is_served(app: Flask, folder: Path) -> None:
-    assert docids(app) == {"first"}
-    assert state(app) == "ready"
-    add(folder, "second")
-    soon(lambda: docids(app) == {"first", "second"})
-
-
 def test_a_request_keeps_its_snapshot_until_it_ends(app: Flask, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[str] = []
     close = Index.close

@@ -165,7 +165,7 @@ def _searched(index: Index, query: str, retriever: str) -> Hits:
 
 
 @pytest.mark.parametrize("retriever", ["bm25", "bm25+rm3", "hybrid", "dense"])
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @example('measles "vaccine" -moon source:x')
 @example("cafe\u0301 \u200f麻疹疫苗\tmoon")
 @example("-moon")
@@ -178,7 +178,7 @@ def test_a_search_has_one_answer(places: Places, retriever: str, query: str) -> 
     assert {name: hits for name, hits in found.items() if hits != expected} == {}, (query, expected)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @example('measles "measles vaccine" -moon')
 @example("title:moon")
 @given(query=QUERIES)
@@ -197,7 +197,7 @@ def test_a_query_of_the_query_language_has_one_answer(places: Places, query: str
     assert list(map(unquote, cards)) == [docid for docid, _ in expected or ()]
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(query=QUERIES)
 def test_integrations_answer_what_the_index_answers(places: Places, query: str) -> None:
     (ranking,) = open_source(str(places.folder)).columns([query], SearchChoices(k=K, retriever="bm25"))

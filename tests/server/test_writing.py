@@ -230,22 +230,6 @@ def test_a_bulk_from_beginning_to_end(client: FlaskClient, served: Writable, med
     assert not any("/" in str(value) for value in job.values() if isinstance(value, str))
 
 
-def test_what_was_answered_after_a_bulk_is_not_undone_by_it(client: FlaskClient) -> None:
-    """Whether the bulk has come to these documents by then or not."""
-    put(client, "gone", "It was there before.")
-    rows = [{"docid": f"n{number}", "text": f"Note {number}."} for number in range(450)]
-    bulk = client.post("/v1/live/documents", json=[*rows, {"docid": "gone", "text": "It is back."}])
-    assert put(client, "n449", "A wombat.").status_code in (200, 201)
-    assert client.delete(address("gone")).status_code == 204
-    job = ended(client, bulk.headers["Location"])
-    assert job["handled"] == 451
-    assert {skip["docid"] for skip in job["skips"]} <= {"n449", "gone"}
-    assert job["skipped"] == len(job["skips"])
-    put(client, "last", "This worker has seen all that was published before.")
-    assert client.get(address("n449")).json["document"]["text"] == "A wombat."  # type: ignore[index]
-    assert client.get(address("gone")).status_code == 404
-
-
 def test_a_bulk_may_only_append(client: FlaskClient) -> None:
     put(client, "there", "The same.")
     rows = [{"docid": "there", "text": "Other."}, {"docid": "new", "text": "New."}]

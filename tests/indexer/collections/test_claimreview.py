@@ -274,8 +274,9 @@ def test_references_in_circles_come_to_an_end(tmp_path: Path) -> None:
     assert read[0].document.text == "Nobody walked on the moon."
 
 
-def test_items_that_refer_to_each_other_come_to_an_end(tmp_path: Path) -> None:
+def test_items_that_refer_to_each_other_come_to_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of thirty items refers to all, and each of the fifteen items in it as well."""
+    monkeypatch.setattr("factseek.indexer.collections._linked_data._MOST_STEPS", 50_000)
     names = " ".join(f"i{number}" for number in range(30))
     inner = f'<p itemprop="a" itemscope itemref="{names}"></p>' * 15
     kind = 'itemscope itemtype="https://schema.org/ClaimReview"'

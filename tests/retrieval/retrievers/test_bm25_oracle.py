@@ -74,10 +74,11 @@ def pyserini_searcher(source: Path, folder: Path, language: str, *options: str) 
         from pyserini.index.lucene import LuceneIndexer
         from pyserini.search.lucene import LuceneSearcher
     indexer = LuceneIndexer(str(folder), args=["-index", str(folder), "-language", language, *options])
-    for line in (source / "corpus.jsonl").read_text("utf-8").split("\n")[:-1]:
-        document = json.loads(line)
-        text = f"{document['title']}\n{document['text']}" if document.get("title") else document["text"]
-        indexer.add_doc_dict({"id": document["_id"], "contents": text})
+    documents = map(json.loads, (source / "corpus.jsonl").read_text("utf-8").split("\n")[:-1])
+    texts = {
+        each["_id"]: f"{each['title']}\n{each['text']}" if each.get("title") else each["text"] for each in documents
+    }
+    indexer.add_batch_dict([{"id": docid, "contents": text} for docid, text in texts.items()])
     indexer.close()
     searcher = LuceneSearcher(str(folder))
     searcher.set_bm25(0.9, 0.4)

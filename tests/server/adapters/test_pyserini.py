@@ -13,17 +13,6 @@ def ours(client: FlaskClient, **options: Any) -> list[tuple[str, float]]:
     return [(hit["docid"], hit["score"]) for hit in hits]
 
 
-def test_version_1_answers_the_fields_of_its_models(asked: FlaskClient) -> None:
-    answer = asked.post("/pyserini-1/v1/indexes/english/search", json={"query": QUERY, "hits": 2, "qid": "7"}).json
-    assert answer["query"] == {
-        "qid": "7", "query_txt": QUERY, "query_img_path": None, "query_modality": "text", "fp16": False,
-    }  # fmt: skip
-    assert [(hit["docid"], hit["score"]) for hit in answer["candidates"]] == ours(asked, k=2)
-    first = answer["candidates"][0]
-    assert first["document_txt"].startswith("Measles vaccine\nTwo doses of the measles vaccine")
-    assert (first["document_img_path"], first["encoded_img"]) == (None, None)
-
-
 def test_version_1_tells_of_documents_and_indexes(asked: FlaskClient) -> None:
     document = asked.get("/pyserini-1/v1/indexes/english/documents/measles").json
     assert document["id"] == "measles"
@@ -50,17 +39,6 @@ def test_version_1_refuses_as_fastapi_does(asked: FlaskClient, body: Any, loc: l
     answer = asked.post("/pyserini-1/v1/indexes/english/search", json=body)
     assert answer.status_code == 422
     assert [(fault["loc"], bool(fault["msg"])) for fault in answer.json["detail"]] == [(loc, True)]
-
-
-def test_version_2_answers_as_anserini_does(asked: FlaskClient) -> None:
-    answer = asked.get("/pyserini-2/v1/english/search", query_string={"query": QUERY, "hits": 2}).json
-    assert list(answer) == ["api", "index", "query", "candidates"]
-    assert (answer["api"], answer["index"], answer["query"]) == ("v1", "english", {"text": QUERY})
-    assert [list(hit) for hit in answer["candidates"]] == [["docid", "score", "rank", "doc"]] * 2
-    assert [(hit["docid"], hit["score"]) for hit in answer["candidates"]] == ours(asked, k=2)
-    first = answer["candidates"][0]["doc"]
-    assert first["title"] == "Measles vaccine"
-    assert "docid" not in first
 
 
 def test_version_2_ranks_by_bm25_with_its_own_parameters(asked: FlaskClient) -> None:

@@ -8,14 +8,6 @@ from flask.testing import FlaskClient
 QUERY = "measles vaccine doses"
 
 
-def test_a_search_answers_the_fields_of_routir(asked: FlaskClient) -> None:
-    answer = asked.post("/routir/search", json={"service": "english/bm25", "query": QUERY, "limit": 2}).json
-    expected = asked.post("/v1/english/search", json={"query": QUERY, "k": 2, "retriever": "bm25"}).json["hits"]
-    assert list(answer) == ["query", "scores", "service", "cached", "processed", "timestamp"]
-    assert answer["scores"] == {hit["docid"]: hit["score"] for hit in expected}
-    assert (answer["query"], answer["service"], answer["cached"]) == (QUERY, "english/bm25", False)
-
-
 @pytest.mark.parametrize(
     ("address", "body", "message"),
     [

@@ -1,7 +1,6 @@
 """The tools of agents, asked by the official client: within the process, over a pipe, and over HTTP with keys."""
 
 import asyncio
-import json
 import os
 import re
 import subprocess
@@ -14,8 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from factseek import commands
@@ -144,18 +142,6 @@ def test_what_makes_no_sense_is_one_line(config: Config, name: str, arguments: d
 def command(config: Config, *options: str) -> list[str]:
     served = [word for name, folder in config.server.indexes.items() for word in ("--index", f"{name}={folder}")]
     return ["-m", "factseek", "mcp", *served, *options]
-
-
-def test_over_a_pipe(config: Config) -> None:
-    parameters = StdioServerParameters(command=sys.executable, args=command(config), env=dict(os.environ))
-
-    async def run() -> Any:
-        async with Client(stdio_client(parameters)) as client:
-            return await client.call_tool("search", {"query": CLAIM, "k": 1})
-
-    result = asyncio.run(run())
-    assert result.structured_content["hits"][0]["docid"] == "measles"
-    assert json.loads(result.content[0].text) == result.structured_content
 
 
 @contextmanager

@@ -77,35 +77,6 @@ def test_an_answer_says_what_it_is(client: FlaskClient, indexes: dict[str, Index
     assert all(value >= 0 for value in answer["took_ms"].values())
 
 
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [
-        ({"filter": {"topic": "health"}}, {"measles"}),
-        ({"filter": {"topic": ["health", "news"], "source": "news.example.org"}}, {"measles-later"}),
-        ({"filter": {"kind": "webpages"}}, set()),
-        ({"as_of": "2020"}, {"measles"}),
-        ({"as_of": "2024-01-31"}, {"measles", "measles-later"}),
-        ({"as_of": "2020", "undated": "keep"}, {"measles", "measles-undated"}),
-        ({"since": "2020"}, {"measles-later"}),
-    ],
-)
-def test_a_search_is_filtered(client: FlaskClient, options: dict[str, Any], found: set[str]) -> None:
-    answer = search(client, query="measles vaccine doses", retriever="bm25", **options)
-    assert set(docids(answer)) == found
-
-
-def test_fusion_is_chosen_by_the_request(client: FlaskClient) -> None:
-    def scores(**options: Any) -> list[float]:
-        return [hit["score"] for hit in search(client, query=MEASLES, **options)["hits"]]
-
-    assert scores(fusion="minmax")[0] == 1.0
-    assert scores(fusion={"kind": "minmax"}) == scores(fusion="minmax")
-    assert scores(fusion="minmax") == scores() != scores(fusion="zscore")
-    assert scores(fusion={"rrf_k": 10}) == scores(fusion="rrf") != scores(fusion={"rrf_k": 60})
-    dense_first = search(client, query=MEASLES, fusion={"weights": {"bm25": 0, "dense": 1}, "depth": 5})
-    assert docids(dense_first)[:3] == docids(search(client, query=MEASLES, retriever="dense"))[:3]
-
-
 def test_a_note_warns_of_a_language_that_the_encoder_does_not_know(client: FlaskClient) -> None:
     arabic = "نهر النيل"
     assert (
@@ -113,18 +84,6 @@ def test_a_note_warns_of_a_language_that_the_encoder_does_not_know(client: Flask
     )
     assert search(client, query=arabic, retriever="bm25")["note"] == ""
     assert search(client, "arabic", query=arabic)["note"] == ""
-
-
-def test_a_simple_search_answers_as_anserini_does(client: FlaskClient) -> None:
-    answer = client.get("/v1/english/search", query_string={"query": MEASLES, "hits": 2}).json
-    assert (answer["api"], answer["index"], answer["query"]) == ("v1", "english", {"text": MEASLES})
-    assert [(c["docid"], c["rank"], c["score"]) for c in answer["candidates"]] == [
-        (h["docid"], h["rank"], h["score"]) for h in answer["hits"]
-    ]
-    assert len(answer["hits"]) == 2
-    doc = client.get("/v1/english/doc/measles").json
-    assert doc == {"api": "v1", "index": "english", "docid": "measles", "doc": answer["candidates"][0]["doc"]}
-    assert doc["doc"]["title"] == "Measles vaccine"
 
 
 def test_a_simple_search_takes_the_options_of_a_body(client: FlaskClient) -> None:

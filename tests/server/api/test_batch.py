@@ -20,18 +20,6 @@ def post(client: FlaskClient, accept: str = "", **body: Any) -> Any:
     return client.post("/v1/english/search/batch", json=body, headers=headers)
 
 
-@pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
-def test_a_batch_finds_what_single_searches_find(client: FlaskClient, retriever: str) -> None:
-    answer = json.loads(post(client, queries=QUERIES, retriever=retriever, k=3).data)
-    assert set(answer) == {"request_id", "index", "manifest_id", "retriever", "results", "took_ms"}
-    assert answer["retriever"] == retriever
-    assert [result["qid"] for result in answer["results"]] == list(TEXTS)
-    for result in answer["results"]:
-        body = {"query": TEXTS[result["qid"]], "retriever": retriever, "k": 3}
-        single = client.post("/v1/english/search", json=body).json
-        assert (result["hits"], result["note"]) == (single["hits"], single["note"])
-
-
 def test_a_bad_query_fails_alone(client: FlaskClient) -> None:
     results = json.loads(post(client, queries=BAD).data)["results"]
     assert [result.get("error") for result in results] == [None, "bad-input", "bad-input", None]

@@ -58,18 +58,6 @@ def test_the_document_follows_what_is_served(config: Config, indexes: dict[str, 
     assert named() == ["english", "arabic"]
 
 
-def test_every_parameter_and_every_answer_says_what_it_is(document: dict[str, Any]) -> None:
-    for address, methods in document["paths"].items():
-        for method, operation in methods.items():
-            assert method in HTTP
-            assert operation["summary"], address
-            assert "500" in operation["responses"]
-            assert {"200", "202", "204"} & operation["responses"].keys()
-            assert all(response["description"] for response in operation["responses"].values())
-    described = document["components"]["schemas"]
-    assert all(schema["description"] for schema in described.values())
-
-
 def test_the_examples_of_the_page_are_answered(client: FlaskClient) -> None:
     commands = [
         html.unescape(found) for found in re.findall(r"<pre[^>]*><code>(curl .*?)</code>", client.get("/docs").text)
@@ -116,7 +104,7 @@ WRITING = [name for name in OPERATIONS if name.startswith("writing.") and name !
 @pytest.mark.real
 @pytest.mark.parametrize("endpoint", [name for name in OPERATIONS if name not in {*WRITING, ALIAS}])
 def test_every_answer_is_as_described(roomy: Flask, endpoint: str) -> None:
-    check(roomy, endpoint, KNOWN, {}, 10)
+    check(roomy, endpoint, KNOWN, {}, 3)
 
 
 def check(

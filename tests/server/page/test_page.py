@@ -1,12 +1,9 @@
 """The pages, as HTML that a parser reads."""
 
-import re
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import quote, urljoin
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from factseek.server.page.routes import EXAMPLES
@@ -65,24 +62,6 @@ def test_the_page_without_bundled_indexes_has_no_examples(client: FlaskClient) -
     assert all(example.claim not in client.get("/").text for example in EXAMPLES)
 
 
-def test_three_examples_are_claims_of_the_bundled_collection(root: Path) -> None:
-    assert len(EXAMPLES) == 3
-    for example in EXAMPLES:
-        path = root / "examples" / f"queries-{example.index.removeprefix('example-')}.tsv"
-        assert example.claim in [line.split("\t")[1] for line in path.read_text("utf-8").splitlines()]
-
-
-def test_rankings_stand_side_by_side(client: FlaskClient) -> None:
-    page = get(client, "/?index=english&query=measles+vaccine&view=side")
-    sections = [section["id"] for section in page.all("section")]
-    assert sections == ["bm25", "hybrid", "dense"]
-    assert "measles" in page.text_of("mark")
-    anchors = {item["id"] for item in page.all("li") if "id" in item}
-    assert {"bm25-1", "dense-1", "hybrid-1"} <= anchors
-    jumps = [link["href"] for link in page.all("a") if str(link["href"]).startswith("#")]
-    assert {jump.removeprefix("#") for jump in jumps if jump} <= anchors | set(sections) | {"main", "facets"}
-
-
 def test_only_web_addresses_are_linked(client: FlaskClient) -> None:
     page = get(client, "/?index=english&query=measles")
     outside = {link["href"]: link["rel"] for link in page.all("a") if not str(link["href"]).startswith(("/", "#", "?"))}
@@ -137,30 +116,9 @@ def test_every_hit_leads_to_its_document(client: FlaskClient) -> None:
         assert ("sea" in shown) == ("measles" not in link and "moon" not in link)
 
 
-def test_a_document_shows_its_whole_text(client: FlaskClient) -> None:
-    response = client.get("/documents/english/moon")
-    page = Page(response.text)
-    assert "The &lt;b&gt;moon&lt;/b&gt; landing" in response.text
-    assert [section["id"] for section in page.all("section")] == ["passage-0"]
-    assert [script["src"] for script in page.all("script")] == ["/static/desk.js"]
-
-
 def test_a_document_that_is_not_there_is_a_page(client: FlaskClient) -> None:
     page = get(client, "/documents/english/none", 404)
     assert page.text_of("h1") == ["No such document"]
-
-
-def test_nothing_comes_from_outside(client: FlaskClient, app: Flask) -> None:
-    for address in ("/", "/?index=english&query=measles", "/documents/english/measles"):
-        page = get(client, address)
-        loaded = [tag["href"] for tag in page.all("link")] + [tag["src"] for tag in page.all("img")]
-        for source in loaded:
-            assert str(source).startswith("/static/")
-            with client.get(str(source)) as response:
-                assert response.status_code == 200
-        assert not any("style" in attributes for _, attributes in page.elements)
-        assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
-    assert not re.search(r"url\(|@import", Path(str(app.static_folder), "style.css").read_text("utf-8"))
 
 
 def links(page: Page, label: str) -> list[str]:
