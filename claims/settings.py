@@ -12,8 +12,7 @@ from ..retrieval.config import AUTO, Count, CrossEncoderSettings, Hits, Positive
 from ..retrieval.plugins import NameOf
 from ..retrieval.search.score_normalizers import FusionKind
 
-JOINT = "joint_"
-"""The prefix of the names of members that learn from all languages at once."""
+JOINT = "joint_"  # the prefix of the names of members that learn from all languages at once
 CHARACTERS = "characters"
 """The name of the encoder of ``multilingual`` that is trained from scratch, together with its heads."""
 MEMBERS = ("days", "lexical", "neighbours", "signs", "vectors")

@@ -14,24 +14,28 @@ from typing import TYPE_CHECKING, Any
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import files_in, open_regular, writable
+from ...retrieval.languages import unknown_language
+from ...retrieval.progress import bar
+from ...retrieval.records import model_file
 from ...retrieval.records.runs import column
-from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
+from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report, say, write, write_now
 from ..formats import add_learning, loaded
 from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language
+from . import training
 from .rankers import kind, names
+from .rankers.multilingual import tune
+from .ranking import Ranked, explain, rank, rank_stream
+from .training import TrainedRanker
 
 if TYPE_CHECKING:
     from ...eval.tasks import StatementTask
     from ..formats import StatementTasks
-    from .ranking import Ranked
-    from .training import TrainedRanker
 
 
 STANDARD_INPUT = "-"
 _PIPED = "standard input"
-_TEXT = 90
-"""The number of characters of a statement that a row shows."""
+_TEXT = 90  # the number of characters of a statement that a row shows
 
 
 def language_of_task(format_: StatementTask) -> str:
@@ -40,7 +44,7 @@ def language_of_task(format_: StatementTask) -> str:
 
 
 def register(commands: Subparsers, formats: StatementTasks) -> None:
-    """Add ``rank``; ``formats`` reads and writes the tasks' files."""
+    """Add ``rank`` and ``tune-encoder``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "rank",
         help="rank tweets or debate sentences by check-worthiness",
@@ -48,7 +52,7 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     )
     train = "labelled files to learn from, or folders of them"
     add_learning(parser, formats.names(), names(), train=train, what="ranker", model="claims.model")
-    add_language(parser)
+    _add_language(parser)
     parser.add_argument(
         "--input",
         nargs="+",
@@ -73,10 +77,22 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
     add_config(parser)
     parser.set_defaults(command=partial(run, formats=formats))
+    parser = commands.add_parser(
+        "tune-encoder",
+        help="train a sentence encoder for check-worthiness",
+        description="Train the encoder that claims.multilingual.encoder names, with a claim head and a language"
+        " head, and write it to a folder for rank --model multilingual.",
+    )
+    parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
+    parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="FILE", help="labelled files")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the encoder")
+    _add_language(parser)
+    add_config(parser)
+    add_json(parser)
+    parser.set_defaults(command=partial(tune_encoder, formats=formats))
 
 
-def add_language(parser: argparse.ArgumentParser) -> None:
-    """Add ``--language``."""
+def _add_language(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--language",
         default="",
@@ -87,7 +103,6 @@ def add_language(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Train or load a ranker; rank the inputs; write submissions, or print the ranking."""
-    from .ranking import explain, rank, rank_stream
 
     args = with_files_of_folders(args)
     outputs = outputs_of(args)
@@ -117,11 +132,20 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     return DONE
 
 
+def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
+    """Train the encoder on the labelled files."""
+
+    format_ = formats.load(args.task)
+    parts = [_in_language(args, format_, format_.read_statements(path, labelled=True)) for path in files_in(args.train)]
+    statements = list(chain.from_iterable(parts))
+    tune(statements, config_of(args, Config), args.output)
+    facts = {"output": str(args.output), "statements": len(statements)}
+    report(args, facts, f"{args.output}: trained on {len(statements):,} statements\n")
+    return DONE
+
+
 def _learned(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
     """Load the ranker, or train it and, with ``--save``, save it."""
-    from ...retrieval.progress import bar
-    from ...retrieval.records import model_file
-    from . import training
 
     config = config_of(args, Config)
     if args.load:
@@ -129,7 +153,7 @@ def _learned(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
     model = args.model or config.claims.model
     if not args.train and kind(model).LEARNS:
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
-    sources = [(path, in_language(args, format_, format_.read_statements(path, labelled=True))) for path in args.train]
+    sources = [(path, _in_language(args, format_, format_.read_statements(path, labelled=True))) for path in args.train]
     learned = training.train(args.task, model, sources, config, bar)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.ranker.state())
@@ -141,21 +165,20 @@ def _learned(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
 
 def _read(args: argparse.Namespace, format_: StatementTask, name: str) -> list[Statement]:
     if name != STANDARD_INPUT:
-        return in_language(args, format_, format_.read_statements(Path(name), labelled=False))
+        return _in_language(args, format_, format_.read_statements(Path(name), labelled=False))
     statements = list(format_.stream_statements(sys.stdin.buffer, _PIPED))
     if not statements:
         raise SourceError("contains nothing to rank", place=_PIPED)
-    return in_language(args, format_, statements)
+    return _in_language(args, format_, statements)
 
 
-def in_language(args: argparse.Namespace, format_: StatementTask, statements: Sequence[Statement]) -> list[Statement]:
+def _in_language(args: argparse.Namespace, format_: StatementTask, statements: Sequence[Statement]) -> list[Statement]:
     """Return a file's statements with their language: ``--language``, or the task's if it has only one."""
     return with_language(statements, args.language or language_of_task(format_))
 
 
 def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRanker) -> Iterator[Statement]:
     """Yield the statements of the inputs as they arrive, each with its language."""
-    from ...retrieval.languages import unknown_language
 
     languages = learned.manifest.languages
 

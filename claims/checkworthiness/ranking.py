@@ -11,8 +11,7 @@ from ...retrieval.domain import Statement
 from .rankers import Ranker
 
 _WORD = re.compile(r"https?://\S+|[@#]?\w+(?:[.,:'’]\w+)*%?")
-_MOST = 200
-"""The number of distinct words to try; a tweet has fewer."""
+_MOST = 200  # the number of distinct words to try; a tweet has fewer
 
 
 class Weight(NamedTuple):

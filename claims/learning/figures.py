@@ -55,8 +55,7 @@ def _label(true: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> ClassFigure
     )
 
 
-STEPS = 50
-"""The number of points of a curve: one for each fiftieth of the claims, the surest verdicts first."""
+STEPS = 50  # the number of points of a curve: one for each fiftieth of the claims, the surest verdicts first
 
 
 class RiskPoint(NamedTuple):

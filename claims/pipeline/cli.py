@@ -7,17 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ... import __version__
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
+from ...retrieval.progress import bar
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
+from ..checkworthiness import training as ranking
 from ..checkworthiness.cli import language_of_task
 from ..settings import Config
+from ..text.languages import check_languages, with_language
+from ..verdicts import training as verifying
 from ..verdicts.cli import add_where, finder_of
+from ..verdicts.verdict import TrainedVerdicts
+from .steps import check, json_line, page
 
 if TYPE_CHECKING:
     from ..formats import StatementTasks
-    from ..verdicts.training import TrainedVerdicts
 
 
 def register(commands: Subparsers, formats: StatementTasks) -> None:
@@ -55,12 +61,6 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
 
 def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Rank, find evidence and judge; write the JSON lines and the page."""
-    from ... import __version__
-    from ...retrieval.progress import bar
-    from ..checkworthiness import training as ranking
-    from ..text.languages import check_languages, with_language
-    from ..verdicts import training as verifying
-    from .steps import check, json_line, page
 
     html = args.html or args.output.with_name(f"{args.output.name}.html")
     _refuse(args, html)

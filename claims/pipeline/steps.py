@@ -28,8 +28,7 @@ _SAID: dict[Stance, tuple[str, str]] = {
     "neither": ("The evidence does not settle it", "open"),
 }
 _UNDECIDED = ("No verdict", "open")
-_WORDS = 5
-"""The number of words to show of those with the largest weight in the ranking."""
+_WORDS = 5  # the number of words to show of those with the largest weight in the ranking
 
 
 class Checked(NamedTuple):

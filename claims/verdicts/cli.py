@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...retrieval.errors import QueryError
-from ...retrieval.files import writable
+from ...retrieval.files import writable, write_atomically
 from ...retrieval.filters import parse_filter
-from ...retrieval.search.index import open_index
+from ...retrieval.progress import bar
+from ...retrieval.records import model_file
+from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, report, say
+from ..evidence.features import open_contrast, open_entailment_of
+from ..evidence.sentences import Finder
 from ..formats import add_learning, loaded
 from ..settings import Config
+from . import training
 from .models import kind, names
+from .verdict import TrainedVerdicts, Verdict, json_line
 
 if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
-    from ..evidence.sentences import Finder
     from ..formats import VerdictTasks
-    from .training import TrainedVerdicts
-    from .verdict import Verdict
 
-BLOCKING = ".evidence.jsonl"
-"""The suffix that the name of the evidence file adds to the name of the submission."""
+
+BLOCKING = ".evidence.jsonl"  # the suffix that the name of the evidence file adds to the name of the submission
 _EPILOG = f"""\
 FILE{BLOCKING}, next to FILE, has for each claim the evidence sentences, the probability of each label and, if there
 is no verdict, the reason. A verdict is a hint: a person decides.
@@ -76,7 +78,6 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
     """Train or load a model; judge the claims; write the submission and the file of evidence next to it."""
-    from ...retrieval.progress import bar
 
     _refuse(args)
     config = config_of(args, Config)
@@ -97,7 +98,6 @@ def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
 
 def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
     """Return the finder of evidence in an index, among the documents that the options admit."""
-    from ..evidence.sentences import Finder
 
     declared = index.info.filter_fields
     where = parse_filter(args.filter, as_of=args.as_of, undated=args.undated == "keep", declared=declared)
@@ -105,10 +105,6 @@ def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
 
 
 def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, config: Config) -> TrainedVerdicts:
-    from ...retrieval.progress import bar
-    from ...retrieval.records import model_file
-    from ..evidence.extractors import open_contrast, open_entailment_of
-    from . import training
 
     if args.load:
         return loaded(args, lambda: training.load(args.load, config, args.task))
@@ -141,8 +137,6 @@ def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, co
 def _submit(
     args: argparse.Namespace, formats: VerdictTasks, learned: TrainedVerdicts, verdicts: Sequence[Verdict]
 ) -> None:
-    from ...retrieval.files import write_atomically
-    from .verdict import json_line
 
     run_id = args.run_id or f"factseek-{learned.manifest.model}"
     records = [

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.records.model_file import State
-from ...evidence.extractors import CONTRASTED, ENTAILED
-from ...evidence.features import CLAIM, NAMES, NEGATION, OF
+from ...evidence.features import CLAIM, CONTRASTED, ENTAILED, NAMES, NEGATION, OF
 from ...evidence.sentences import stance_of
-from ...learning.models import Logistic, fit_logistic, restore_logistic
+from ...learning.models import Logistic, fit_logistic, restore_logistic, within
 from ...settings import VerdictSettings
 from . import Cases
 
@@ -27,8 +26,7 @@ _KNOWN = [[*NAMES, *contrast, *entailment] for contrast in ((), CONTRASTED) for 
 """The possible features of a model: with or without an encoder's contrast, with or without entailment."""
 _NOT_BEARING = frozenset({*CLAIM, *(f"{name}, {which}" for which in OF for name in NEGATION)})
 """Features left out of the first regression: the wording of the claim, and which text negates."""
-_BEARING = "bearing "
-"""The prefix of the tensors of the first regression."""
+_BEARING = "bearing "  # the prefix of the tensors of the first regression
 
 
 class Bearing(NamedTuple):
@@ -95,10 +93,8 @@ def restore(state: State) -> EvidenceModel:
         return EvidenceModel(says, names)
     if type(undecided) is not int or not 0 <= undecided <= len(says.tensors["bias"]):
         raise ValueError("the undecided label is not one of the labels")
-    of_bearing = {
-        name.removeprefix(_BEARING): part for name, part in state.tensors.items() if name.startswith(_BEARING)
-    }
-    bears = restore_logistic(State({}, of_bearing), len(_bearing_columns(names)), standardised=True)
+    of_bearing = State({}, within(state.tensors, _BEARING))
+    bears = restore_logistic(of_bearing, len(_bearing_columns(names)), standardised=True)
     if len(bears.tensors["bias"]) != 2:
         raise ValueError("whether evidence bears on a claim has two answers")
     return EvidenceModel(says, names, Bearing(bears, undecided))
