@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from html import escape
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,19 +21,16 @@ from ...retrieval.config import Config, to_mapping, view
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
 from ...retrieval.records.runs import ScoreTable
+from ...retrieval.search.index import Index
 from ...retrieval.store import manifest as manifests
 from ...retrieval.terminal import counted
-from ..run.batch import chunks, columns
+from ..run.batch import DEPTH, Judged, chunks, columns, depth_of
 from ..run.compare import Comparison, compare
-from ..run.judged import DEPTH, Judged, depth_of
 from ..scoring.machine import Machine, this_machine
 from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
 from ..scoring.tables import figure, html_image, html_table, markdown_table, page
 from .load import Load, Timings, measure, retriever_of, search_of
-
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
 
 CALLERS = (1, 8)
 _SPEED = (

@@ -15,10 +15,8 @@ from ...retrieval.records.runs import ScoreTable, best_documents
 from ...retrieval.text import ProfileName
 from .report import CheckReport, accepted
 
-Answer = tuple[str, ScoredDocids]
-"""A qid and the documents found for it."""
-Note = Callable[[str], None]
-"""A function that receives a note on the judgements for the reader of the figures."""
+Answer = tuple[str, ScoredDocids]  # a qid and the documents found for it
+Note = Callable[[str], None]  # a function that receives a note on the judgements for the reader of the figures
 
 
 def ignore(note: str) -> None:

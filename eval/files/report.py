@@ -13,8 +13,7 @@ from ...retrieval.terminal import counted
 
 Severity = Literal["error", "warning"]
 
-KEPT = 20
-"""The number of errors, and of warnings, whose messages are kept; the others are only counted."""
+KEPT = 20  # the number of errors, and of warnings, whose messages are kept; the others are only counted
 
 
 class FileProblem(NamedTuple):

@@ -28,10 +28,8 @@ from ...retrieval.records.table_shape import (
     unlike_columns,
 )
 
-Numbered = Sequence[tuple[int, str]]
-"""Lines of text with their numbers."""
-Rows = list[tuple[int, list[str]]]
-"""The cells of each row, with the number of its first line."""
+Numbered = Sequence[tuple[int, str]]  # lines of text with their numbers
+Rows = list[tuple[int, list[str]]]  # the cells of each row, with the number of its first line
 _CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?')
 _LOOKED_AT = 40
 

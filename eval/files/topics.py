@@ -62,8 +62,7 @@ _BROKEN_TAG = re.compile(
     rf"<(?:/?(?:{_BROKEN_NAMES})(?:\s++[a-z]|\s*+(?:[>/<]|\Z))|\s++(?:{_BROKEN_NAMES})(?:\s++[a-z]+\s*+=|\s*+>))", re.I
 )
 """A broken tag of a topic or a field, in the text between the tags."""
-_LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")
-"""The prefix of the names of fields in CLEF's topics."""
+_LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")  # the prefix of the names of fields in CLEF's topics
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
 
 

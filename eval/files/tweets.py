@@ -16,10 +16,8 @@ from ...retrieval.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
 from .tables import Numbered, json_objects, rows_below, shape_of_lines, table_lines, text_lines
 
-LABELS = ("check_worthiness", "claim_worthiness")
-"""The names of the column that says whether a tweet is worth checking."""
-VERDICTS = ("label", "verdict")
-"""The names of the column that says whether a tweet's claim is true."""
+LABELS = ("check_worthiness", "claim_worthiness")  # the names of the column that says whether a tweet is worth checking
+VERDICTS = ("label", "verdict")  # the names of the column that says whether a tweet's claim is true
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
     "text": ("tweet_text", "full_text", "text"),

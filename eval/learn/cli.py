@@ -7,20 +7,30 @@ import json
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...indexer.settings import Config as BuildConfig
 from ...retrieval.config import Config
+from ...retrieval.encoders.sources import for_language
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
-from ...retrieval.search.index import open_index
+from ...retrieval.progress import bar
+from ...retrieval.records.trec import write_text
+from ...retrieval.search.combiner import save
+from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, full_config_of, say, write
 from ...retrieval.text import PROFILES
-from ..run.judged import Judged, JudgedFiles, read_judged
+from ..run.batch import Judged, JudgedFiles, read_judged
+from ..scoring.measures import named
 from ..tasks import RANKING
-from .request import ADDED, ALONE, ModelTraining, TrainingRequest
-
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
+from .combiner import CombinerRequest
+from .combiner import train as learn_combination
+from .everything import CONFIG, INDEX, train_all
+from .examples import of_documents
+from .trainer import ADDED, ALONE, SETTINGS, ModelTraining, TrainingRequest, check_target
+from .trainer import train as train_on
+from .tune import FIRST_LINE, as_json, as_text, as_yaml
+from .tune import tune as tune_on
 
 _TUNE_EPILOG = """\
 The command tries in turn k1 and b of BM25, each ranking alone, and each fusion with its weights and depth. If the index
@@ -210,10 +220,6 @@ def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
 
 def tune(args: argparse.Namespace) -> int:
     """Write the configuration and print the evidence for it."""
-    from ...retrieval.progress import bar
-    from ...retrieval.records.trec import write_text
-    from .tune import FIRST_LINE, as_json, as_text, as_yaml
-    from .tune import tune as tune_on
 
     measure = _checked_measure(args)
     if args.output.is_file() and not args.output.read_bytes().startswith(FIRST_LINE.encode()):
@@ -236,17 +242,13 @@ def tune(args: argparse.Namespace) -> int:
 
 def train_combiner(args: argparse.Namespace) -> int:
     """Train a combination, write the model, and print its cross-validated figures."""
-    from ...retrieval.progress import bar
-    from ...retrieval.search.combiner import save
-    from .combiner import CombinerRequest
-    from .combiner import train as train_on
 
     measure = _checked_measure(args)
     request = CombinerRequest(
         files=(args.queries, args.qrels), measure=measure, folds=args.folds, seed=args.seed, remembers=args.remember
     )
     with open_index(args.index, config_of(args, Config)) as index:
-        trained = train_on(index, _read_judged(args, index), request, bar)
+        trained = learn_combination(index, _read_judged(args, index), request, bar)
     if not trained.grouped and not args.remember:
         say("note: some queries that share relevant documents are in different folds, so the figures may be too high")
     save(args.output, trained.combiner)
@@ -266,7 +268,6 @@ def _checked_measure(args: argparse.Namespace) -> str:
 
 
 def _one_measure(text: str) -> str:
-    from ..scoring.measures import named
 
     measure, *others = named(text)
     if others:
@@ -276,19 +277,11 @@ def _one_measure(text: str) -> str:
 
 def train_model(args: argparse.Namespace, what: str) -> int:
     """Train an encoder or a re-ranker, write the model, and print its figures on held-out queries."""
-    from ...retrieval.progress import bar
-    from .examples import TrainingJudged, of_documents
-    from .trainer import SETTINGS, check_target
-    from .trainer import train as train_on
 
     _check_model(args)
     check_target(args.output)
     with open_index(args.index, config_of(args, Config)) as index:
-        if args.from_documents:
-            judged = of_documents(index, args.sample, args.seed)
-        else:
-            read = _read_judged(args, index)
-            judged = TrainingJudged(queries=read.queries, qrels=read.qrels, search=read.search)
+        judged = of_documents(index, args.sample, args.seed) if args.from_documents else _read_judged(args, index)
         request = TrainingRequest(
             what=what,
             settings=_model_settings(args, index),
@@ -306,7 +299,6 @@ def train_model(args: argparse.Namespace, what: str) -> int:
 
 
 def _model_settings(args: argparse.Namespace, index: Index) -> ModelTraining:
-    from ...retrieval.encoders.sources import for_language
 
     made_by = index.info.encoder and (index.info.encoder.model or index.info.encoder.name)
     names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
@@ -316,9 +308,6 @@ def _model_settings(args: argparse.Namespace, index: Index) -> ModelTraining:
 
 def train_everything(args: argparse.Namespace) -> int:
     """Take the steps that are not done, and print the figures on queries that the encoder did not learn from."""
-    from ...indexer.settings import Config as BuildConfig
-    from ...retrieval.progress import bar
-    from .everything import CONFIG, INDEX, train_all
 
     _check_model(args)
     config = config_of(args, BuildConfig)

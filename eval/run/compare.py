@@ -14,19 +14,20 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.files import rereadable
 from ...retrieval.records.runs import ScoreTable
 from ...retrieval.records.trec import ranked
-from ..scoring import ranking, ties
+from ..scoring import ranking
 from ..scoring.measures import Figures, evaluate
 from ..scoring.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired
 from ..scoring.tables import figure, html_table, page, span, table
 from ..tasks import RANKING, RankingTask, task
 
-MOVED = 5
-"""The number of queries shown for a pair of runs, and of documents shown for a query."""
+MOVED = 5  # the number of queries shown for a pair of runs, and of documents shown for a query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +131,6 @@ def compare(
     """
     for name, run in runs.items():
         ranking.common(name, qrels, run, "query")
-    import numpy as np
-
     figures = {name: evaluate(qrels, run, measures) for name, run in runs.items()}
     means: dict[str, dict[str, Interval]] = {}
     tests: list[tuple[str, str, str, PairedTest]] = []
@@ -141,8 +140,8 @@ def compare(
         tests += [(measure, a, b, paired(values[a], values[b], seed)) for a, b in combinations(runs, 2)]
     decided = []
     for name, run in runs.items():  # the first of a run's measures that ties can change
-        for measure, bound in islice(ties.bounds(qrels, run, figures[name]).items(), 1):
-            noted = ties.note(measure, figures[name].means()[measure], bound, ranking.RULE, "query")
+        for measure, bound in islice(ranking.tie_bounds(qrels, run, figures[name]).items(), 1):
+            noted = ranking.tie_note(measure, figures[name].means()[measure], bound, ranking.RULE, "query")
             decided += [f"{name}: {note}" for note in noted]
     by_chance = holm([test.p_randomisation for _, _, _, test in tests])
     by_t = holm([test.p_t for _, _, _, test in tests])

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -20,12 +20,10 @@ from ...retrieval import retrievers
 from ...retrieval.config_file import read_yaml
 from ...retrieval.errors import QueryError
 from ...retrieval.files import storable
+from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
 from ...retrieval.store import manifest as manifests
 from ..scoring.machine import this_machine
-
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
 
 SCHEMA, RUN = 0.1, 1.0
 """The version of the schema, and the version of a run's description, which is always its first."""

@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
-from ...retrieval.files import files_in
+from ...retrieval.files import files_in, writable
+from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import paired
 from ..files.tables import unended
+from ..scoring.measures import named
+from ..scoring.tables import figure, table
 from ..tasks import RANKING, Task, is_description, names, task
+from .compare import as_html, as_text, compared_task, read_runs
+from .compare import compare as compare_runs
 
 _COMPARED = "AP,P@10,nDCG@10,RR"
-_LARGEST = 20_000_000
-"""The size in bytes above which a file is not tried with other tasks."""
+_LARGEST = 20_000_000  # the size in bytes above which a file is not tried with other tasks
 _REFUSALS = {
     "max_evidence": "has no evidence sentences; use the option only with {takers}",
     "measures": "has only its own measures; use the option only with {takers}",
@@ -118,8 +122,6 @@ def check(args: argparse.Namespace) -> int:
 
 def score(args: argparse.Namespace) -> int:
     """Print the figures of a submission, the official one first."""
-    from ..scoring.measures import named
-    from ..scoring.tables import figure, table
 
     options: dict[str, Any] = {name: value for name in _REFUSALS if (value := getattr(args, name)) is not None}
     known = args.task in names() or is_description(args.task)
@@ -159,11 +161,6 @@ def _takers(option: str) -> str:
 
 def compare(args: argparse.Namespace) -> int:
     """Print the comparison of two or more runs."""
-    from ...retrieval.files import writable
-    from ...retrieval.records.trec import write_text
-    from ..scoring.measures import named
-    from .compare import as_html, as_text, compared_task, read_runs
-    from .compare import compare as compare_runs
 
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give 0 or more")

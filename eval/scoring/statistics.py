@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-RESAMPLES = 10_000
-"""The number of bootstrap samples, and of random assignments of signs."""
-SURE = 0.05
-"""The p-value below which a gain counts as significant."""
-_EXACT = 13
-"""The largest number of non-zero differences for which the test tries every assignment of signs."""
+RESAMPLES = 10_000  # the number of bootstrap samples, and of random assignments of signs
+SURE = 0.05  # the p-value below which a gain counts as significant
+_EXACT = 13  # the largest number of non-zero differences for which the test tries every assignment of signs
 _AT_ONCE = 4_000_000
 """The number of random numbers drawn together. It bounds the memory; changing it would change the draws."""
 Values = NDArray[np.float64]

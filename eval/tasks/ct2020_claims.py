@@ -40,8 +40,7 @@ SUBMITS = "documents"
 DEFAULT = False
 LANGUAGES = ("en",)
 OPTIONS = ("measures",)
-DEPTH = 1_000
-"""The most claims that a run may list for a tweet."""
+DEPTH = 1_000  # the most claims that a run may list for a tweet
 DEFAULTS = TaskDefaults(100, most=DEPTH, profile="tweet", unit="tweet")
 HEADER = ""
 

@@ -29,8 +29,7 @@ SUBMITS = "documents"
 DEFAULT = False
 LANGUAGES = ("ar",)
 OPTIONS = ("measures",)
-DEPTH = 100
-"""The most snippets that a run may list for a claim."""
+DEPTH = 100  # the most snippets that a run may list for a claim
 DEFAULTS = TaskDefaults(DEPTH, most=DEPTH, profile="tweet", own_topic=True, unit="claim")
 HEADER = ""
 

@@ -31,8 +31,7 @@ OPTIONS = ()
 _LAYOUT = ("line_number", "score")
 _GOLD = ("line_number", "speaker", "text", "label")
 _COLUMNS = f"of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)})"
-_LAST = 9_999
-"""The last line number that the official checker accepts."""
+_LAST = 9_999  # the last line number that the official checker accepts
 
 
 class DebateLine(NamedTuple):

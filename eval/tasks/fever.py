@@ -32,8 +32,7 @@ DEFAULT = False
 LANGUAGES = ("en",)
 OPTIONS = ("max_evidence",)
 
-NUMBERED = "line "
-"""The prefix of the name of a claim without an id; its line number follows."""
+NUMBERED = "line "  # the prefix of the name of a claim without an id; its line number follows
 NEI = "NOT ENOUGH INFO"
 LABELS = ("SUPPORTS", "REFUTES", NEI)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from factseek.eval.files.answers import ScoreOptions
+from factseek.eval.run.batch import JudgedFiles
 from factseek.eval.run.judge import score_files as score
-from factseek.eval.run.judged import JudgedFiles
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import stages
 from factseek.settings import Config

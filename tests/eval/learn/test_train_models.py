@@ -13,7 +13,7 @@ import pytest
 from factseek.eval.learn import trainer
 from factseek.eval.learn.cli import INTERRUPTED
 from factseek.eval.learn.examples import Candidates, triples
-from factseek.eval.learn.reranker import WEIGHTS
+from factseek.eval.learn.models import WEIGHTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.files import sha256
