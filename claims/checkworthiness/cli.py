@@ -19,7 +19,7 @@ from ...retrieval.progress import bar
 from ...retrieval.records import model_file
 from ...retrieval.records.runs import column
 from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report, say, write, write_now
-from ..formats import add_learning, loaded
+from ..formats import add_learning, check_model
 from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language
 from . import training
@@ -103,7 +103,6 @@ def _add_language(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Train or load a ranker; rank the inputs; write submissions, or print the ranking."""
-
     args = with_files_of_folders(args)
     outputs = outputs_of(args)
     format_ = formats.load(args.task)
@@ -127,14 +126,13 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
             report(args, facts, f"{output}: {len(statements):,} ranked by {model}\n")
     elif inputs:
         for entry in rank(learned.ranker, every)[: args.top or None]:
-            words = explain(learned.ranker, entry.statement, args.words) if args.words else []
-            write(json_line(entry._replace(words=words)) if args.json else row(entry._replace(words=words)))
+            explained = entry._replace(words=explain(learned.ranker, entry.statement, args.words))
+            write(json_line(explained) if args.json else row(explained))
     return DONE
 
 
 def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Train the encoder on the labelled files."""
-
     format_ = formats.load(args.task)
     parts = [_in_language(args, format_, format_.read_statements(path, labelled=True)) for path in files_in(args.train)]
     statements = list(chain.from_iterable(parts))
@@ -146,10 +144,11 @@ def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
 
 def _learned(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
     """Load the ranker, or train it and, with ``--save``, save it."""
-
     config = config_of(args, Config)
     if args.load:
-        return loaded(args, lambda: training.load(args.load, args.task, config))
+        learned = training.load(args.load, args.task, config)
+        check_model(args, learned.manifest)
+        return learned
     model = args.model or config.claims.model
     if not args.train and kind(model).LEARNS:
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
@@ -179,7 +178,6 @@ def _in_language(args: argparse.Namespace, format_: StatementTask, statements: S
 
 def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRanker) -> Iterator[Statement]:
     """Yield the statements of the inputs as they arrive, each with its language."""
-
     languages = learned.manifest.languages
 
     def named(statements: Iterable[Statement]) -> Iterator[Statement]:

@@ -18,20 +18,8 @@ from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, find_model, languages, named
 from ...retrieval.errors import MachineError
 from ...retrieval.records.model_file import State, array, number
-from ..learning.models import (
-    Floats,
-    Labels,
-    fit_kernel,
-    fit_linear,
-    grow_forest,
-    restore_forest,
-    restore_kernel,
-    restore_labels,
-    restore_linear,
-    restore_rows,
-    restore_vocabulary,
-    row_tensors,
-)
+from ..learning import models
+from ..learning.models import Floats, Labels
 from ..settings import JOINT, Config
 from ..text.surface import NAMES, surface_features, written
 from ..text.words import Analyze, NgramVocabulary, characters, learn_ngrams, words
@@ -140,11 +128,11 @@ class _Lexical(Member):
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
         vocabularies = {
-            name: restore_vocabulary(member, member.settings["terms"][name], name, analyze, sublinear=True)
+            name: models.restore_vocabulary(member, member.settings["terms"][name], name, analyze, sublinear=True)
             for name, (analyze, _) in _TERMS.items()
         }
         width = sum(len(vocabulary.terms) for vocabulary in vocabularies.values())
-        return MemberReader(cls(vocabularies), restore_linear(model, width))
+        return MemberReader(cls(vocabularies), models.restore_linear(model, width))
 
     def features(self, statements: Sequence[Statement]) -> Any:
         from scipy.sparse import hstack
@@ -153,7 +141,7 @@ class _Lexical(Member):
         return hstack([self._vocabularies[name].vectors(texts) for name in _TERMS], format="csr")
 
     def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
-        return fit_linear(features, labels, weights, strength, seed)
+        return models.fit_linear(features, labels, weights, strength, seed)
 
     def state(self) -> State:
         terms = {name: list(vocabulary.terms) for name, vocabulary in self._vocabularies.items()}
@@ -184,7 +172,7 @@ class _Votes:
 
     def state(self) -> State:
         settings = {"sharpness": self._sharpness, "width": self._rows.shape[1]}
-        return State(settings, {**row_tensors(self._rows), "labels": self._labels.astype(np.int8)})
+        return State(settings, {**models.row_tensors(self._rows), "labels": self._labels.astype(np.int8)})
 
 
 class _Neighbours(Member):
@@ -200,9 +188,9 @@ class _Neighbours(Member):
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
-        vocabulary = restore_vocabulary(member, member.settings["terms"], "idf", words, sublinear=True)
-        rows = restore_rows(model, "", len(vocabulary.terms))
-        labels = restore_labels(model, "labels", rows.shape[0])
+        vocabulary = models.restore_vocabulary(member, member.settings["terms"], "idf", words, sublinear=True)
+        rows = models.restore_rows(model, "", len(vocabulary.terms))
+        labels = models.restore_labels(model, "labels", rows.shape[0])
         votes = _Votes(rows, labels, number(model, "sharpness", lambda value: value > 0))
         return MemberReader(cls(vocabulary), votes)
 
@@ -230,13 +218,13 @@ class _Signs(Member):
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
-        return MemberReader(cls(), restore_forest(model, len(NAMES)))
+        return MemberReader(cls(), models.restore_forest(model, len(NAMES)))
 
     def features(self, statements: Sequence[Statement]) -> Floats:
         return surface_features(statements)
 
     def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
-        return grow_forest(features, labels, weights, trees=self._trees, leaf=self._leaf, seed=seed)
+        return models.grow_forest(features, labels, weights, trees=self._trees, leaf=self._leaf, seed=seed)
 
 
 _MOST = 5_000  # the most statements that a kernel machine learns from; its time grows with the square of their number
@@ -270,7 +258,9 @@ class _Vectors(Member):
                 remedy="set encoder.model, or train again",
             )
         curved = "vectors" in model.tensors
-        return MemberReader(cls(encoder), restore_kernel(model, None) if curved else restore_linear(model, None))
+        return MemberReader(
+            cls(encoder), models.restore_kernel(model, None) if curved else models.restore_linear(model, None)
+        )
 
     @staticmethod
     def reads(statements: Sequence[Statement], config: Config) -> bool:
@@ -282,8 +272,8 @@ class _Vectors(Member):
 
     def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
         if len(labels) <= _MOST:
-            return fit_kernel(features, labels, weights, strength)
-        return fit_linear(features, labels, weights, strength, seed)
+            return models.fit_kernel(features, labels, weights, strength)
+        return models.fit_linear(features, labels, weights, strength, seed)
 
     def state(self) -> State:
         return State({"encoder": self._encoder.name, "revision": self._encoder.revision}, {})
@@ -352,7 +342,7 @@ class _Days(Member):
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
         moments = array(model, "moments", np.float64, None, allow_nan=True)
-        labels = restore_labels(model, "labels", len(moments))
+        labels = models.restore_labels(model, "labels", len(moments))
         return MemberReader(cls(), Moments(moments, labels, number(model, "span", lambda value: value > 0)))
 
     @staticmethod

@@ -32,11 +32,11 @@ class Ranked(NamedTuple):
     score: float
     probability: float | None
     statement: Statement
-    words: list[Weight]
+    words: Sequence[Weight] = ()
 
 
-def rank(ranker: Ranker, statements: Sequence[Statement], words: int = 0) -> list[Ranked]:
-    """Return statements by descending score; equal scores keep their order. Explain each by at most ``words`` words."""
+def rank(ranker: Ranker, statements: Sequence[Statement]) -> list[Ranked]:
+    """Return statements by descending score; equal scores keep their order."""
     scores = ranker.score(statements)
     probabilities = ranker.probability(scores)
     order = sorted(range(len(statements)), key=lambda row: -float(scores[row]))
@@ -46,20 +46,22 @@ def rank(ranker: Ranker, statements: Sequence[Statement], words: int = 0) -> lis
             float(scores[row]),
             None if probabilities is None else float(probabilities[row]),
             statements[row],
-            explain(ranker, statements[row], words) if words else [],
         )
         for place, row in enumerate(order, 1)
     ]
 
 
 def rank_stream(ranker: Ranker, statements: Iterable[Statement], words: int = 0) -> Iterator[Ranked]:
-    """Rank each statement, as it arrives, among the earlier ones; earlier statements of equal score come first."""
+    """Rank each statement, as it arrives, among the earlier ones; earlier statements of equal score come first.
+
+    Explain each by at most ``words`` words.
+    """
     seen: list[float] = []
     for statement in statements:
-        alone = rank(ranker, [statement], words)[0]
+        alone = rank(ranker, [statement])[0]
         above = len(seen) - bisect_left(seen, alone.score)
         insort(seen, alone.score)
-        yield alone._replace(rank=above + 1)
+        yield alone._replace(rank=above + 1, words=explain(ranker, statement, words))
 
 
 def words(text: str) -> list[str]:
@@ -82,7 +84,7 @@ def explain(ranker: Ranker, statement: Statement, most: int) -> list[Weight]:
 
     Equal weights are in text order. There are no words if the ranker's ``explains`` is false.
     """
-    if not ranker.explains:
+    if not ranker.explains or not most:
         return []
     tried = words(statement.text)[:_MOST]
     variants = [statement._replace(text=without(statement.text, word)) for word in tried]

@@ -271,12 +271,8 @@ def restore_rows(state: State, prefix: str, width: int) -> Any:
     values = array(state, f"{prefix}values", np.float64, None)
     columns = array(state, f"{prefix}columns", np.int32, len(values))
     starts = array(state, f"{prefix}starts", np.int64, None)
-    if not len(starts) or starts[0] != 0 or starts[-1] != len(values) or (np.diff(starts) < 0).any():
-        raise ValueError("rows do not start one after the other")
-    if len(columns) and not 0 <= columns.min() <= columns.max() < width:
-        raise ValueError("a column is out of bounds")
-    rising = np.diff(columns) > 0
-    rising[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < len(columns))] - 1] = True  # a row may begin at any column
-    if not rising.all():
-        raise ValueError("columns of a row are not in rising order")
-    return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
+    rows = csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
+    rows.check_format(full_check=True)
+    if starts[-1] != len(values) or not rows.has_canonical_format:
+        raise ValueError("columns of a row are not in ascending order")
+    return rows

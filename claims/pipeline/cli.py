@@ -61,7 +61,6 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
 
 def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Rank, find evidence and judge; write the JSON lines and the page."""
-
     html = args.html or args.output.with_name(f"{args.output.name}.html")
     _refuse(args, html)
     config = config_of(args, Config)

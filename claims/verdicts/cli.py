@@ -21,7 +21,7 @@ from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, report, say
 from ..evidence.features import open_contrast, open_entailment_of
 from ..evidence.sentences import Finder
-from ..formats import add_learning, loaded
+from ..formats import add_learning, check_model
 from ..settings import Config
 from . import training
 from .models import kind, names
@@ -78,7 +78,6 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
     """Train or load a model; judge the claims; write the submission and the file of evidence next to it."""
-
     _refuse(args)
     config = config_of(args, Config)
     claims = formats.load(args.task).read_claims(args.input, labelled=False) if args.input else []
@@ -98,28 +97,26 @@ def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
 
 def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
     """Return the finder of evidence in an index, among the documents that the options admit."""
-
     declared = index.info.filter_fields
     where = parse_filter(args.filter, as_of=args.as_of, undated=args.undated == "keep", declared=declared)
     return Finder(index, config.verdict, where)
 
 
 def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, config: Config) -> TrainedVerdicts:
-
     if args.load:
-        return loaded(args, lambda: training.load(args.load, config, args.task))
+        learned = training.load(args.load, config, args.task)
+        check_model(args, learned.manifest)
+        return learned
     format_ = formats.load(args.task)
     sources = [(path, format_.read_claims(path, labelled=True)) for path in args.train]
     lesson = training.Lesson(args.task, format_.LABELS, sources)
     name = args.model or "evidence"
-    contrast, entailment = None, None
+    contrast = entailment = None
     if kind(name).READS_EVIDENCE:  # a baseline reads no evidence and needs neither
         settings = config.verdict.entailment
         of_model = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
-        contrast, entailment = (
-            open_contrast(config, finder.index.info.language),
-            open_entailment_of(of_model),
-        )
+        contrast = open_contrast(config, finder.index.info.language)
+        entailment = open_entailment_of(of_model)
     learned = training.train(name, lesson, finder, config.verdict, bar, contrast=contrast, entailment=entailment)
     figures = learned.manifest.figures
     each = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]
@@ -137,7 +134,6 @@ def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, co
 def _submit(
     args: argparse.Namespace, formats: VerdictTasks, learned: TrainedVerdicts, verdicts: Sequence[Verdict]
 ) -> None:
-
     run_id = args.run_id or f"factseek-{learned.manifest.model}"
     records = [
         (verdict.claim, verdict.label, [(sentence.docid, sentence.number) for sentence in verdict.evidence.sentences])

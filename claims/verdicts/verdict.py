@@ -15,7 +15,7 @@ from ...retrieval.files import storable
 from ...retrieval.progress import Bar
 from ...retrieval.store.manifest import EncoderInfo
 from ..evidence.features import NO_EXTRACTORS, FeatureExtractors, covered, matrix, numbers_missing
-from ..evidence.sentences import ClaimEvidence, Finder
+from ..evidence.sentences import ClaimEvidence, Finder, stance_of
 from ..learning.figures import RiskPoint, needed_confidence
 from ..learning.models import ModelManifest
 from ..settings import VerdictSettings
@@ -25,7 +25,6 @@ from . import models
 from .models import Cases, VerdictModel
 
 AT_ONCE = 64
-SUPPORTING = frozenset({"SUPPORTS", "TRUE"})  # the labels that say that a claim is true
 
 
 class Verdict(NamedTuple):
@@ -161,7 +160,8 @@ class Verifier:
         """Return why there is too little evidence for a label, else ``""``."""
         if not evidence.sentences:
             return "no evidence was found"
-        if self._settings.need_numbers and label in SUPPORTING and (missing := numbers_missing(claim.text, evidence)):
+        supports = stance_of(label) == "for"
+        if self._settings.need_numbers and supports and (missing := numbers_missing(claim.text, evidence)):
             return f"the evidence does not state {missing[0].value:.12g}, a number of the claim"
         analyzer = self._finder.index.terms
         share = covered(claim.text, evidence, analyzer)

@@ -108,7 +108,10 @@ def bench(
     runs in its own process. Raises QueryError if the index lacks what a retriever needs.
     """
     for retriever in retrievers:
-        _check(index, retriever)
+        staged = search_of(retriever)
+        index.resolve(staged)
+        if staged.stages:
+            index.search(["claim"], staged._replace(k=1))
     depth = max(depth_of(measures), min(DEPTH, judged.search.k or DEPTH))
     runs: dict[str, ScoreTable] = {retriever: {} for retriever in retrievers}
     for retriever, run in runs.items():
@@ -158,23 +161,14 @@ def bench(
 
 
 def chosen(text: str | None, index: Index) -> tuple[str, ...]:
-    """Split a list of retrievers (None: all of the index); raise QueryError if one cannot answer."""
+    """Split a list of retrievers (None: all of the index); raise QueryError if it is empty."""
     if text is None:
         return tuple(sorted(index.info.retrievers))
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:
         listed = ", ".join(retriever_kinds.names())
         raise QueryError("contains no retriever", place="--retrievers", remedy=f"the retrievers are {listed}")
-    for name in names:
-        _check(index, name)
     return tuple(sorted(names))
-
-
-def _check(index: Index, name: str) -> None:
-    search = search_of(name)
-    index.resolve(search)
-    if search.stages:
-        index.search(["claim"], search._replace(k=1))
 
 
 def as_markdown(bench: Bench) -> str:

@@ -54,7 +54,6 @@ def register(commands: Subparsers) -> None:
 
 def bench(args: argparse.Namespace) -> int:
     """Measure the retrievers, print the tables, and write the reports."""
-
     if args.timed < 1:
         raise QueryError(f"--timed {args.timed}: give a number of searches, 1 or more")
     if args.seed < 0:

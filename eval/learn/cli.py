@@ -220,7 +220,6 @@ def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
 
 def tune(args: argparse.Namespace) -> int:
     """Write the configuration and print the evidence for it."""
-
     measure = _checked_measure(args)
     if args.output.is_file() and not args.output.read_bytes().startswith(FIRST_LINE.encode()):
         raise QueryError(
@@ -242,7 +241,6 @@ def tune(args: argparse.Namespace) -> int:
 
 def train_combiner(args: argparse.Namespace) -> int:
     """Train a combination, write the model, and print its cross-validated figures."""
-
     measure = _checked_measure(args)
     request = CombinerRequest(
         files=(args.queries, args.qrels), measure=measure, folds=args.folds, seed=args.seed, remembers=args.remember
@@ -268,7 +266,6 @@ def _checked_measure(args: argparse.Namespace) -> str:
 
 
 def _one_measure(text: str) -> str:
-
     measure, *others = named(text)
     if others:
         raise QueryError(f"--measure {text}: give one measure")
@@ -277,7 +274,6 @@ def _one_measure(text: str) -> str:
 
 def train_model(args: argparse.Namespace, what: str) -> int:
     """Train an encoder or a re-ranker, write the model, and print its figures on held-out queries."""
-
     _check_model(args)
     check_target(args.output)
     with open_index(args.index, config_of(args, Config)) as index:
@@ -289,17 +285,16 @@ def train_model(args: argparse.Namespace, what: str) -> int:
             index=index.info.id,
             target=args.output,
         )
-        trained = train_on(index, judged, request, bar)
-    if not trained.card["grouped"]:
+        card, text = train_on(index, judged, request, bar)
+    if not card["grouped"]:
         say("note: some queries that share relevant documents are in different parts, so the figures may be too high")
-    write(json.dumps(trained.card, indent=2) + "\n" if args.json else trained.text)
-    beside = "".join(f", and {name} to {value:g}" for name, value in trained.card["beside"].items())
+    write(json.dumps(card, indent=2) + "\n" if args.json else text)
+    beside = "".join(f", and {name} to {value:g}" for name, value in card["beside"].items())
     say(f"{args.output}: the model; set {SETTINGS[what]} to it{beside}")
     return DONE
 
 
 def _model_settings(args: argparse.Namespace, index: Index) -> ModelTraining:
-
     made_by = index.info.encoder and (index.info.encoder.model or index.info.encoder.name)
     names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
     base = args.base or made_by or for_language(index.settings.encoder, index.info.language).model
@@ -308,7 +303,6 @@ def _model_settings(args: argparse.Namespace, index: Index) -> ModelTraining:
 
 def train_everything(args: argparse.Namespace) -> int:
     """Take the steps that are not done, and print the figures on queries that the encoder did not learn from."""
-
     _check_model(args)
     config = config_of(args, BuildConfig)
     with open_index(args.index, config) as index:

@@ -1,6 +1,8 @@
 """The training data of a model: judged queries, or titles and sentences of documents, each with the hits of a search.
 
-Some of these hits are the hard negatives.
+Some of these hits are the hard negatives. The queries are split into parts that share no relevant document. If two
+queries share one, a model that learned from one of them could recognise the document for the other. A single feature,
+such as the length, can be enough for that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Train an encoder with in-batch and mined negatives and, optionally, a teacher's margins (Hofstätter et al., 2020)."""
+"""The trainings of an encoder and of a re-ranker.
+
+An encoder learns with in-batch and mined negatives and, optionally, a teacher's margins (Hofstätter et al., 2020). A
+re-ranker is a CrossEncoder that learns to distinguish relevant passages from the other hits of a search.
+"""
 
 from __future__ import annotations
 

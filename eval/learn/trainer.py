@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -100,15 +100,12 @@ _WARM_UP = 0.1
 _LONGEST = 200  # the number of characters of a library's message to show
 
 
-class TrainedModel(NamedTuple):
-    """The card of a model (``training.json`` in its folder), and its figures on the judging queries as a table."""
+def train(
+    index: Index, judged: Judged, request: TrainingRequest, progress: Progress = silent
+) -> tuple[dict[str, Any], str]:
+    """Train, and write the model to the new folder ``request.target``.
 
-    card: dict[str, Any]
-    text: str
-
-
-def train(index: Index, judged: Judged, request: TrainingRequest, progress: Progress = silent) -> TrainedModel:
-    """Train, and write the model with its card to the new folder ``request.target``.
+    Return its card (``training.json`` in the folder), and its figures on the judging queries as a table.
 
     Raises QueryError if the folder exists, or there are too few judged queries or no negatives; MachineError if the
     model is not on this machine, or the disk is full.
@@ -170,7 +167,7 @@ def train(index: Index, judged: Judged, request: TrainingRequest, progress: Prog
             sync_tree(made)
             made.rename(request.target)
     shutil.rmtree(request.checkpoints, ignore_errors=True)
-    return TrainedModel(card, text)
+    return card, text
 
 
 def check_target(target: Path) -> None:

@@ -1,4 +1,4 @@
-"""Search for a task's queries in batches, with the task's own settings; run, tune and bench share this module."""
+"""A task's queries, judged or not, and searches for them in batches, with the task's own settings."""
 
 from __future__ import annotations
 

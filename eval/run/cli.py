@@ -77,7 +77,6 @@ def register(commands: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the submission and report its contents."""
-
     config = config_of(args, Config)
     began = perf_counter()
     with open_index(args.index, config) as index:

@@ -122,7 +122,6 @@ def check(args: argparse.Namespace) -> int:
 
 def score(args: argparse.Namespace) -> int:
     """Print the figures of a submission, the official one first."""
-
     options: dict[str, Any] = {name: value for name in _REFUSALS if (value := getattr(args, name)) is not None}
     known = args.task in names() or is_description(args.task)
     for option, value in options.items():
@@ -161,7 +160,6 @@ def _takers(option: str) -> str:
 
 def compare(args: argparse.Namespace) -> int:
     """Print the comparison of two or more runs."""
-
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give 0 or more")
     measures = named(args.measures)

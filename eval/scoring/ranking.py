@@ -1,4 +1,8 @@
-"""Scoring of a ranking by trec_eval's rules, shared by the tasks whose submissions hold documents."""
+"""Scoring of a ranking by trec_eval's rules, and bounds on its figures over every order of its equal scores.
+
+A measure depends only on the relevance at each rank. Queries whose rankings have the same relevances, in the worst and
+in the best order, are therefore computed once for the bounds.
+"""
 
 from __future__ import annotations
 

@@ -1,17 +1,7 @@
 """Task formats, one module each, loaded by name: ``ct2021-1a`` is ``ct2021_1a.py``. No other code names a task.
 
-A task module describes itself::
-
-    SUMMARY: str                 one line for ``--help``
-    OFFICIAL: str                the name of the official measure
-    SUBMITS: Submits             what its submissions hold: a ranking of documents, of statements, or verdicts on claims
-    DEFAULT: bool                whether it is the default task; one task of each value of ``SUBMITS`` sets it
-    LANGUAGES: tuple[str, ...]   the languages of its texts, ISO 639-1; empty if any language is possible
-    OPTIONS: tuple[str, ...]     the options of a score that it accepts: fields of ``ScoreOptions``
-    COMMENTS: bool               optional: whether a submission may begin with comments after ``#``
-
-It has the functions that :class:`Task` declares. What a task submits decides its further functions: for documents,
-those of :class:`RankingTask`; for statements, of :class:`StatementTask`; for verdicts, of :class:`VerdictTask`.
+A task module has what :class:`Task` declares. What it submits decides its further functions: for documents, those of
+:class:`RankingTask`; for statements, of :class:`StatementTask`; for verdicts, of :class:`VerdictTask`.
 
 A ranking task whose files are tables needs no code: ``NAME.yaml`` describes it (:mod:`factseek.eval.tasks._described`).
 The file is in this folder, or in any other folder if the user gives its path.
@@ -34,14 +24,17 @@ Submits = Literal["documents", "statements", "verdicts"]
 
 
 class Task(Protocol):
-    """The interface of a module of this package."""
+    """The interface of a module of this package.
 
-    SUMMARY: str
-    OFFICIAL: str
-    SUBMITS: Submits
-    DEFAULT: bool
-    LANGUAGES: tuple[str, ...]
-    OPTIONS: tuple[str, ...]
+    With a true ``COMMENTS``, which a module may have, a submission may begin with comments after ``#``.
+    """
+
+    SUMMARY: str  # one line for ``--help``
+    OFFICIAL: str  # the name of the official measure
+    SUBMITS: Submits  # what its submissions hold: a ranking of documents, of statements, or verdicts on claims
+    DEFAULT: bool  # whether it is the default task; one task of each value of ``SUBMITS`` sets it
+    LANGUAGES: tuple[str, ...]  # the languages of its texts, ISO 639-1; empty if any language is possible
+    OPTIONS: tuple[str, ...]  # the options of a score that it accepts: fields of ``ScoreOptions``
 
     def read_queries(self, path: Path) -> list[TaskQuery]:
         """Return the inputs in their order."""

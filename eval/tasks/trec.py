@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...retrieval.domain import Qrels, Run
+from ...retrieval.domain import Qrels
 from ...retrieval.errors import SourceError
 from ...retrieval.records.lines import shown
 from ...retrieval.records.runs import runs_lines
 from ...retrieval.records.trec import read_qrels, read_run, write_run
 from ...retrieval.records.trec import read_scores as read_run_scores
-from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore, scores_of
+from ..files.answers import Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore, scores_of
 from ..files.report import CheckReport, check_ids
 from ..files.topics import read_queries as read_topics
 from ..scoring import ranking
@@ -35,9 +35,7 @@ DEFAULTS = TaskDefaults(1000)
 HEADER = ""
 COMMENTS = True
 
-
-def read_queries(path: Path) -> list[TaskQuery]:
-    return read_topics(path)
+read_queries, read_submission, write, lines = read_topics, read_run, write_run, runs_lines
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
@@ -54,20 +52,8 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
     return qrels
 
 
-def read_submission(path: Path) -> Run:
-    return read_run(path)
-
-
 def read_scores(path: Path) -> RunScores:
     return scores_of(path, read_run_scores)
-
-
-def write(records: Run, path: Path, run_id: str) -> None:
-    write_run(records, path, run_id)
-
-
-def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    return runs_lines(answers, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
