@@ -33,7 +33,7 @@ import msgspec
 from benchmarks.fuzz_inputs import SOURCES, TABLES, mutated, seeds
 from benchmarks.measuring import ROOT, WRITE, program, publish
 from factseek import FactseekError, settings
-from factseek.claims.checkworthiness.training import RankerManifest
+from factseek.claims.checkworthiness.ranking import RankerManifest
 from factseek.eval import tasks
 from factseek.eval.files import topics, tweets
 from factseek.eval.scoring.tables import markdown_table

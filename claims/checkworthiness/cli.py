@@ -22,11 +22,9 @@ from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config
 from ..formats import add_learning, check_model
 from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language
-from . import training
+from . import ranking
 from .rankers import kind, names
-from .rankers.multilingual import tune
-from .ranking import Ranked, explain, rank, rank_stream
-from .training import TrainedRanker
+from .ranking import Ranked, TrainedRanker, explain, rank, rank_stream
 
 if TYPE_CHECKING:
     from ...eval.tasks import StatementTask
@@ -133,6 +131,8 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
 
 def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Train the encoder on the labelled files."""
+    from .rankers.multilingual import tune
+
     format_ = formats.load(args.task)
     parts = [_in_language(args, format_, format_.read_statements(path, labelled=True)) for path in files_in(args.train)]
     statements = list(chain.from_iterable(parts))
@@ -146,14 +146,14 @@ def _learned(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
     """Load the ranker, or train it and, with ``--save``, save it."""
     config = config_of(args, Config)
     if args.load:
-        learned = training.load(args.load, args.task, config)
+        learned = ranking.load(args.load, args.task, config)
         check_model(args, learned.manifest)
         return learned
     model = args.model or config.claims.model
     if not args.train and kind(model).LEARNS:
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
     sources = [(path, _in_language(args, format_, format_.read_statements(path, labelled=True))) for path in args.train]
-    learned = training.train(args.task, model, sources, config, bar)
+    learned = ranking.train(args.task, model, sources, config, bar)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.ranker.state())
         statements = [statement for _, labelled in sources for statement in labelled]

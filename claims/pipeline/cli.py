@@ -13,7 +13,7 @@ from ...retrieval.files import writable, write_atomically
 from ...retrieval.progress import bar
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
-from ..checkworthiness import training as ranking
+from ..checkworthiness import ranking
 from ..checkworthiness.cli import language_of_task
 from ..settings import Config
 from ..text.languages import check_languages, with_language

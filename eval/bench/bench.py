@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ class Bench:
             "name": self.name,
             "index": {"manifest": self.manifest, "documents": self.documents, "passages": self.passages},
             "encoder": self.encoder,
-            "machine": self.machine.as_json(),
+            "machine": asdict(self.machine),
             "versions": msgspec.to_builtins(manifests.versions()),
             "measured_at": manifests.now(),
             "hits": {"quality": self.depth, "latency": self.k},

@@ -237,14 +237,16 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
     plain, best = measured(read, judged.qrels, measure, None), values[Averaged.KIND]
     before, after, *each = intervals(np.stack([plain, best, *values.values()], axis=1), seed)
     test, kinds = paired(plain, best, seed), dict(zip(values, each, strict=True))
-    figures = {
-        "grouped": grouped,
-        "measure": measure,
-        "before": before._asdict(),
-        "cross_validated": after._asdict(),
-        "test": test.as_json(),
-        "kinds": {kind: interval._asdict() for kind, interval in kinds.items()},
-    }
+    figures = msgspec.to_builtins(
+        {
+            "grouped": grouped,
+            "measure": measure,
+            "before": before,
+            "cross_validated": after,
+            "test": test,
+            "kinds": kinds,
+        }
+    )
     combiner = combination(index, judged, request, model)
     combiner = combiner._replace(manifest=msgspec.structs.replace(combiner.manifest, figures=figures))
     alone = {f"{kind} alone": of for kind, of in kinds.items() if kind != Averaged.KIND}

@@ -94,8 +94,8 @@ def train_all(
                 "measure": settings.measure,
                 "queries": len(before),
                 "rankings": index.resolve(judged.search).rankings,
-                "rows": {name: mean._asdict() for name, mean in zip(names, means, strict=True)},
-                "test": test.as_json(),
+                "rows": dict(zip(names, means, strict=True)),
+                "test": test,
                 "verdict": test.verdict(f"{settings.measure} of queries that the encoder did not learn from"),
             }
         write_atomically(output / _FIGURES, msgspec.json.encode(figures))

@@ -135,24 +135,25 @@ def train(
         of_before, of_after = intervals(np.stack([before, after], axis=1), settings.seed)
         test = paired(before, after, settings.seed)
         ranked = training.ranked(parts.judging)
-        card = {
+        facts = {
             "what": request.what,
             "better": test.sure,
             "index": request.index,
             "sources": request.sources(),
-            "settings": msgspec.to_builtins(settings),
+            "settings": settings,
             "beside": training.beside,
             "queries": {name: len(getattr(parts, name)) for name in ("learned", "stopping", "judging")},
             "grouped": parts.grouped,
             "figures": {
                 "of": ranked,
                 "measure": settings.measure,
-                "before": of_before._asdict(),
-                "after": of_after._asdict(),
-                "test": test.as_json(),
+                "before": of_before,
+                "after": of_after,
+                "test": test,
             },
             "versions": {"factseek": __version__, **{name: metadata.version(name) for name in _LIBRARIES}},
         }
+        card = msgspec.to_builtins(facts)
         text = (
             f"{interval_table(settings.measure, {'before': of_before, 'trained': of_after})}\n"
             f"{len(parts.judging):,} queries that the model did not learn from: {ranked}\n"

@@ -324,19 +324,20 @@ def verdict(tuning: Tuning) -> str:
 
 def as_json(tuning: Tuning) -> dict[str, Any]:
     """Return the whole result, with every setting tried and its mean."""
-    return {
+    facts = {
         "measure": tuning.measure,
         "queries": tuning.queries,
         "seed": tuning.seed,
         "tuned": tuning.test.sure,
-        "chosen": _setting(tuning.chosen),
-        "default": {"setting": _setting(tuning.default), **tuning.default_mean._asdict()},
-        "best": {"setting": _setting(tuning.best), "mean": tuning.best_mean},
-        "cross_validated": tuning.cross_validated._asdict(),
-        "test": tuning.test.as_json(),
-        "folds": [{**fold._asdict(), "setting": _setting(fold.setting)} for fold in tuning.folds],
-        "tried": [{"setting": _setting(setting), "mean": mean} for setting, mean in tuning.tried],
+        "chosen": tuning.chosen._asdict(),
+        "default": {"setting": tuning.default._asdict(), **msgspec.to_builtins(tuning.default_mean)},
+        "best": {"setting": tuning.best._asdict(), "mean": tuning.best_mean},
+        "cross_validated": tuning.cross_validated,
+        "test": tuning.test,
+        "folds": [{**fold._asdict(), "setting": fold.setting._asdict()} for fold in tuning.folds],
+        "tried": [{"setting": setting._asdict(), "mean": mean} for setting, mean in tuning.tried],
     }
+    return msgspec.to_builtins(facts)  # type: ignore[no-any-return]
 
 
 def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
@@ -361,10 +362,6 @@ def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
     search["fusion"] = msgspec.to_builtins(chosen.fusion)
     changed["bm25"] = msgspec.to_builtins(chosen.bm25)
     return "\n".join(comments) + "\n\n" + yaml.safe_dump(dict(sorted(changed.items())), sort_keys=False)
-
-
-def _setting(setting: Setting) -> dict[str, Any]:
-    return {name: msgspec.to_builtins(value) for name, value in setting._asdict().items()}
 
 
 def _changed(values: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ...retrieval.domain import Qrels
@@ -45,7 +46,7 @@ class Pair:
         """Return the pair with its tests in one mapping."""
         corrected = {"holm_randomisation": self.holm_randomisation, "holm_t": self.holm_t}
         named = {"measure": self.measure, "first": self.first, "second": self.second}
-        return {**named, **self.test.as_json(), **corrected}
+        return {**named, **msgspec.to_builtins(self.test), **corrected}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +77,17 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as ``compare --json`` prints it."""
-        return {
+        facts = {
             "queries": self.queries,
             "seed": self.seed,
             "resamples": RESAMPLES,
             "runs": list(self.runs),
-            "means": {
-                measure: {name: value._asdict() for name, value in by_run.items()}
-                for measure, by_run in self.means.items()
-            },
+            "means": self.means,
             "pairs": [pair.as_json() for pair in self.pairs],
-            "moved": [asdict(moved) for moved in self.moved],
+            "moved": self.moved,
             "notes": list(self.notes),
         }
+        return msgspec.to_builtins(facts)  # type: ignore[no-any-return]
 
 
 def compared_task(name: str) -> RankingTask:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +16,7 @@ _AT_ONCE = 4_000_000
 Values = NDArray[np.float64]
 
 
-class Interval(NamedTuple):
+class Interval(msgspec.Struct, frozen=True):
     """A mean and its 95 % bootstrap interval."""
 
     mean: float
@@ -24,7 +24,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class PairedTest(NamedTuple):
+class PairedTest(msgspec.Struct, frozen=True):
     """The tests of the difference (second minus first) between two runs' values, query by query.
 
     ``effect`` is Cohen's d of paired differences (mean over standard deviation). ``effect`` and ``p_t`` are ``None`` if
@@ -44,15 +44,11 @@ class PairedTest(NamedTuple):
         """Whether the second run is significantly better than the first."""
         return self.difference.mean > 0 and self.p_randomisation < SURE
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the tests as a mapping."""
-        return self._asdict() | {"difference": self.difference._asdict()}
-
     def evidence(self, beside: str = "") -> str:
         """Return the difference in words; ``beside`` is a phrase after the mean that says what it is compared with."""
-        mean, low, high = self.difference
-        interval = f"95 % interval {low:+.4f} to {high:+.4f}"
-        return f"{mean:+.4f}{beside} ({interval}, randomisation test p = {self.p_randomisation:.4f})"
+        change = self.difference
+        interval = f"95 % interval {change.low:+.4f} to {change.high:+.4f}"
+        return f"{change.mean:+.4f}{beside} ({interval}, randomisation test p = {self.p_randomisation:.4f})"
 
     def verdict(self, measure: str) -> str:
         """Return a sentence on whether the second run is better than the first, with the evidence."""
