@@ -125,7 +125,7 @@ def _judge(name: str, path: Path, chance: random.Random) -> None:
     home = getattr(task, "__name__", type(task).__module__)
     # Another target feeds a reading function that a task only imports.
     own = [kind for kind in readers if getattr(getattr(task, kind, None), "__module__", "") == home]
-    for kind in chance.sample(own, 3):
+    for kind in chance.sample(own, min(3, len(own))):
         labelled = {"labelled": True} if kind in ("read_claims", "read_statements") else {}
         with suppress(FactseekError):
             found = getattr(task, kind)(*readers[kind], **labelled)

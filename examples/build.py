@@ -13,7 +13,7 @@ from pathlib import Path
 
 from factseek import commands, settings
 from factseek.claims import settings as claims
-from factseek.claims.checkworthiness import training
+from factseek.claims.checkworthiness import ranking
 from factseek.indexer.sources import describe
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import FactseekError, IndexStateError
@@ -92,7 +92,7 @@ def _current(index: Path) -> bool:
 def _trained(ranker: Path) -> bool:
     """Return whether the ranker fits the configuration and was trained on the present content of its source."""
     try:
-        learned = training.load(ranker, TASK, view(settings.load(), claims.Config))
+        learned = ranking.load(ranker, TASK, view(settings.load(), claims.Config))
     except FactseekError:
         return False
     return [source.sha256 for source in learned.manifest.sources] == [sha256(TWEETS)]
