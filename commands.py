@@ -21,16 +21,15 @@ _COMMANDS = {
     "tune train": "eval.learn.cli",
     "bench": "eval.bench.cli",
     "shard reshard unshard cluster": "cluster.cli",
-    "rank": "claims.checkworthiness.cli",
-    "tune-encoder": "claims.checkworthiness.tuning_cli",
+    "rank tune-encoder": "claims.checkworthiness.cli",
     "verdict": "claims.verdicts.cli",
     "pipeline": "claims.pipeline.cli",
 }
 """The commands that each module declares, in the order of the help; a command imports only its own module."""
 _EXTENDED = dict.fromkeys(("index", "delete", "info", "compact", "verify-index"), "cluster.cli")
 """Modules that add options to a command of another package."""
-_SUBMITTED = {"rank": "STATEMENTS", "tune-encoder": "STATEMENTS", "verdict": "VERDICTS", "pipeline": "STATEMENTS"}
-"""Commands that write submissions, and the group of ``eval.tasks`` that their task belongs to."""
+_SUBMITTED = {"rank tune-encoder": "STATEMENTS", "verdict": "VERDICTS", "pipeline": "STATEMENTS"}
+"""Commands that read or write submissions, and the group of ``eval.tasks`` that their task belongs to."""
 
 
 def parser(command: str = "") -> Parser:

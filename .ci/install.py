@@ -1,9 +1,10 @@
-"""Install factseek and what develops it into the environment of the running Python: by uv, else by pip.
+"""Install factseek and its development tools into the environment of the running Python: by uv, else by pip.
 
-``python .ci/install.py [--with pip|uv] [--serving | ARGUMENT ...]``: without arguments the checkout itself with its
-extras for development, editable; ``--serving`` only what serving and indexing need, without torch if there is uv. What
-is installed is the same both ways: the versions of constraints.txt, from where pip is configured to look. uv reads none
-of pip's settings, so they are handed on. Where uv can have it, torch is the build without CUDA, gigabytes less.
+``python .ci/install.py [--with pip|uv] [--serving | ARGUMENT ...]``: without arguments, it installs the checkout as
+editable, with its extras for development. ``--serving`` installs only what serving and indexing need, without torch if
+uv installs it. Other arguments go to the installer. Both installers use the versions of constraints.txt and the indexes
+that pip is configured to use. uv does not read pip's settings, so this program passes them on. If uv finds the build of
+torch without CUDA, it installs that build, which is gigabytes smaller.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ HANDED_ON = {
     "default-timeout": "UV_HTTP_TIMEOUT",
     "timeout": "UV_HTTP_TIMEOUT",
 }
-"""Of each setting of pip that says where and how packages are fetched, the variable that tells uv."""
+"""For each setting of pip on where and how to fetch packages, the variable by which uv reads it."""
 
 COMMAS = {"find-links"}
-"""The settings whose several values uv wants between commas; pip writes blanks or line ends."""
+"""The settings whose values uv separates by commas; pip separates them by blanks or line ends."""
 
 
 def main(arguments: list[str]) -> int:
@@ -46,13 +47,13 @@ def main(arguments: list[str]) -> int:
     uv = "" if way == "pip" else _uv()
     if not uv:
         return _by_pip(wanted)
-    # As pip does, the best version that any index has; by default uv would look no further than the first index.
+    # Like pip, take the best version of all indexes; by default, uv stops at the first index that has the package.
     settings = _settings(_pip_configuration()) | {"UV_INDEX_STRATEGY": "unsafe-best-match"}
     options = ["--override", str(LEFT_OUT)] if serving else WITHOUT_CUDA if _has_cpu_index(uv, settings) else []
     code = _run([uv, "pip", "install", "--quiet", "--python", sys.executable, *options, *wanted], settings)
     if code == 0 or way == "uv":
         return code
-    print("install: uv failed; now by pip, which takes a few minutes", file=sys.stderr)  # noqa: T201
+    print("install: uv failed; installing with pip, which takes a few minutes", file=sys.stderr)  # noqa: T201
     return _by_pip(wanted)
 
 
@@ -90,9 +91,9 @@ def _pip_configuration() -> str:
 
 
 def _settings(configuration: str) -> dict[str, str]:
-    """Return the variables that tell uv what pip is configured to do; one that is set already is left alone."""
+    """Return the variables that pass pip's configuration on to uv, except those that are already set."""
     values: dict[str, str] = {}
-    # As for pip, a variable of the environment counts more than a setting of `install`, and that more than a global.
+    # As in pip, an environment variable overrides a setting of `install`, which overrides a global setting.
     for section in ("global.", "install.", ":env:."):
         for line in configuration.splitlines():
             name, _, value = line.removeprefix(section).partition("=")

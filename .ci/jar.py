@@ -13,10 +13,10 @@ LUCENE = Path(__file__).resolve().parents[1] / "retrieval" / "lucene"
 
 
 def main(jar: Path) -> None:
-    """Write the jar; the class path is Pyserini's jar with Lucene 9.9, of whose successors the same classes run."""
+    """Write the jar. Compile against Lucene 9.9 in Pyserini's jar; the classes also run with later versions."""
     spec = importlib.util.find_spec("pyserini")
     if spec is None or spec.origin is None:
-        raise SystemExit("pyserini is missing: make setup")
+        raise SystemExit("pyserini is missing; run: make setup")
     (anserini,) = Path(spec.origin).parent.glob("resources/jars/anserini-*-fatjar.jar")
     with TemporaryDirectory() as folder:
         sources = sorted(map(str, (LUCENE / "java").glob("*.java")))
@@ -24,7 +24,7 @@ def main(jar: Path) -> None:
         subprocess.run(["javac", *options, *sources], check=True)  # noqa: S607  whichever javac is on the path
         with ZipFile(jar, "w") as archive:
             for path in sorted(Path(folder).rglob("*.class")):
-                # Stored and of the first day that a jar can name, so that neither zlib nor the clock tells.
+                # No compression and the earliest date of a jar: the bytes depend on neither zlib nor the clock.
                 archive.writestr(ZipInfo(path.relative_to(folder).as_posix()), path.read_bytes())
 
 

@@ -1,6 +1,6 @@
 """Count the calls of the package's own functions in one warm search: ``python -m benchmarks.calls``.
 
-The program counts calls in the thread that answers: a hybrid search of the example (``make example``), then over HTTP.
+The program counts calls in one thread: in a hybrid search of the example (``make example``), then in one over HTTP.
 """
 
 import sys

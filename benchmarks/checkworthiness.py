@@ -155,7 +155,7 @@ def main(_: argparse.Namespace) -> None:
             probabilities = learned.ranker.probability(scores)
             if probabilities is not None:
                 rows.append([name, *calibration(np.concatenate(labels), probabilities)])
-    table = markdown_table(["", "worth checking", "said", "Brier", "Brier of the mean", "gap"], rows)
+    table = markdown_table(["", "worth checking", "predicted", "Brier", "Brier of the mean", "gap"], rows)
     head = f"{this_machine()}.\n\n### AP on dev\n\n{results(judged)}"
     publish("checkworthiness", f"{head}\n### Calibration of the best ranker on dev\n\n{table}")
 

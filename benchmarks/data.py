@@ -29,7 +29,7 @@ def data_folder() -> Path:
     """Return the folder that ``FACTSEEK_DATA`` names; raise UsageError if it names none."""
     folder = os.environ.get("FACTSEEK_DATA", "")
     if not Path(folder or "-").is_dir():
-        raise UsageError(f"FACTSEEK_DATA names no folder: {folder!r}; it names the folder of the public collections")
+        raise UsageError(f"FACTSEEK_DATA names no folder: {folder!r}; set it to the folder of the public collections")
     return Path(folder)
 
 

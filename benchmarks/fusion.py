@@ -25,8 +25,8 @@ from benchmarks.data import data_folder, objects, write_objects
 from benchmarks.measuring import ROOT, program, publish
 from benchmarks.quality import WORK, BenchCollection, example, indexed, public
 from factseek import Config, Filter, FusionSettings, Hit, Qrels, Search, open_index, read_qrels, read_queries
-from factseek.eval.learn.fused import FusedEvaluator
 from factseek.eval.learn.grid import Setting, fusions
+from factseek.eval.learn.tune import FusedEvaluator
 from factseek.eval.run.batch import SearchQuery, chunks, columns
 from factseek.eval.scoring.measures import values_of
 from factseek.eval.scoring.statistics import Interval, Values, intervals, paired

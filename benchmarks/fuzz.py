@@ -33,7 +33,7 @@ import msgspec
 from benchmarks.fuzz_inputs import SOURCES, TABLES, mutated, seeds
 from benchmarks.measuring import ROOT, WRITE, program, publish
 from factseek import FactseekError, settings
-from factseek.claims.checkworthiness.training import RankerManifest
+from factseek.claims.checkworthiness.ranking import RankerManifest
 from factseek.eval import tasks
 from factseek.eval.files import topics, tweets
 from factseek.eval.scoring.tables import markdown_table
@@ -78,7 +78,7 @@ LIKE = {
     **{"read_run": "task trec", "read_qrels": "task trec", "read_tweets": "task ct2021-1a"},
     "a document by HTTP": "index jsonl",
 }
-"""Targets that read inputs of another target."""
+"""Targets that read the inputs of another target, with the name of that target."""
 
 
 def feed(name: str, number: int, folder: Path) -> None:
@@ -125,7 +125,7 @@ def _judge(name: str, path: Path, chance: random.Random) -> None:
     home = getattr(task, "__name__", type(task).__module__)
     # Another target feeds a reading function that a task only imports.
     own = [kind for kind in readers if getattr(getattr(task, kind, None), "__module__", "") == home]
-    for kind in chance.sample(own, 3):
+    for kind in chance.sample(own, min(3, len(own))):
         labelled = {"labelled": True} if kind in ("read_claims", "read_statements") else {}
         with suppress(FactseekError):
             found = getattr(task, kind)(*readers[kind], **labelled)
@@ -221,15 +221,15 @@ def table(state: State) -> str:
         megabytes = max(one["megabytes"] for one in members)
         rows.append([kind, str(len(members)), f"{inputs:,}", str(found), f"{megabytes:.0f} MB" if megabytes else ""])
     faults = "tracebacks, answers of status 500, leftovers"
-    header = ("fed with broken inputs", "targets", "inputs", faults, "most memory")
+    header = ("fed with broken inputs", "targets", "inputs", faults, "peak memory")
     hours = sum(known["seconds"] for known in state.values()) / 3600
-    return f"{markdown_table(header, rows)}\n{hours:.1f} hours, beside other work."
+    return f"{markdown_table(header, rows)}\nThe inputs took {hours:.1f} hours while other programs also ran."
 
 
 @program(
     (
         "--target",
-        {"action": "append", "choices": list(targets()), "help": "a target (default: all)"},
+        {"action": "append", "choices": list(targets()), "help": "feed this target; repeatable (default: all)"},
     ),
     ("--count", {"type": int, "default": 10_000, "metavar": "N", "help": "the number of inputs for each target"}),
     ("--input", {"type": int, "metavar": "NUMBER", "help": "try only this input, and print its error"}),

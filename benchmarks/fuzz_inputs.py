@@ -23,7 +23,7 @@ import numpy as np
 from flask import Flask
 
 from benchmarks.measuring import ROOT
-from factseek.claims.checkworthiness.training import RankerManifest
+from factseek.claims.checkworthiness.ranking import RankerManifest
 from factseek.retrieval.records import model_file
 from factseek.retrieval.store import manifest as manifests
 

@@ -1,6 +1,6 @@
 """Measure the growth of an index from 10,000 to 1,000,000 passages: build time, disk, opening, memory and latency.
 
-``python -m benchmarks.growth`` writes its table in docs/figures.md. It needs ``FACTSEEK_DATA``.
+``python -m benchmarks.growth`` writes its table into docs/figures.md. It needs ``FACTSEEK_DATA``.
 """
 
 from __future__ import annotations

@@ -22,11 +22,9 @@ from benchmarks.data import data_folder
 from benchmarks.measuring import part, program, publish
 from benchmarks.quality import indexed
 from factseek import Config, FusionSettings, Hit, Search, SearchSettings, open_index
-from factseek.eval.learn.combiner import KINDS, CombinerRequest, learn, measured, pools
-from factseek.eval.learn.fused import FusedEvaluator
-from factseek.eval.learn.learners import Pool
-from factseek.eval.run.batch import chunks
-from factseek.eval.run.judged import Judged, drawn
+from factseek.eval.learn.combiner import KINDS, CombinerRequest, Pool, learn, measured, pools
+from factseek.eval.learn.tune import FusedEvaluator
+from factseek.eval.run.batch import Judged, chunks, drawn
 from factseek.eval.scoring.measures import values_of
 from factseek.eval.scoring.statistics import SURE, Values, paired
 from factseek.eval.scoring.tables import markdown_table

@@ -124,7 +124,7 @@ def _measured(collection: Collection, work: Path) -> Iterator[Row]:
 
 
 def searching(collection: Collection, work: Path) -> Iterator[Row]:
-    """Measure queries per second, warm; the time includes reading docids and scores, and factseek's total order."""
+    """Measure queries per second after a warm-up, including reading docids and scores, and factseek's sorting."""
     our_index(collection, work / "ours")
     peer_index(collection, work / "theirs")
     searcher = peer_searcher(work / "theirs")
@@ -143,7 +143,7 @@ def searching(collection: Collection, work: Path) -> Iterator[Row]:
             ours, theirs, limit = rates_in_turns(len(some), runs)
             what = f"BM25 top {k}, {collection.name}"
             yield in_turns(what, "queries/s", ours, theirs, Bounds(least=at_least))
-            yield in_turns(f"{what}, beside batch_search left in Java", "queries/s", ours, limit)
+            yield in_turns(f"{what}, compared with batch_search in Java", "queries/s", ours, limit)
 
 
 def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], object]:
@@ -261,7 +261,7 @@ def _batch(collection: Collection, port: int, some: Sequence[str], retriever: st
         single.append(sum(load(port, asked, 1, float("inf"), most=len(asked)).latencies) / 1000)
     connection.close()
     rates = ([len(some) / statistics.median(taken[2:])] for taken in (together, single))
-    what = f"served {retriever}, a batch of {len(some)} beside as many requests, {collection.name}"
+    what = f"served {retriever}, a batch of {len(some)} compared with as many single requests, {collection.name}"
     return in_turns(what, "queries/s", *rates, Bounds(least=at_least))
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from benchmarks.measuring import ROOT, program, publish
 from factseek import Config, IndexStateError, open_index
 from factseek.eval.bench.bench import Bench, as_markdown, bench, plot
-from factseek.eval.run.judged import JudgedFiles, read_judged
+from factseek.eval.run.batch import JudgedFiles, read_judged
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.sources import describe

@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Megabytes of the largest worker, and the most files that a worker has open."""
+    """Megabytes of the largest worker, and the maximum number of files that a worker has open."""
 
     megabytes: float
     files: int

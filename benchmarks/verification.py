@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks.data import RememberingEncoder, data_folder, objects, write_objects
 from benchmarks.measuring import ROOT, part, program, publish
 from factseek import Config
-from factseek.claims.evidence.extractors import FeatureExtractors, open_contrast
+from factseek.claims.evidence.features import FeatureExtractors, open_contrast
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.learning.figures import figures, needed_confidence, risk_curve
 from factseek.claims.text.quantities import quantities, unstated

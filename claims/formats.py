@@ -6,9 +6,9 @@ A command gets the tasks, with their readers and writers, from its caller: this 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from ..retrieval.errors import QueryError
 from .learning.models import ModelManifest
@@ -31,18 +31,8 @@ def add_learning(
     parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(models)} (default: {model})")
 
 
-class _Learned(Protocol):
-    @property
-    def manifest(self) -> ModelManifest: ...
-
-
-Learned = TypeVar("Learned", bound=_Learned)
-
-
-def loaded(args: argparse.Namespace, load: Callable[[], Learned]) -> Learned:
-    """Return the model of ``--load``. Raises QueryError if ``--model`` names another kind than that model's."""
-    learned, kind = load(), args.model
-    if kind and kind != learned.manifest.model:
-        reason = f"--model {kind}: {args.load} is a {learned.manifest.model} model"
+def check_model(args: argparse.Namespace, manifest: ModelManifest) -> None:
+    """Raise QueryError if ``--model`` names another kind than that of the loaded model."""
+    if args.model and args.model != manifest.model:
+        reason = f"--model {args.model}: {args.load} is a {manifest.model} model"
         raise QueryError(reason, remedy="leave --model out")
-    return learned

@@ -12,8 +12,7 @@ from ..retrieval.config import AUTO, Count, CrossEncoderSettings, Hits, Positive
 from ..retrieval.plugins import NameOf
 from ..retrieval.search.score_normalizers import FusionKind
 
-JOINT = "joint_"
-"""The prefix of the names of members that learn from all languages at once."""
+JOINT = "joint_"  # the prefix of the names of members that learn from all languages at once
 CHARACTERS = "characters"
 """The name of the encoder of ``multilingual`` that is trained from scratch, together with its heads."""
 MEMBERS = ("days", "lexical", "neighbours", "signs", "vectors")
@@ -22,7 +21,7 @@ RankerName = Annotated[str, NameOf("claims.checkworthiness.rankers", "model")]
 
 
 class BestSettings(Settings, frozen=True, kw_only=True):
-    """The ranker ``best``: the members to try, the settings to try for each, and the most negatives to learn from."""
+    """The ranker ``best``: the members and settings to try, and the maximum number of negatives for each positive."""
 
     members: tuple[MemberName, ...] = (
         "lexical", "neighbours", "signs", "vectors", "days", "joint_lexical", "joint_signs",

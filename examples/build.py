@@ -1,5 +1,5 @@
 """Build the bundled example indexes, ``example-en``, ``example-ar`` and ``example-reviews``, and a ranker of
-check-worthiness. Those that exist and are up to date are not built again."""
+check-worthiness. An index or a ranker that is up to date is not built again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from factseek import commands, settings
 from factseek.claims import settings as claims
-from factseek.claims.checkworthiness import training
+from factseek.claims.checkworthiness import ranking
 from factseek.indexer.sources import describe
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import FactseekError, IndexStateError
@@ -34,11 +34,11 @@ NAMES = {"example-en": "English examples", "example-ar": "Arabic examples", "exa
 OPTIONS = {"example-ar": ["--language", "ar"]}
 
 TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.model"
-"""The training file of the ranker, and the name of the ranker's file among the indexes."""
+"""The task and the training file of the ranker, and the name of its file in the folder of the indexes."""
 
 
 LANES = (("example-en", RANKER), ("example-ar", "example-reviews"))
-"""What each of two processes builds, in order: each exports one encoder first, which the other then only reads."""
+"""What each of two processes builds, in order. Each first exports one encoder, which the other then only reads."""
 
 
 def main(indexes: Path = INDEXES) -> int:
@@ -48,7 +48,7 @@ def main(indexes: Path = INDEXES) -> int:
 
 
 def _build(indexes: Path, lane: tuple[str, ...]) -> int:
-    """Build what is missing of a lane; return the first exit code that is not 0."""
+    """Build what one process has to build and is missing; return the first exit code that is not 0."""
     code = 0
     for name in lane:
         number = 2 + [*STEPS, RANKER].index(name)
@@ -92,7 +92,7 @@ def _current(index: Path) -> bool:
 def _trained(ranker: Path) -> bool:
     """Return whether the ranker fits the configuration and was trained on the present content of its source."""
     try:
-        learned = training.load(ranker, TASK, view(settings.load(), claims.Config))
+        learned = ranking.load(ranker, TASK, view(settings.load(), claims.Config))
     except FactseekError:
         return False
     return [source.sha256 for source in learned.manifest.sources] == [sha256(TWEETS)]

@@ -31,7 +31,7 @@ from .. import __version__
 from ..claims import settings as claims
 from ..claims.evidence.sentences import Finder
 from ..claims.verdicts import training
-from ..claims.verdicts.training import TrainedVerdicts
+from ..claims.verdicts.verdict import TrainedVerdicts
 from ..retrieval.config import view
 from ..retrieval.domain import Claim
 from ..retrieval.errors import ConfigError, QueryError

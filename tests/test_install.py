@@ -51,7 +51,7 @@ def test_where_uv_fails_pip_installs(
     assert installer.main(["pip"]) == 0  # pip finds itself installed, and asks no index
     assert capfd.readouterr().err.splitlines()[-2:] == [
         "no such index",
-        "install: uv failed; now by pip, which takes a few minutes",
+        "install: uv failed; installing with pip, which takes a few minutes",
     ]
 
 

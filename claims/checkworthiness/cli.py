@@ -14,24 +14,26 @@ from typing import TYPE_CHECKING, Any
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import files_in, open_regular, writable
+from ...retrieval.languages import unknown_language
+from ...retrieval.progress import bar
+from ...retrieval.records import model_file
 from ...retrieval.records.runs import column
-from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
-from ..formats import add_learning, loaded
+from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report, say, write, write_now
+from ..formats import add_learning, check_model
 from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language
+from . import ranking
 from .rankers import kind, names
+from .ranking import Ranked, TrainedRanker, explain, rank, rank_stream
 
 if TYPE_CHECKING:
     from ...eval.tasks import StatementTask
     from ..formats import StatementTasks
-    from .ranking import Ranked
-    from .training import TrainedRanker
 
 
 STANDARD_INPUT = "-"
 _PIPED = "standard input"
-_TEXT = 90
-"""The number of characters of a statement that a row shows."""
+_TEXT = 90  # the number of characters of a statement that a row shows
 
 
 def language_of_task(format_: StatementTask) -> str:
@@ -40,7 +42,7 @@ def language_of_task(format_: StatementTask) -> str:
 
 
 def register(commands: Subparsers, formats: StatementTasks) -> None:
-    """Add ``rank``; ``formats`` reads and writes the tasks' files."""
+    """Add ``rank`` and ``tune-encoder``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "rank",
         help="rank tweets or debate sentences by check-worthiness",
@@ -48,7 +50,7 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     )
     train = "labelled files to learn from, or folders of them"
     add_learning(parser, formats.names(), names(), train=train, what="ranker", model="claims.model")
-    add_language(parser)
+    _add_language(parser)
     parser.add_argument(
         "--input",
         nargs="+",
@@ -64,31 +66,45 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     )
     parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-MODEL)")
     parser.add_argument(
-        "--stream", action="store_true", help="rank each line of standard input as it arrives, as a JSON line"
+        "--stream",
+        action="store_true",
+        help="rank each line of standard input or of the --input files as it arrives, as a JSON line",
     )
-    parser.add_argument("--words", type=int, default=0, metavar="N", help="print the N words with the largest weight")
+    parser.add_argument(
+        "--words", type=int, default=0, metavar="N", help="print each statement's N words with the largest weight"
+    )
     parser.add_argument(
         "--top", type=int, default=20, metavar="N", help="how many statements to print (default: 20; 0: all)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
     add_config(parser)
     parser.set_defaults(command=partial(run, formats=formats))
+    parser = commands.add_parser(
+        "tune-encoder",
+        help="train a sentence encoder for check-worthiness",
+        description="Train the encoder that claims.multilingual.encoder names, with a claim head and a language"
+        " head, and write it to a folder for rank --model multilingual.",
+    )
+    parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
+    parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="FILE", help="labelled files")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the encoder")
+    _add_language(parser)
+    add_config(parser)
+    add_json(parser)
+    parser.set_defaults(command=partial(tune_encoder, formats=formats))
 
 
-def add_language(parser: argparse.ArgumentParser) -> None:
-    """Add ``--language``."""
+def _add_language(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--language",
         default="",
         metavar="CODE",
-        help="the language of all files, ISO 639-1 (default: detected in each file)",
+        help="the language of all files, ISO 639-1 (default: the task's only language, else detected)",
     )
 
 
 def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Train or load a ranker; rank the inputs; write submissions, or print the ranking."""
-    from .ranking import explain, rank, rank_stream
-
     args = with_files_of_folders(args)
     outputs = outputs_of(args)
     format_ = formats.load(args.task)
@@ -109,28 +125,39 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
             scored = [(statement.topic, statement.qid, next(scores)) for statement in statements]
             format_.write(scored, output, args.run_id or f"factseek-{model}")
             facts = {"output": str(output), "statements": len(statements), "model": model}
-            report(args, facts, f"{output}: {len(statements):,} ranked by {model}\n")
+            report(args, facts, f"{output}: {len(statements):,} statements ranked by {model}\n")
     elif inputs:
         for entry in rank(learned.ranker, every)[: args.top or None]:
-            words = explain(learned.ranker, entry.statement, args.words) if args.words else []
-            write(json_line(entry._replace(words=words)) if args.json else row(entry._replace(words=words)))
+            explained = entry._replace(words=explain(learned.ranker, entry.statement, args.words))
+            write(json_line(explained) if args.json else row(explained))
+    return DONE
+
+
+def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
+    """Train the encoder on the labelled files."""
+    from .rankers.multilingual import tune
+
+    format_ = formats.load(args.task)
+    parts = [_in_language(args, format_, format_.read_statements(path, labelled=True)) for path in files_in(args.train)]
+    statements = list(chain.from_iterable(parts))
+    tune(statements, config_of(args, Config), args.output)
+    facts = {"output": str(args.output), "statements": len(statements)}
+    report(args, facts, f"{args.output}: trained on {len(statements):,} statements\n")
     return DONE
 
 
 def _learned(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
     """Load the ranker, or train it and, with ``--save``, save it."""
-    from ...retrieval.progress import bar
-    from ...retrieval.records import model_file
-    from . import training
-
     config = config_of(args, Config)
     if args.load:
-        return loaded(args, lambda: training.load(args.load, args.task, config))
+        learned = ranking.load(args.load, args.task, config)
+        check_model(args, learned.manifest)
+        return learned
     model = args.model or config.claims.model
     if not args.train and kind(model).LEARNS:
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
-    sources = [(path, in_language(args, format_, format_.read_statements(path, labelled=True))) for path in args.train]
-    learned = training.train(args.task, model, sources, config, bar)
+    sources = [(path, _in_language(args, format_, format_.read_statements(path, labelled=True))) for path in args.train]
+    learned = ranking.train(args.task, model, sources, config, bar)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.ranker.state())
         statements = [statement for _, labelled in sources for statement in labelled]
@@ -141,22 +168,20 @@ def _learned(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
 
 def _read(args: argparse.Namespace, format_: StatementTask, name: str) -> list[Statement]:
     if name != STANDARD_INPUT:
-        return in_language(args, format_, format_.read_statements(Path(name), labelled=False))
+        return _in_language(args, format_, format_.read_statements(Path(name), labelled=False))
     statements = list(format_.stream_statements(sys.stdin.buffer, _PIPED))
     if not statements:
         raise SourceError("contains nothing to rank", place=_PIPED)
-    return in_language(args, format_, statements)
+    return _in_language(args, format_, statements)
 
 
-def in_language(args: argparse.Namespace, format_: StatementTask, statements: Sequence[Statement]) -> list[Statement]:
-    """Return a file's statements with their language: ``--language``, or the task's if it has only one."""
+def _in_language(args: argparse.Namespace, format_: StatementTask, statements: Sequence[Statement]) -> list[Statement]:
+    """Return a file's statements with their language: ``--language``, else the task's only one, else detected."""
     return with_language(statements, args.language or language_of_task(format_))
 
 
 def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRanker) -> Iterator[Statement]:
     """Yield the statements of the inputs as they arrive, each with its language."""
-    from ...retrieval.languages import unknown_language
-
     languages = learned.manifest.languages
 
     def named(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -250,7 +275,7 @@ def json_line(ranked: Ranked) -> str:
 
 
 def row(ranked: Ranked) -> str:
-    """Return rank, probability (or score), id and text, with the words of the largest weight below."""
+    """Return rank, probability (or score), id and text, and, on a line below, the words with the largest weight."""
     sure = f"{ranked.probability:7.0%}" if ranked.probability is not None else f"{ranked.score:7.3f}"
     text = " ".join(ranked.statement.text.split())
     cut = text if len(text) <= _TEXT else text[: _TEXT - 2] + " …"

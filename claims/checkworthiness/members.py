@@ -7,8 +7,8 @@ The member ``joint_NAME`` learns from all languages.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -16,24 +16,11 @@ from ...retrieval.config import AUTO, EncoderSettings
 from ...retrieval.domain import Statement
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, find_model, languages, named
-from ...retrieval.errors import ConfigError, MachineError
+from ...retrieval.errors import MachineError
 from ...retrieval.records.model_file import State, array, number
-from ..learning.models import (
-    Floats,
-    Forest,
-    Labels,
-    LinearModel,
-    fit_kernel,
-    fit_linear,
-    grow_forest,
-    restore_forest,
-    restore_kernel,
-    restore_labels,
-    restore_linear,
-    restore_rows,
-    restore_vocabulary,
-)
-from ..settings import JOINT, MEMBERS, Config
+from ..learning import models
+from ..learning.models import Floats, Labels
+from ..settings import JOINT, Config
 from ..text.surface import NAMES, surface_features, written
 from ..text.words import Analyze, NgramVocabulary, characters, learn_ngrams, words
 
@@ -51,9 +38,27 @@ class Model(Protocol):
 
 
 class Member(Protocol):
-    """One way to read statements; cross-validation chooses one of the ``strengths`` of its learning."""
+    """One way to read statements; ``strengths`` are the values of its hyperparameter that cross-validation tries.
+
+    ``forwards`` says that what the member learns becomes less valid over time. Its held-out scores are then those of
+    statements later than the training statements.
+    """
 
     strengths: tuple[float, ...]
+    forwards: ClassVar[bool] = False
+
+    @classmethod
+    def make(cls, statements: Sequence[Statement], config: Config) -> Self:
+        """Return the member for statements; it does not read their labels."""
+
+    @classmethod
+    def restore(cls, member: State, model: State, config: Config) -> MemberReader:
+        """Return the member and its model; raise ValueError, KeyError or TypeError if their states do not fit."""
+
+    @staticmethod
+    def reads(statements: Sequence[Statement], config: Config) -> bool:
+        """Return whether the member can read statements of one language."""
+        return True
 
     def features(self, statements: Sequence[Statement]) -> Any:
         """Return a row for each statement: an array or a sparse matrix."""
@@ -63,6 +68,7 @@ class Member(Protocol):
 
     def state(self) -> State:
         """Return the state from which the same member can be restored, without its model."""
+        return State({}, {})
 
 
 class MemberReader(NamedTuple):
@@ -72,27 +78,9 @@ class MemberReader(NamedTuple):
     model: Model
 
 
-class MemberKind(NamedTuple):
-    """How to make a member from statements without their labels, and how to restore it with its model.
-
-    ``restore`` takes the state of the member and the state of the model. ``reads`` says whether it can read statements
-    of one language. ``forwards`` says that what the member learns becomes less valid over time. Its held-out scores are
-    then those of statements later than the training statements. ``restore`` raises ValueError, KeyError or TypeError if
-    the states do not fit.
-    """
-
-    make: Callable[[Sequence[Statement], Config], Member]
-    restore: Callable[[State, State, Config], MemberReader]
-    reads: Callable[[Sequence[Statement], Config], bool] = lambda statements, config: True
-    forwards: bool = False
-
-
-def kind(name: str) -> MemberKind:
-    """Return the kind of a member, joint or not. Raises ConfigError if there is no member of that name."""
-    own = name.removeprefix(JOINT)
-    if own not in KINDS:
-        raise ConfigError(f"unknown member {own[:80]!r}", remedy=f"the members are {', '.join(MEMBERS)}")
-    return KINDS[own]
+def kind(name: str) -> type[Member]:
+    """Return the class of a member, joint or not; raise KeyError if there is none of that name."""
+    return KINDS[name.removeprefix(JOINT)]
 
 
 def applies(name: str, statements: Sequence[Statement], config: Config) -> bool:
@@ -106,7 +94,7 @@ def restored(name: str, member: State, model: State, config: Config) -> MemberRe
 
     Raises ValueError, KeyError or TypeError if there is no member of that name, or the states do not fit.
     """
-    return KINDS[name.removeprefix(JOINT)].restore(member, model, config)
+    return kind(name).restore(member, model, config)
 
 
 def _spoken(statements: Sequence[Statement]) -> list[str]:
@@ -118,51 +106,49 @@ def _spoken(statements: Sequence[Statement]) -> list[str]:
     ]
 
 
-_ANALYZERS: Mapping[str, Analyze] = {"words": words, "characters": characters}
-_LEAST = {"words": 1, "characters": 2}
-"""The minimum number of statements that must hold a term."""
+_TERMS: Mapping[str, tuple[Analyze, int]] = {"words": (words, 1), "characters": (characters, 2)}
+"""How to find the terms of a text, and the minimum number of statements that must hold a term."""
 
 
-class _Lexical:
+class _Lexical(Member):
     """TF-IDF of words and word pairs, and of character n-grams, concatenated; each half has unit length."""
 
     def __init__(self, vocabularies: dict[str, NgramVocabulary], strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
         self._vocabularies = vocabularies
 
+    @classmethod
+    def make(cls, statements: Sequence[Statement], config: Config) -> Self:
+        texts = _spoken(statements)
+        learned = {
+            name: learn_ngrams(texts, analyze, sublinear=True, least=least) for name, (analyze, least) in _TERMS.items()
+        }
+        return cls(learned, config.claims.best.strengths)
+
+    @classmethod
+    def restore(cls, member: State, model: State, config: Config) -> MemberReader:
+        vocabularies = {
+            name: models.restore_vocabulary(member, member.settings["terms"][name], name, analyze, sublinear=True)
+            for name, (analyze, _) in _TERMS.items()
+        }
+        width = sum(len(vocabulary.terms) for vocabulary in vocabularies.values())
+        return MemberReader(cls(vocabularies), models.restore_linear(model, width))
+
     def features(self, statements: Sequence[Statement]) -> Any:
         from scipy.sparse import hstack
 
         texts = _spoken(statements)
-        return hstack([self._vocabularies[name].vectors(texts) for name in _ANALYZERS], format="csr")
+        return hstack([self._vocabularies[name].vectors(texts) for name in _TERMS], format="csr")
 
-    def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> LinearModel:
-        return fit_linear(features, labels, weights, strength, seed)
+    def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
+        return models.fit_linear(features, labels, weights, strength, seed)
 
     def state(self) -> State:
         terms = {name: list(vocabulary.terms) for name, vocabulary in self._vocabularies.items()}
         return State({"terms": terms}, {name: vocabulary.weights for name, vocabulary in self._vocabularies.items()})
 
 
-def _make_lexical(statements: Sequence[Statement], config: Config) -> Member:
-    texts = _spoken(statements)
-    vocabularies = {
-        name: learn_ngrams(texts, analyze, sublinear=True, least=_LEAST[name]) for name, analyze in _ANALYZERS.items()
-    }
-    return _Lexical(vocabularies, config.claims.best.strengths)
-
-
-def _restore_lexical(member: State, model: State, config: Config) -> MemberReader:
-    vocabularies = {
-        name: restore_vocabulary(member, member.settings["terms"][name], name, analyze, sublinear=True)
-        for name, analyze in _ANALYZERS.items()
-    }
-    width = sum(len(vocabulary.terms) for vocabulary in vocabularies.values())
-    return MemberReader(_Lexical(vocabularies), restore_linear(model, width))
-
-
-_SLIGHT = 1e-6
-"""The weight of the mean label, which decides for a statement that resembles no labelled one."""
+_SLIGHT = 1e-6  # the weight of the mean label, which decides for a statement that resembles no labelled one
 
 
 class _Votes:
@@ -185,65 +171,67 @@ class _Votes:
         return np.concatenate(shares)
 
     def state(self) -> State:
-        rows = self._rows
-        tensors = {
-            "values": rows.data,
-            "columns": rows.indices.astype(np.int32),
-            "starts": rows.indptr.astype(np.int64),
-            "labels": self._labels.astype(np.int8),
-        }
-        return State({"sharpness": self._sharpness, "width": rows.shape[1]}, tensors)
+        settings = {"sharpness": self._sharpness, "width": self._rows.shape[1]}
+        return State(settings, {**models.row_tensors(self._rows), "labels": self._labels.astype(np.int8)})
 
 
-class _Neighbours:
+class _Neighbours(Member):
     """TF-IDF of words and word pairs; decides by the labels of similar statements."""
 
     def __init__(self, vocabulary: NgramVocabulary, strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
         self._vocabulary = vocabulary
 
+    @classmethod
+    def make(cls, statements: Sequence[Statement], config: Config) -> Self:
+        return cls(learn_ngrams(_spoken(statements), words, sublinear=True), config.claims.best.sharpnesses)
+
+    @classmethod
+    def restore(cls, member: State, model: State, config: Config) -> MemberReader:
+        vocabulary = models.restore_vocabulary(member, member.settings["terms"], "idf", words, sublinear=True)
+        rows = models.restore_rows(model, "", len(vocabulary.terms))
+        labels = models.restore_labels(model, "labels", rows.shape[0])
+        votes = _Votes(rows, labels, number(model, "sharpness", lambda value: value > 0))
+        return MemberReader(cls(vocabulary), votes)
+
     def features(self, statements: Sequence[Statement]) -> Any:
         return self._vocabulary.vectors(_spoken(statements))
 
-    def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> _Votes:
+    def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
         return _Votes(features, labels, strength)
 
     def state(self) -> State:
         return State({"terms": list(self._vocabulary.terms)}, {"idf": self._vocabulary.weights})
 
 
-def _restore_neighbours(member: State, model: State, config: Config) -> MemberReader:
-    vocabulary = restore_vocabulary(member, member.settings["terms"], "idf", words, sublinear=True)
-    rows = restore_rows(model, "", len(vocabulary.terms))
-    labels = restore_labels(model, "labels", rows.shape[0])
-    votes = _Votes(rows, labels, number(model, "sharpness", lambda value: value > 0))
-    return MemberReader(_Neighbours(vocabulary), votes)
-
-
-class _Signs:
+class _Signs(Member):
     """Reads numbers, names, addresses, punctuation and length, in any language; decides by a forest."""
 
-    strengths: tuple[float, ...] = (1.0,)
-
     def __init__(self, trees: int = 0, leaf: int = 1) -> None:
+        self.strengths = (1.0,)
         self._trees = trees
         self._leaf = leaf
+
+    @classmethod
+    def make(cls, statements: Sequence[Statement], config: Config) -> Self:
+        return cls(config.claims.best.trees, config.claims.best.leaf)
+
+    @classmethod
+    def restore(cls, member: State, model: State, config: Config) -> MemberReader:
+        return MemberReader(cls(), models.restore_forest(model, len(NAMES)))
 
     def features(self, statements: Sequence[Statement]) -> Floats:
         return surface_features(statements)
 
-    def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Forest:
-        return grow_forest(features, labels, weights, trees=self._trees, leaf=self._leaf, seed=seed)
-
-    def state(self) -> State:
-        return State({}, {})
+    def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
+        return models.grow_forest(features, labels, weights, trees=self._trees, leaf=self._leaf, seed=seed)
 
 
+# The maximum number of statements for a kernel machine: its time grows with the square of their number.
 _MOST = 5_000
-"""The most statements that a kernel machine learns from; its time grows with the square of their number."""
 
 
-class _Vectors:
+class _Vectors(Member):
     """The vectors of an encoder; decides by their similarity to the vectors of labelled statements.
 
     A vector is the mean of the outputs of the encoder's last layers. The last layer represents the topic of a
@@ -255,13 +243,38 @@ class _Vectors:
         self.strengths = strengths
         self._encoder = encoder
 
+    @classmethod
+    def make(cls, statements: Sequence[Statement], config: Config) -> Self:
+        return cls(open_encoder(_encoder_settings(config), layered=True), config.claims.best.strengths)
+
+    @classmethod
+    def restore(cls, member: State, model: State, config: Config) -> MemberReader:
+        """Raise MachineError if the model was trained with another encoder than the one on this machine."""
+        trained = member.settings["encoder"], member.settings["revision"]
+        encoder = open_encoder(_encoder_settings(config, str(trained[0])), layered=True)
+        if trained != (encoder.name, encoder.revision):
+            raise MachineError(
+                f"the model was trained with encoder {trained[0]} ({trained[1]}), but the configuration has "
+                f"{encoder.name} ({encoder.revision})",
+                remedy="set encoder.model, or train again",
+            )
+        curved = "vectors" in model.tensors
+        return MemberReader(
+            cls(encoder), models.restore_kernel(model, None) if curved else models.restore_linear(model, None)
+        )
+
+    @staticmethod
+    def reads(statements: Sequence[Statement], config: Config) -> bool:
+        known = languages(_encoder_settings(config).model, config.encoder)
+        return not known or {statement.language for statement in statements} <= set(known)
+
     def features(self, statements: Sequence[Statement]) -> Floats:
         return self._encoder.encode_document([statement.text for statement in statements]).astype(np.float64)
 
     def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
         if len(labels) <= _MOST:
-            return fit_kernel(features, labels, weights, strength)
-        return fit_linear(features, labels, weights, strength, seed)
+            return models.fit_kernel(features, labels, weights, strength)
+        return models.fit_linear(features, labels, weights, strength, seed)
 
     def state(self) -> State:
         return State({"encoder": self._encoder.name, "revision": self._encoder.revision}, {})
@@ -282,25 +295,6 @@ def _encoder_settings(config: Config, trained: str = "") -> EncoderSettings:
     except MissingModelError:
         return named(config.encoder, ENGLISH)
     return named(config.encoder, MULTILINGUAL)
-
-
-def _knows_languages(statements: Sequence[Statement], config: Config) -> bool:
-    known = languages(_encoder_settings(config).model, config.encoder)
-    return not known or {statement.language for statement in statements} <= set(known)
-
-
-def _restore_vectors(member: State, model: State, config: Config) -> MemberReader:
-    """Raises MachineError if the model was trained with another encoder than the one on this machine."""
-    trained = member.settings["encoder"], member.settings["revision"]
-    encoder = open_encoder(_encoder_settings(config, str(trained[0])), layered=True)
-    if trained != (encoder.name, encoder.revision):
-        raise MachineError(
-            f"the model was trained with encoder {trained[0]} ({trained[1]}), but the configuration has {encoder.name} "
-            f"({encoder.revision})",
-            remedy="set encoder.model, or train again",
-        )
-    curved = "vectors" in model.tensors
-    return MemberReader(_Vectors(encoder), restore_kernel(model, None) if curved else restore_linear(model, None))
 
 
 _DOUBT = 0.5
@@ -334,51 +328,39 @@ class Moments:
         return State({"span": self._span}, {"moments": self._moments, "labels": self._labels.astype(np.int8)})
 
 
-class _Days:
+class _Days(Member):
     """Reads the time of a tweet, in days (NaN if unknown), because tweets worth checking cluster in time."""
+
+    forwards = True
 
     def __init__(self, strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
 
+    @classmethod
+    def make(cls, statements: Sequence[Statement], config: Config) -> Self:
+        return cls(config.claims.best.spans)
+
+    @classmethod
+    def restore(cls, member: State, model: State, config: Config) -> MemberReader:
+        moments = array(model, "moments", np.float64, None, allow_nan=True)
+        labels = models.restore_labels(model, "labels", len(moments))
+        return MemberReader(cls(), Moments(moments, labels, number(model, "span", lambda value: value > 0)))
+
+    @staticmethod
+    def reads(statements: Sequence[Statement], config: Config) -> bool:
+        return not all(math.isnan(written(statement)) for statement in statements)
+
     def features(self, statements: Sequence[Statement]) -> Floats:
         return np.array([written(statement) for statement in statements])
 
-    def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Moments:
+    def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
         return Moments(features, labels, strength)
 
-    def state(self) -> State:
-        return State({}, {})
 
-
-def _restore_days(member: State, model: State, config: Config) -> MemberReader:
-    moments = array(model, "moments", np.float64, None, allow_nan=True)
-    labels = restore_labels(model, "labels", len(moments))
-    return MemberReader(_Days(), Moments(moments, labels, number(model, "span", lambda value: value > 0)))
-
-
-KINDS: Mapping[str, MemberKind] = {
-    "days": MemberKind(
-        make=lambda statements, config: _Days(config.claims.best.spans),
-        restore=_restore_days,
-        reads=lambda statements, config: not all(math.isnan(written(statement)) for statement in statements),
-        forwards=True,
-    ),
-    "lexical": MemberKind(_make_lexical, _restore_lexical),
-    "neighbours": MemberKind(
-        make=lambda statements, config: _Neighbours(
-            learn_ngrams(_spoken(statements), words, sublinear=True), config.claims.best.sharpnesses
-        ),
-        restore=_restore_neighbours,
-    ),
-    "signs": MemberKind(
-        make=lambda statements, config: _Signs(config.claims.best.trees, config.claims.best.leaf),
-        restore=lambda member, model, config: MemberReader(_Signs(), restore_forest(model, len(NAMES))),
-    ),
-    "vectors": MemberKind(
-        make=lambda statements, config: _Vectors(
-            open_encoder(_encoder_settings(config), layered=True), config.claims.best.strengths
-        ),
-        restore=_restore_vectors,
-        reads=_knows_languages,
-    ),
+KINDS: Mapping[str, type[Member]] = {
+    "days": _Days,
+    "lexical": _Lexical,
+    "neighbours": _Neighbours,
+    "signs": _Signs,
+    "vectors": _Vectors,
 }

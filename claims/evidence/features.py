@@ -3,19 +3,37 @@
 The features of a sentence are its similarity to the claim, the claim's words that it holds, and whether quantities,
 negation and direction agree. Of each, the value of the first sentence, the highest value and the mean are used. The
 features of the claim itself and of the search follow.
+
+Models can add features: an encoder's contrast, and entailment. Contrast says how much nearer a sentence is to the claim
+than to the claim's opposites. An encoder trained on inferences separates a sentence from its contradictions. For each
+sentence the smallest difference counts: the one to the nearest opposite. Entailment gives, for each sentence, the
+log-odds that it entails the claim and that it contradicts the claim.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..text.polarity import Lexicon, Polarity, polarity
+from ...retrieval.caching import remembered
+from ...retrieval.config import AUTO, CrossEncoderSettings, EncoderSettings
+from ...retrieval.dense.encoder import Encoder, EntailmentModel
+from ...retrieval.encoders.cross_encoder import EntailmentInfo, open_entailment, revision_of
+from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, find_model, named, of_index
+from ...retrieval.errors import MachineError, SourceError
+from ...retrieval.store.manifest import EncoderInfo
+from ..settings import Config
+from ..text.polarity import OPPOSING, Lexicon, Polarity, opposites, polarity
 from ..text.quantities import Quantity, agreement, quantities, unstated
 from ..text.words import Analyzer, coverage, terms
 from .sentences import ClaimEvidence, EvidenceSentence
@@ -26,8 +44,7 @@ PAIR = (
     "direction agrees, likely", "direction differs, likely",
 )  # fmt: skip
 """Features of a claim and one sentence; the last two are weighted by the similarity."""
-NEGATION = ("negated", "negation differs", "both negated")
-"""The features of :data:`PAIR` that say which text negates."""
+NEGATION = ("negated", "negation differs", "both negated")  # the features of :data:`PAIR` that say which text negates
 CLAIM = ("claim negated", "claim length", "claim numbers", "claim says more", "claim says less")
 SEARCH = ("bm25", "dense", "spread", "covered by all", "pages", "sentences")
 OF = ("first", "highest", "mean")
@@ -59,7 +76,7 @@ def matrix(
 
 
 def covered(claim: str, evidence: ClaimEvidence, analyzer: Analyzer) -> float:
-    """Return the share of a claim's distinct terms that its evidence as a whole holds."""
+    """Return the share of a claim's distinct terms that occur in at least one sentence of its evidence."""
     there = [term for sentence in evidence.sentences for term in terms(sentence.text, analyzer)]
     return coverage(terms(claim, analyzer), there)
 
@@ -117,3 +134,160 @@ def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Se
         likely * (same_way > 0),
         likely * (same_way < 0),
     ]
+
+
+CONTRASTED = tuple(f"nearer than its opposites, {which}" for which in OF)
+ENTAILED = tuple(f"{name}, {which}" for which in OF for name in ("entails", "contradicts"))
+"""The columns that each extractor adds to a matrix of features."""
+_MOST = 8.0  # the limit of log-odds; above it a probability carries no more information
+_KEPT = 4096
+"""The number of texts and pairs whose results are kept, because the same sentences are also judged one by one."""
+
+
+class ContrastExtractor:
+    """Reads evidence with an encoder, in one language. Safe for threads."""
+
+    def __init__(self, encoder: Encoder, language: str, info: EncoderInfo | None = None) -> None:
+        self.info = info
+        self._encoder = encoder
+        self._language = language
+        self._vector = remembered(_KEPT, self._encoded)
+
+    def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
+        """Return the features, shape (len(claims), len(CONTRASTED)); zeros without a sentence or an opposite."""
+        features = np.zeros((len(claims), len(CONTRASTED)))
+        for row, claim, of_claim in zip(features, claims, evidence, strict=True):
+            turned = opposites(claim, self._language)
+            if turned and of_claim.sentences:
+                sentences = np.array([self._vector(sentence.text) for sentence in of_claim.sentences])
+                apart = self._vector(claim) - np.array([self._vector(text) for text in turned])
+                nearer = (sentences @ apart.T).min(axis=1)
+                row[:] = nearer[0], nearer.max(), nearer.mean()
+        return features
+
+    def _encoded(self, text: str) -> NDArray[np.float64]:
+        # Encode every text as a query: claim and sentence have the same role, and neither is searched for in the other.
+        return np.asarray(self._encoder.encode_query([text])[0], dtype=np.float64)
+
+
+class EntailmentExtractor:
+    """Reads evidence with an entailment model. Safe for threads."""
+
+    def __init__(self, model: EntailmentModel, info: EntailmentInfo | None = None) -> None:
+        self.info = info
+        self._model = model
+        self._log_odds = remembered(_KEPT, self._judged)
+
+    def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
+        """Return the features, shape (len(claims), len(ENTAILED)); zeros without a sentence."""
+        features = np.zeros((len(claims), len(ENTAILED)))
+        for row, claim, of_claim in zip(features, claims, evidence, strict=True):
+            if of_claim.sentences:
+                pairs = np.array([self._log_odds(sentence.text, claim) for sentence in of_claim.sentences])
+                row[:] = np.concatenate([pairs[0], pairs.max(axis=0), pairs.mean(axis=0)])
+        return features
+
+    def _judged(self, text: str, claim: str) -> tuple[float, float]:
+        """Return the log-odds that a text entails a claim, and that it contradicts the claim."""
+        judged = self._model.judge(text, claim)
+        return _log_odds(judged.entails), _log_odds(judged.contradicts)
+
+
+def _log_odds(probability: float) -> float:
+    least = 1 / (1 + math.exp(_MOST))
+    probability = min(max(probability, least), 1 - least)
+    return math.log(probability / (1 - probability))
+
+
+class FeatureExtractors(NamedTuple):
+    """The extractors that a model of verdicts was trained with; None for an unused one."""
+
+    contrast: ContrastExtractor | None = None
+    entailment: EntailmentExtractor | None = None
+
+    def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
+        """Return the features of all extractors, shape (len(claims), columns); an unused extractor has no columns."""
+        parts = [extractor.matrix(claims, evidence) for extractor in self if extractor]
+        return np.hstack([np.empty((len(claims), 0)), *parts])
+
+
+NO_EXTRACTORS = FeatureExtractors()
+
+
+def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
+    """Open the encoder of ``verdict.contrast``; None if it is not set, or the language has no lists of opposites.
+
+    ``auto`` is the multilingual encoder, which was trained on entailment, or None if it is not on this machine.
+    Raises MachineError if a named encoder is not on this machine.
+    """
+    name = config.verdict.contrast
+    if not name or language not in OPPOSING:
+        return None
+    if name == AUTO:
+        try:
+            find_model(MULTILINGUAL)
+        except MissingModelError:
+            return None
+        name = MULTILINGUAL
+    encoder = _encoder(named(config.encoder, name))
+    return ContrastExtractor(encoder, language, EncoderInfo.of(encoder))
+
+
+def open_entailment_of(settings: CrossEncoderSettings) -> EntailmentExtractor | None:
+    """Open the configured entailment model, if any; raise MachineError if it cannot be used."""
+    if not settings.model:
+        return None
+    model = open_entailment(settings)
+    return EntailmentExtractor(model, model.info)
+
+
+def reopen(
+    contrast: EncoderInfo | None, entailment: EntailmentInfo | None, config: Config, language: str, place: Path
+) -> FeatureExtractors:
+    """Open the extractors of the model of verdicts at ``place``; ``config`` says where exports are kept.
+
+    Raises MachineError if one is not on this machine, SourceError if the one on this machine differs.
+    """
+
+    def differs(info: object, there: str) -> SourceError:
+        return SourceError(
+            f"the model was trained with {info}, but the model of this name here {there}",
+            place=place,
+            remedy="restore the earlier one, or train the model again",
+        )
+
+    contrasts = entailments = None
+    if contrast:
+        with _learned_with(contrast, place):
+            encoder = _encoder(of_index(contrast, config.encoder))
+        there = EncoderInfo.of(encoder)
+        if there.identity != contrast.identity:
+            raise differs(contrast, f"is {there}")
+        contrasts = ContrastExtractor(encoder, language, contrast)
+    if entailment:
+        settings = msgspec.structs.replace(entailment.settings, cache=config.verdict.entailment.cache)
+        with _learned_with(entailment, place):
+            revision = revision_of(settings)
+            model = open_entailment(settings) if revision == entailment.revision else None
+        if model is None:
+            raise differs(entailment, f"has revision {revision}")
+        entailments = EntailmentExtractor(model, entailment)
+    return FeatureExtractors(contrasts, entailments)
+
+
+@contextmanager
+def _learned_with(info: object, place: Path) -> Iterator[None]:
+    """If a model cannot be opened, say in the error that the model of verdicts at ``place`` was trained with it."""
+    try:
+        yield
+    except MachineError as error:
+        why = f"{error.place}: {error.what}" if error.place else error.what
+        raise MachineError(
+            f"the model was trained with {info}, which cannot be used: {why}", place=place, remedy=error.remedy
+        ) from None
+
+
+@lru_cache(maxsize=2)
+def _encoder(settings: EncoderSettings) -> OnnxEncoder:
+    """Open an encoder once for all models of verdicts of a process, to save memory; it loads at its first use."""
+    return open_encoder(settings)

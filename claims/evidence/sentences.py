@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,24 +20,19 @@ from numpy.typing import NDArray
 
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.search.evidence import Evidence as Shown
+from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search, check_whole
 from ...retrieval.search.order import float32, ordered
 from ...retrieval.sentences import sentences
 from ..settings import VerdictSettings
 from ..text.words import coverage, terms
 
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
-
-Stance = Literal["for", "against", "neither"]
-"""The stance of a verdict towards a claim, the same for every task."""
+Stance = Literal["for", "against", "neither"]  # the stance of a verdict towards a claim, the same for every task
 _STANCES: dict[str, Stance] = {"SUPPORTS": "for", "TRUE": "for", "REFUTES": "against", "FALSE": "against"}
 _AT_ONCE = 64
-_KEPT = 4096
-"""The number of sentences whose vectors are kept: claims of one topic share most of their evidence."""
+_KEPT = 4096  # the number of sentences whose vectors are kept: claims of one topic share most of their evidence
 _STOP = re.compile(r"[.!?؟…。！？][\"'”’»)\]]*$")
-_MORE = 2
-"""The number of passages to read for each sentence, if passages are longer than sentences."""
+_MORE = 2  # the number of passages to read for each sentence, if passages are longer than sentences
 
 
 _NO_FINDING = re.compile(

@@ -32,9 +32,15 @@ class VerdictFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels: Sequence[str]) -> VerdictFigures:
     """Return the figures of predicting the most probable class; a class that is never predicted has precision 0."""
+    from sklearn.metrics import precision_recall_fscore_support
+
     predicted, highest = probabilities.argmax(axis=1), probabilities.max(axis=1)
     right, tenth = truth == predicted, np.minimum((highest * _BINS).astype(np.int64), _BINS - 1)
-    each = {label: _label(truth == number, predicted == number) for number, label in enumerate(labels)}
+    parts = precision_recall_fscore_support(truth, predicted, labels=range(len(labels)), zero_division=0)
+    each = {
+        label: ClassFigures(claims=int(claims), precision=float(precision), recall=float(recall), f1=float(f1))
+        for label, precision, recall, f1, claims in zip(labels, *parts, strict=True)
+    }
     inside = [tenth == number for number in sorted(set(tenth.tolist()))]
     gaps = [int(rows.sum()) * abs(float(highest[rows].mean()) - float(right[rows].mean())) for rows in inside]
     return VerdictFigures(
@@ -45,22 +51,11 @@ def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels
     )
 
 
-def _label(true: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> ClassFigures:
-    hits, number, there = int((true & predicted).sum()), int(predicted.sum()), int(true.sum())
-    return ClassFigures(
-        claims=there,
-        precision=hits / number if number else 0.0,
-        recall=hits / there if there else 0.0,
-        f1=2 * hits / (number + there) if hits else 0.0,
-    )
-
-
-STEPS = 50
-"""The number of points of a curve: one for each fiftieth of the claims, the surest verdicts first."""
+STEPS = 50  # the number of points of a curve: one for each fiftieth of the claims, the surest verdicts first
 
 
 class RiskPoint(NamedTuple):
-    """The verdicts whose label has at least this probability: their share of all, and the share that is wrong."""
+    """The verdicts whose label has at least this probability: their share of all verdicts, and their error rate."""
 
     confidence: float
     share: float
@@ -89,7 +84,7 @@ def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -
 
 
 def needed_confidence(curve: Sequence[RiskPoint], max_risk: float) -> float:
-    """Return the smallest probability from which on at most the share ``max_risk`` of the verdicts is wrong.
+    """Return the lowest probability to require so that at most the share ``max_risk`` of the verdicts is wrong.
 
     If no point of the curve is that good, return the probability of the point with the fewest verdicts. Without a
     curve, return 0, which admits all verdicts.

@@ -6,7 +6,7 @@ score depends neither on other rows nor on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,10 +21,8 @@ from ...retrieval.search.trees import restore as restored_trees
 from ..text.words import Analyze, NgramVocabulary
 
 Floats = NDArray[np.float64]
-Labels = NDArray[np.int64]
-"""Labels of statements, 0 and 1."""
-_SURE = 1e-4
-"""The smallest distance of a probability from 0 and 1, which keeps its log-odds finite."""
+Labels = NDArray[np.int64]  # labels of statements, 0 and 1
+_SURE = 1e-4  # the smallest distance of a probability from 0 and 1, which keeps its log-odds finite
 _TOLERANCE = 1e-4
 
 
@@ -252,8 +250,19 @@ def restore_labels(state: State, name: str, count: int | None) -> Labels:
     return values.astype(np.int64)
 
 
+def within(tensors: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names begin with ``prefix``, by the rest of their names."""
+    return {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
+
+
+def row_tensors(rows: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
+    """Return the three arrays of a scipy CSR matrix: values, columns in ascending order, and the start of each row."""
+    starts = rows.indptr.astype(np.int64)
+    return {f"{prefix}values": rows.data, f"{prefix}columns": rows.indices.astype(np.int32), f"{prefix}starts": starts}
+
+
 def restore_rows(state: State, prefix: str, width: int) -> Any:
-    """Return the scipy CSR matrix of three arrays: values, columns in ascending order, and the start of each row.
+    """Return the scipy CSR matrix of the arrays of :func:`row_tensors`.
 
     Raises ValueError if one of them does not fit the others, or a column is outside of ``width``.
     """
@@ -262,12 +271,8 @@ def restore_rows(state: State, prefix: str, width: int) -> Any:
     values = array(state, f"{prefix}values", np.float64, None)
     columns = array(state, f"{prefix}columns", np.int32, len(values))
     starts = array(state, f"{prefix}starts", np.int64, None)
-    if not len(starts) or starts[0] != 0 or starts[-1] != len(values) or (np.diff(starts) < 0).any():
-        raise ValueError("rows do not start one after the other")
-    if len(columns) and not 0 <= columns.min() <= columns.max() < width:
-        raise ValueError("a column is out of bounds")
-    rising = np.diff(columns) > 0
-    rising[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < len(columns))] - 1] = True  # a row may begin at any column
-    if not rising.all():
-        raise ValueError("columns of a row are not in rising order")
-    return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
+    rows = csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
+    rows.check_format(full_check=True)
+    if starts[-1] != len(values) or not rows.has_canonical_format:
+        raise ValueError("columns of a row are not in ascending order")
+    return rows

@@ -7,17 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ... import __version__
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
+from ...retrieval.progress import bar
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
+from ..checkworthiness import ranking
 from ..checkworthiness.cli import language_of_task
 from ..settings import Config
+from ..text.languages import check_languages, with_language
+from ..verdicts import training as verifying
 from ..verdicts.cli import add_where, finder_of
+from ..verdicts.verdict import TrainedVerdicts
+from .steps import check, json_line, page
 
 if TYPE_CHECKING:
     from ..formats import StatementTasks
-    from ..verdicts.training import TrainedVerdicts
 
 
 def register(commands: Subparsers, formats: StatementTasks) -> None:
@@ -26,14 +32,17 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
         "pipeline",
         help="rank tweets, find evidence and write a page of verdicts with sources",
         description=(
-            "Rank tweets or sentences by check-worthiness, find evidence for the first ones, and judge them. The"
+            "Rank tweets or sentences by check-worthiness, find evidence for the first of them, and judge these. The"
             " output is JSON lines for programs and an HTML page for editors."
         ),
     )
     parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="tweets, or a debate")
     parser.add_argument("--task", choices=formats.names(), default=formats.default(), help="the format of FILE")
     parser.add_argument(
-        "--language", default="", metavar="CODE", help="the language of FILE, ISO 639-1 (default: detected)"
+        "--language",
+        default="",
+        metavar="CODE",
+        help="the language of FILE, ISO 639-1 (default: the task's only language, else detected)",
     )
     parser.add_argument(
         "--ranker", type=Path, required=True, metavar="MODEL", help="a ranker that factseek rank --save wrote"
@@ -44,7 +53,7 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     parser.add_argument("--top", type=int, default=10, metavar="N", help="how many claims to check (default: 10)")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the JSON lines")
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="the HTML page (default: FILE.html next to the output)"
+        "--html", type=Path, metavar="FILE", help="the HTML page (default: the output's name plus .html)"
     )
     parser.add_argument("--title", default="Claims to check", help="the title of the page (default: Claims to check)")
     add_index(parser)
@@ -55,13 +64,6 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
 
 def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Rank, find evidence and judge; write the JSON lines and the page."""
-    from ... import __version__
-    from ...retrieval.progress import bar
-    from ..checkworthiness import training as ranking
-    from ..text.languages import check_languages, with_language
-    from ..verdicts import training as verifying
-    from .steps import check, json_line, page
-
     html = args.html or args.output.with_name(f"{args.output.name}.html")
     _refuse(args, html)
     config = config_of(args, Config)

@@ -18,7 +18,7 @@ from ...retrieval.lucene.analysis import TermCache, highlights
 from ...retrieval.progress import Progress
 from ...retrieval.text import pieces_of, tweet, web_link
 from ..checkworthiness.rankers import Ranker
-from ..checkworthiness.ranking import Ranked, Weight, explain, rank
+from ..checkworthiness.ranking import Ranked, explain, rank
 from ..evidence.sentences import Stance, stance_of
 from ..verdicts.verdict import Verdict, Verifier, record
 
@@ -28,15 +28,13 @@ _SAID: dict[Stance, tuple[str, str]] = {
     "neither": ("The evidence does not settle it", "open"),
 }
 _UNDECIDED = ("No verdict", "open")
-_WORDS = 5
-"""The number of words to show of those with the largest weight in the ranking."""
+_WORDS = 5  # the number of words to show of those with the largest weight in the ranking
 
 
 class Checked(NamedTuple):
-    """A statement with its rank among all and the verdict on it; ``words`` are those with the largest weight."""
+    """A statement with its rank among all, and the verdict on it."""
 
     ranked: Ranked
-    words: list[Weight]
     verdict: Verdict
 
 
@@ -48,14 +46,11 @@ def check(
     The claim to verify is the statement without links, mentions and RT.
     """
     first = rank(ranker, statements)[:top]
-    claims = [
-        Claim(statement.qid, tweet(statement.text), topic=statement.topic, place=statement.place)
-        for _, _, _, statement, _ in first
-    ]
+    claims = [Claim(own.qid, tweet(own.text), topic=own.topic, place=own.place) for _, _, _, own, _ in first]
     with closing(progress("finding evidence", "claim", len(claims))) as bar:
         verdicts = list(verifier.verify(claims, bar))
     return [
-        Checked(ranked, explain(ranker, ranked.statement, _WORDS) if ranker.explains else [], verdict)
+        Checked(ranked._replace(words=explain(ranker, ranked.statement, _WORDS)), verdict)
         for ranked, verdict in zip(first, verdicts, strict=True)
     ]
 
@@ -72,7 +67,7 @@ def json_line(checked: Checked) -> str:
         "check_worthiness": {
             "score": ranked.score,
             "probability": ranked.probability,
-            "words": [{"word": word, "weight": round(weight, 4)} for word, weight in checked.words],
+            "words": [{"word": word, "weight": round(weight, 4)} for word, weight in ranked.words],
         },
         "verdict": record(checked.verdict),
     }

@@ -9,8 +9,7 @@ from ...retrieval.domain import Statement
 from ...retrieval.errors import SourceError
 from ...retrieval.languages import identifier
 
-_READ = 20_000
-"""The number of characters of a file that decide its language."""
+_READ = 20_000  # the number of characters of a file that decide its language
 _NO_WORDS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+|\d+")
 
 

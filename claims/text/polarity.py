@@ -82,8 +82,7 @@ _ARABIC = Lexicon(
     ),
 )
 
-LEXICONS: dict[str, Lexicon] = {"en": _ENGLISH, "ar": _ARABIC}
-"""The word lists of languages, by ISO 639-1 code."""
+LEXICONS: dict[str, Lexicon] = {"en": _ENGLISH, "ar": _ARABIC}  # the word lists of languages, by ISO 639-1 code
 
 
 def lexicon(language: str) -> Lexicon:
@@ -99,8 +98,7 @@ def polarity(text: str, lists: Lexicon) -> Polarity:
     return Polarity(negations, (difference > 0) - (difference < 0))
 
 
-_MOST = 8
-"""The most opposites of one text; a long text has many words that can be reversed."""
+_MOST = 8  # the maximum number of opposites of one text; a long text has many words that can be reversed
 _ENDS = re.compile(r"[.!?]\s")
 _OPPOSED = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 

@@ -1,4 +1,4 @@
-"""Numbers with their units in a text, in any digits, and whether the numbers of two texts agree."""
+"""Numbers with their units in a text, in the digits of any script, and whether the numbers of two texts agree."""
 
 from __future__ import annotations
 

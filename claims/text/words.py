@@ -10,13 +10,14 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.domain import Statement
 from ...retrieval.text import unescaped
+from ..settings import CHARACTERS
 
 URL = re.compile(r"(?:https?://|www\.|pic\.twitter\.com/)\S+", re.IGNORECASE)
 MENTION = re.compile(r"(?<![\w@.])@\w+")
@@ -26,7 +27,7 @@ _CHARACTERS = (2, 3, 4, 5)
 
 
 def normalised(text: str) -> str:
-    """Return a normalised text: entities unescaped, lower case, one word for any address or account, numbers ``0``."""
+    """Return a text unescaped, in lower case; addresses become ``xxurl``, accounts ``xxuser``, and numbers ``0``."""
     text = URL.sub(" xxurl ", unescaped(unescaped(text)))
     return _NUMBER.sub("0", MENTION.sub(" xxuser ", text)).lower()
 
@@ -51,8 +52,7 @@ def characters(text: str) -> Iterator[str]:
 
 _ANALYZED = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 
-Analyzer = Callable[[str], tuple[str, ...]]
-"""A function from a word to its terms; a stop word has none."""
+Analyzer = Callable[[str], tuple[str, ...]]  # a function from a word to its terms; a stop word has none
 
 
 def terms(text: str, analyzer: Analyzer) -> list[str]:
@@ -66,43 +66,46 @@ def coverage(wanted: Iterable[Hashable], there: Iterable[Hashable]) -> float:
     return len(distinct.intersection(there)) / len(distinct) if distinct else 0.0
 
 
-Analyze = Callable[[str], Iterable[str]]
-"""A function that returns the terms of a text, as often as they occur."""
+Analyze = Callable[[str], Iterable[str]]  # a function that returns the terms of a text, as often as they occur
+
+
+def _weighted(counted: Iterable[Counter[int]], weights: NDArray[np.float64], *, sublinear: bool) -> Any:
+    """Return the counts of each text as the row of a scipy CSR matrix, float64, with ascending columns.
+
+    A row has the count n of each term times its weight, and unit length. With ``sublinear``, 1 + ln n replaces n.
+    """
+    from scipy.sparse import csr_matrix
+
+    starts, columns, values = [0], [np.empty(0, dtype=np.int32)], [np.empty(0)]
+    for counts in counted:
+        rows = np.array(sorted(counts), dtype=np.int32)
+        times = np.array([counts[row] for row in rows.tolist()], dtype=np.float64)
+        row = (1 + np.log(times) if sublinear else times) * weights[rows]
+        columns.append(rows)
+        values.append(row / (float(np.sqrt(np.sum(row * row))) or 1.0))
+        starts.append(starts[-1] + len(rows))
+    shape = (len(starts) - 1, len(weights))
+    return csr_matrix((np.concatenate(values), np.concatenate(columns), np.array(starts)), shape=shape)
 
 
 class NgramVocabulary:
-    """Terms with their weights.
-
-    The vector of a text has the count n of each term times its weight, and unit length. With ``sublinear``, 1 + ln n
-    replaces n.
-    """
+    """Terms with their weights, which turn texts into vectors of unit length."""
 
     def __init__(
         self, terms: Sequence[str], weights: NDArray[np.float64], analyze: Analyze, *, sublinear: bool
     ) -> None:
         self.terms = terms
         self.weights = weights
-        self.sublinear = sublinear
+        self._sublinear = sublinear
         self._analyze = analyze
         self._rows = {term: row for row, term in enumerate(terms)}
 
     def vectors(self, texts: Sequence[str]) -> Any:
         """Return a scipy CSR matrix, float64, shape (len(texts), len(terms)), with ascending columns in each row."""
-        from scipy.sparse import csr_matrix
-
-        starts, columns, values = [0], [], []
-        for text in texts:
-            counts = Counter(row for term in self._analyze(text) if (row := self._rows.get(term)) is not None)
-            rows = sorted(counts)
-            columns.append(np.array(rows, dtype=np.int32))
-            times = np.array([counts[row] for row in rows], dtype=np.float64)
-            weights = (1 + np.log(times) if self.sublinear else times) * self.weights[rows]
-            values.append(weights / (float(np.sqrt(np.sum(weights * weights))) or 1.0))
-            starts.append(starts[-1] + len(rows))
-        shape = (len(texts), len(self.terms))
-        if not texts:
-            return csr_matrix(shape, dtype=np.float64)
-        return csr_matrix((np.concatenate(values), np.concatenate(columns), np.array(starts)), shape=shape)
+        counted = (
+            Counter(row for term in self._analyze(text) if (row := self._rows.get(term)) is not None) for text in texts
+        )
+        return _weighted(counted, self.weights, sublinear=self._sublinear)
 
 
 def learn_ngrams(texts: Sequence[str], analyze: Analyze, *, sublinear: bool, least: int = 1) -> NgramVocabulary:
@@ -121,43 +124,36 @@ def learn_ngrams(texts: Sequence[str], analyze: Analyze, *, sublinear: bool, lea
 _SIZES = (3, 4, 5)
 
 
-class Grams(NamedTuple):
-    """The buckets of a statement, in ascending order, and their weights, which have unit length."""
-
-    buckets: NDArray[np.int64]
-    weights: NDArray[np.float32]
-
-
 class Hashing:
-    """Words and their n-grams of 3 to 5 characters in buckets, weighted by ``rarity``: inverse document frequency."""
+    """Words and their n-grams of 3 to 5 characters in buckets, weighted by ``rarity``: inverse document frequency.
+
+    It can take the place of a sentence encoder.
+    """
+
+    name, revision = CHARACTERS, ""
 
     def __init__(self, rarity: NDArray[np.float64]) -> None:
         self.rarity = rarity
+        self.dimension = len(rarity)
 
-    def rows(self, statements: Sequence[Statement]) -> list[Grams]:
-        """Return the buckets of each statement."""
-        rows = []
-        for statement in statements:
-            counts = _bucket_counts(statement, len(self.rarity))
-            buckets = np.array(sorted(counts), dtype=np.int64)
-            times = np.array([counts[bucket] for bucket in buckets.tolist()], dtype=np.float64)
-            weights = (1 + np.log(times)) * self.rarity[buckets]
-            rows.append(Grams(buckets, (weights / np.sqrt(np.sum(weights * weights))).astype(np.float32)))
-        return rows
+    def encode_document(self, texts: Sequence[str]) -> Any:
+        """Return a scipy CSR matrix, float32, shape (len(texts), dimension)."""
+        counted = (_bucket_counts(text, self.dimension) for text in texts)
+        return _weighted(counted, self.rarity, sublinear=True).astype(np.float32)
 
 
-def learn_buckets(statements: Sequence[Statement], number: int) -> Hashing:
-    """Return the hashing into ``number`` buckets, with the rarity of each bucket among the statements."""
+def learn_buckets(texts: Sequence[str], number: int) -> Hashing:
+    """Return the hashing into ``number`` buckets, with the rarity of each bucket among the texts."""
     counts = np.zeros(number)
-    for statement in statements:
-        counts[list(_bucket_counts(statement, number))] += 1
-    return Hashing(np.log((1 + len(statements)) / (1 + counts)) + 1)
+    for text in texts:
+        counts[list(_bucket_counts(text, number))] += 1
+    return Hashing(np.log((1 + len(texts)) / (1 + counts)) + 1)
 
 
-def _bucket_counts(statement: Statement, number: int) -> Counter[int]:
-    """Return the count of each bucket in a statement; a statement without words has bucket 0."""
+def _bucket_counts(text: str, number: int) -> Counter[int]:
+    """Return the count of each bucket in a text; a text without words has bucket 0."""
     grams = []
-    for word in normalised(statement.text).split():
+    for word in normalised(text).split():
         padded = f"<{word}>"
         grams.append(padded)
         for size in _SIZES:
@@ -165,8 +161,7 @@ def _bucket_counts(statement: Statement, number: int) -> Counter[int]:
     return Counter(zlib.crc32(gram.encode("utf-8", "replace")) % number for gram in grams) or Counter([0])
 
 
-ALIKE = 0.6
-"""The cosine of two statements' character n-grams above which they count as near-duplicates."""
+ALIKE = 0.6  # the cosine of two statements' character n-grams above which they count as near-duplicates
 _AT_ONCE = 512
 
 

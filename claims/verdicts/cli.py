@@ -13,25 +13,27 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...retrieval.errors import QueryError
-from ...retrieval.files import writable
+from ...retrieval.files import writable, write_atomically
 from ...retrieval.filters import parse_filter
-from ...retrieval.search.index import open_index
+from ...retrieval.progress import bar
+from ...retrieval.records import model_file
+from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, report, say
-from ..formats import add_learning, loaded
+from ..evidence.features import open_contrast, open_entailment_of
+from ..evidence.sentences import Finder
+from ..formats import add_learning, check_model
 from ..settings import Config
+from . import training
 from .models import kind, names
+from .verdict import TrainedVerdicts, Verdict, json_line
 
 if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
-    from ..evidence.sentences import Finder
     from ..formats import VerdictTasks
-    from .training import TrainedVerdicts
-    from .verdict import Verdict
 
-BLOCKING = ".evidence.jsonl"
-"""The suffix that the name of the evidence file adds to the name of the submission."""
+
+BLOCKING = ".evidence.jsonl"  # the suffix that the name of the evidence file adds to the name of the submission
 _EPILOG = f"""\
-FILE{BLOCKING}, next to FILE, has for each claim the evidence sentences, the probability of each label and, if there
+FILE{BLOCKING}, next to FILE, has each claim's evidence sentences, the probability of each label and, if there
 is no verdict, the reason. A verdict is a hint: a person decides.
 
 models:
@@ -42,7 +44,7 @@ def register(commands: Subparsers, formats: VerdictTasks) -> None:
     """Add ``verdict``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "verdict",
-        help="judge claims by their evidence: give each a label with the sentences behind it, or no verdict",
+        help="judge claims by their evidence: give each a label with its evidence, or no verdict",
         description="Train or load a verdict model, find evidence for each claim, and judge the claim by it.",
         epilog=_EPILOG + "\n".join(f"  {name:10}  {kind(name).SUMMARY}" for name in names()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -76,8 +78,6 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
     """Train or load a model; judge the claims; write the submission and the file of evidence next to it."""
-    from ...retrieval.progress import bar
-
     _refuse(args)
     config = config_of(args, Config)
     claims = formats.load(args.task).read_claims(args.input, labelled=False) if args.input else []
@@ -97,33 +97,26 @@ def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
 
 def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
     """Return the finder of evidence in an index, among the documents that the options admit."""
-    from ..evidence.sentences import Finder
-
     declared = index.info.filter_fields
     where = parse_filter(args.filter, as_of=args.as_of, undated=args.undated == "keep", declared=declared)
     return Finder(index, config.verdict, where)
 
 
 def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, config: Config) -> TrainedVerdicts:
-    from ...retrieval.progress import bar
-    from ...retrieval.records import model_file
-    from ..evidence.extractors import open_contrast, open_entailment_of
-    from . import training
-
     if args.load:
-        return loaded(args, lambda: training.load(args.load, config, args.task))
+        learned = training.load(args.load, config, args.task)
+        check_model(args, learned.manifest)
+        return learned
     format_ = formats.load(args.task)
     sources = [(path, format_.read_claims(path, labelled=True)) for path in args.train]
     lesson = training.Lesson(args.task, format_.LABELS, sources)
     name = args.model or "evidence"
-    contrast, entailment = None, None
+    contrast = entailment = None
     if kind(name).READS_EVIDENCE:  # a baseline reads no evidence and needs neither
         settings = config.verdict.entailment
         of_model = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
-        contrast, entailment = (
-            open_contrast(config, finder.index.info.language),
-            open_entailment_of(of_model),
-        )
+        contrast = open_contrast(config, finder.index.info.language)
+        entailment = open_entailment_of(of_model)
     learned = training.train(name, lesson, finder, config.verdict, bar, contrast=contrast, entailment=entailment)
     figures = learned.manifest.figures
     each = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]
@@ -141,9 +134,6 @@ def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, co
 def _submit(
     args: argparse.Namespace, formats: VerdictTasks, learned: TrainedVerdicts, verdicts: Sequence[Verdict]
 ) -> None:
-    from ...retrieval.files import write_atomically
-    from .verdict import json_line
-
     run_id = args.run_id or f"factseek-{learned.manifest.model}"
     records = [
         (verdict.claim, verdict.label, [(sentence.docid, sentence.number) for sentence in verdict.evidence.sentences])
@@ -165,7 +155,7 @@ def _submit(
     }
     report(args, facts, f"{args.output}: {counted(len(verdicts), 'claim')}: {each}\n{shown}: the evidence\n")
     if abstained:
-        summary = f"the evidence allows no decision on {abstained:,} of {counted(len(verdicts), 'claim')}"
+        summary = f"the evidence allows no verdict on {abstained:,} of {counted(len(verdicts), 'claim')}"
         say(f"note: {summary}. Their label is {learned.manifest.undecided}; see {shown} for the reasons")
 
 

@@ -15,104 +15,42 @@ from numpy.typing import NDArray
 
 from ... import __version__
 from ...retrieval.domain import Claim
-from ...retrieval.encoders.cross_encoder import EntailmentInfo
-from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.errors import SourceError
 from ...retrieval.files import sha256, storable
 from ...retrieval.progress import Progress
 from ...retrieval.records.claim_review import groups
 from ...retrieval.records.model_file import restored_from
-from ...retrieval.store.manifest import EncoderInfo
-from ..evidence.extractors import (
+from ..evidence.features import (
     CONTRASTED,
     ENTAILED,
-    NO_EXTRACTORS,
+    NAMES,
     ContrastExtractor,
     EntailmentExtractor,
     FeatureExtractors,
     reopen,
 )  # fmt: skip
-from ..evidence.features import NAMES
 from ..evidence.sentences import Finder
-from ..learning.figures import RiskPoint, figures, needed_confidence, risk_curve
-from ..learning.models import ModelManifest, load_for
+from ..learning.figures import figures, risk_curve
+from ..learning.models import load_for
 from ..settings import Config, VerdictSettings
 from . import models
-from .models import Cases, VerdictModel
-from .verdict import AT_ONCE, Verifier, cases_of, refuse_long
+from .models import Cases
+from .verdict import (
+    AT_ONCE,
+    RISK,
+    ClaimsFile,
+    TrainedVerdicts,
+    VerdictManifest,
+    cases_of,
+    refuse_long,
+    risk_of,
+    setting_of,
+)
 
 UNDECIDED = "NOT ENOUGH INFO"
-RISK = "risk"
-"""The name of the curve of risk and coverage in the figures of a model."""
 WITHOUT_ENTAILMENT = "evidence without entailment"
 """The name of the figures of the same model without its entailment features."""
 _VERSIONED = ("numpy", "scikit-learn")
-
-
-class ClaimsFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A training file: its name, its checksum and its number of claims with each label."""
-
-    name: str
-    sha256: str
-    labels: dict[str, int]
-
-
-class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
-    """The description of a model of verdicts and of its training.
-
-    ``labels`` are its classes in order, ``undecided`` is its label when it abstains. ``retriever`` and ``encoder`` are
-    those of the training index, whose manifest id is ``index``. The model can only be used with an index that has the
-    same language, retriever and encoder. ``figures`` describe the model and the baselines. ``contrast`` and
-    ``entailment`` are the models that add features of the evidence.
-    """
-
-    labels: tuple[str, ...]
-    undecided: str
-    language: str
-    retriever: str
-    encoder: str
-    index: str
-    sources: tuple[ClaimsFile, ...]
-    contrast: EncoderInfo | None = None
-    entailment: EntailmentInfo | None = None
-
-
-class TrainedVerdicts(NamedTuple):
-    """A model with its manifest and its extractors."""
-
-    model: VerdictModel
-    manifest: VerdictManifest
-    extractors: FeatureExtractors = NO_EXTRACTORS
-
-    @property
-    def risk(self) -> list[RiskPoint]:
-        """The cross-validated risk of the model's verdicts, the surest first; empty if it was not measured."""
-        return _risk(self.manifest.figures)
-
-    def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
-        """Return the verifier that judges by this model and the evidence of an index.
-
-        With ``for_people``, it gives a verdict only at a confidence at which, in the model's cross-validation, at most
-        the share ``settings.max_risk`` of the verdicts was wrong. Without it, this limit does not apply, because files
-        of a task need a label for every claim that has evidence.
-
-        Raises QueryError if the index is not of the kind that the model was trained with.
-        """
-        for name, there in _setting_of(finder).items():
-            value = getattr(self.manifest, name)
-            if there != value:
-                here = f"{finder.index.info.place} has {there or 'none'}"
-                remedy = "use an index like that of the training, or train another model"
-                raise QueryError(f"the model was trained with {name} {value or 'none'}, but {here}", remedy=remedy)
-        surer = needed_confidence(self.risk, settings.max_risk) if for_people else 0.0
-        return Verifier(
-            self.model,
-            self.manifest.labels,
-            finder,
-            msgspec.structs.replace(settings, min_confidence=max(settings.min_confidence, surer)),
-            undecided=self.manifest.undecided,
-            reads_evidence=models.kind(self.manifest.model).READS_EVIDENCE,
-            extractors=self.extractors,
-        )
 
 
 class Lesson(NamedTuple):
@@ -160,9 +98,9 @@ def train(
         task=lesson.task,
         model=name,
         labels=labels,
-        # A task without a label for undecided claims gets the most common label.
+        # A task without a label for undecided claims gets the most frequent label.
         undecided=UNDECIDED if UNDECIDED in lesson.labels else max(labels, key=lambda label: counts[label]),
-        **_setting_of(finder),
+        **setting_of(finder),
         index=finder.index.info.id,
         sources=tuple(
             ClaimsFile(
@@ -194,7 +132,7 @@ def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
     manifest, state = load_for(path, VerdictManifest, task, models.names())
     with restored_from(path):
         model = models.kind(manifest.model).restore(state)
-        _risk(manifest.figures)
+        risk_of(manifest.figures)
         added = (*(CONTRASTED if manifest.contrast else ()), *(ENTAILED if manifest.entailment else ()))
         trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, len(NAMES) + len(added)))))
         if trial.shape != (1, len(manifest.labels)) or not np.isfinite(trial).all():
@@ -217,13 +155,6 @@ def _figures(name: str, cases: Cases, parted: Split, settings: VerdictSettings, 
     return msgspec.to_builtins(measured | figures_of)  # type: ignore[no-any-return]
 
 
-def _risk(figures: dict[str, Any]) -> list[RiskPoint]:
-    try:
-        return msgspec.convert(figures.get(RISK, []), list[RiskPoint])
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from None
-
-
 class Split(NamedTuple):
     """The class of each claim, a position in ``labels``, and the rows of each fold; no folds if claims are too few."""
 
@@ -233,7 +164,7 @@ class Split(NamedTuple):
 
 
 def split(labels: Sequence[str], classes: NDArray[np.int64], groups: Sequence[int], settings: VerdictSettings) -> Split:
-    """Return claims in folds that keep groups whole and have about the same share of each class.
+    """Divide claims into folds that do not divide groups and have about the same share of each class.
 
     The settings give the number of folds. It is smaller if a class has fewer groups, and 0 if a class has only one.
     """
@@ -259,8 +190,3 @@ def out_of_fold(name: str, split: Split, settings: VerdictSettings, cases: Cases
         model = models.kind(name).fit(cases.subset(others), split.classes[others], split.labels, settings)
         probabilities[rows] = model.probabilities(cases.subset(rows))
     return probabilities
-
-
-def _setting_of(finder: Finder) -> dict[str, str]:
-    index = finder.index
-    return {"language": index.info.language, "retriever": index.resolve().retriever, "encoder": finder.encoder}

@@ -9,28 +9,30 @@ import msgspec
 import numpy as np
 
 from ...retrieval.domain import Claim
+from ...retrieval.encoders.cross_encoder import EntailmentInfo
 from ...retrieval.errors import QueryError
 from ...retrieval.files import storable
 from ...retrieval.progress import Bar
-from ..evidence.extractors import NO_EXTRACTORS, FeatureExtractors
-from ..evidence.features import covered, matrix, numbers_missing
-from ..evidence.sentences import ClaimEvidence, Finder
+from ...retrieval.store.manifest import EncoderInfo
+from ..evidence.features import NO_EXTRACTORS, FeatureExtractors, covered, matrix, numbers_missing
+from ..evidence.sentences import ClaimEvidence, Finder, stance_of
+from ..learning.figures import RiskPoint, needed_confidence
+from ..learning.models import ModelManifest
 from ..settings import VerdictSettings
 from ..text.polarity import lexicon
 from ..text.words import terms
+from . import models
 from .models import Cases, VerdictModel
 
 AT_ONCE = 64
-SUPPORTING = frozenset({"SUPPORTS", "TRUE"})
-"""The labels that say that a claim is true."""
 
 
 class Verdict(NamedTuple):
     """The verdict on a claim, with its reasons.
 
     ``abstained`` is the reason why the evidence does not allow a decision, or ``""``. In that case ``label`` is the
-    task's label for undecided claims, or the most common label if the task has none. ``evidence`` is the evidence that
-    was read.
+    task's label for undecided claims, or the most frequent label if the task has none. ``evidence`` is the evidence
+    that was read.
     """
 
     claim: Claim
@@ -40,27 +42,90 @@ class Verdict(NamedTuple):
     evidence: ClaimEvidence
 
 
-class Verifier:
-    """Finds evidence for claims and judges them; ``undecided`` is the label of a claim without a decision."""
+RISK = "risk"  # the name of the curve of risk and coverage in the figures of a model
 
-    def __init__(
-        self,
-        model: VerdictModel,
-        labels: Sequence[str],
-        finder: Finder,
-        settings: VerdictSettings,
-        *,
-        undecided: str,
-        reads_evidence: bool = True,
-        extractors: FeatureExtractors = NO_EXTRACTORS,
-    ) -> None:
-        self.labels = tuple(labels)
-        self._model = model
+
+class ClaimsFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A training file: its name, its checksum and its number of claims with each label."""
+
+    name: str
+    sha256: str
+    labels: dict[str, int]
+
+
+class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
+    """The description of a model of verdicts and of its training.
+
+    ``labels`` are its classes in order, ``undecided`` is its label when it abstains. ``retriever`` and ``encoder`` are
+    those of the training index, whose manifest id is ``index``. The model can only be used with an index that has the
+    same language, retriever and encoder. ``figures`` describe the model and the baselines. ``contrast`` and
+    ``entailment`` are the models that add features of the evidence.
+    """
+
+    labels: tuple[str, ...]
+    undecided: str
+    language: str
+    retriever: str
+    encoder: str
+    index: str
+    sources: tuple[ClaimsFile, ...]
+    contrast: EncoderInfo | None = None
+    entailment: EntailmentInfo | None = None
+
+
+class TrainedVerdicts(NamedTuple):
+    """A model with its manifest and its extractors."""
+
+    model: VerdictModel
+    manifest: VerdictManifest
+    extractors: FeatureExtractors = NO_EXTRACTORS
+
+    @property
+    def risk(self) -> list[RiskPoint]:
+        """The cross-validated risk of the model's verdicts, the surest first; empty if it was not measured."""
+        return risk_of(self.manifest.figures)
+
+    def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
+        """Return the verifier that judges by this model and the evidence of an index.
+
+        With ``for_people``, it gives a verdict only at a confidence at which, in the model's cross-validation, at most
+        the share ``settings.max_risk`` of the verdicts was wrong. Without it, this limit does not apply, because files
+        of a task need a label for every claim that has evidence.
+
+        Raises QueryError if the index is not of the kind that the model was trained with.
+        """
+        for name, there in setting_of(finder).items():
+            value = getattr(self.manifest, name)
+            if there != value:
+                here = f"{finder.index.info.place} has {there or 'none'}"
+                remedy = "use an index like that of the training, or train another model"
+                raise QueryError(f"the model was trained with {name} {value or 'none'}, but {here}", remedy=remedy)
+        surer = needed_confidence(self.risk, settings.max_risk) if for_people else 0.0
+        surer_settings = msgspec.structs.replace(settings, min_confidence=max(settings.min_confidence, surer))
+        return Verifier(self, finder, surer_settings)
+
+
+def setting_of(finder: Finder) -> dict[str, str]:
+    """Return what a model and its index must have in common."""
+    index = finder.index
+    return {"language": index.info.language, "retriever": index.resolve().retriever, "encoder": finder.encoder}
+
+
+def risk_of(figures: dict[str, Any]) -> list[RiskPoint]:
+    """Return the curve of risk and coverage in figures; raise ValueError if it is not one."""
+    try:
+        return msgspec.convert(figures.get(RISK, []), list[RiskPoint])
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+
+
+class Verifier:
+    """Finds evidence for claims and judges them by a model."""
+
+    def __init__(self, learned: TrainedVerdicts, finder: Finder, settings: VerdictSettings) -> None:
+        self._learned = learned
         self._finder = finder
         self._settings = settings
-        self._undecided = undecided
-        self._reads_evidence = reads_evidence
-        self._extractors = extractors
 
     def verify(self, claims: Sequence[Claim], progress: Bar | None = None) -> Iterator[Verdict]:
         """Yield the verdict on each claim, in their order; raise QueryError if one is longer than a query may be."""
@@ -74,36 +139,36 @@ class Verifier:
     def by_each(self, verdict: Verdict) -> list[dict[str, float]]:
         """Return the probabilities of the labels for each sentence of a verdict, as if it were the only evidence."""
         alone = [verdict.evidence._replace(sentences=(sentence,)) for sentence in verdict.evidence.sentences]
-        if not alone:
-            return []
-        rows = self._model.probabilities(
-            cases_of([verdict.claim] * len(alone), alone, self._finder, self._extractors)
-        ).tolist()
-        return [dict(zip(self.labels, row, strict=True)) for row in rows]
+        return self._probabilities([verdict.claim] * len(alone), alone) if alone else []
+
+    def _probabilities(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> list[dict[str, float]]:
+        cases = cases_of(claims, evidence, self._finder, self._learned.extractors)
+        rows = self._learned.model.probabilities(cases).tolist()
+        return [dict(zip(self._learned.manifest.labels, row, strict=True)) for row in rows]
 
     def _decided(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> Iterator[Verdict]:
-        probabilities = self._model.probabilities(cases_of(claims, evidence, self._finder, self._extractors))
-        for claim, of_claim, row in zip(claims, evidence, probabilities.tolist(), strict=True):
-            each = dict(zip(self.labels, row, strict=True))
+        manifest, least = self._learned.manifest, self._settings.min_confidence
+        reads_evidence = models.kind(manifest.model).READS_EVIDENCE
+        for claim, of_claim, each in zip(claims, evidence, self._probabilities(claims, evidence), strict=True):
             label = max(each, key=lambda name: each[name])
-            reason = self._lack_of_evidence(claim, of_claim, label) if self._reads_evidence else ""
-            least = self._settings.min_confidence
+            reason = self._lack_of_evidence(claim, of_claim, label) if reads_evidence else ""
             if not reason and each[label] < least:
                 reason = f"no label is probable enough: {label} has {each[label]:.2f}, but {least:g} is needed"
-            yield Verdict(claim, self._undecided if reason else label, each, reason, of_claim)
+            yield Verdict(claim, manifest.undecided if reason else label, each, reason, of_claim)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
         """Return why there is too little evidence for a label, else ``""``."""
         if not evidence.sentences:
             return "no evidence was found"
-        if self._settings.need_numbers and label in SUPPORTING and (missing := numbers_missing(claim.text, evidence)):
-            return f"the evidence does not state {missing[0].value:.12g}, a number of the claim"
+        supports = stance_of(label) == "for"
+        if self._settings.need_numbers and supports and (missing := numbers_missing(claim.text, evidence)):
+            return f"the evidence does not state {missing[0].value:.12g}, which is a number in the claim"
         analyzer = self._finder.index.terms
         share = covered(claim.text, evidence, analyzer)
         if share >= self._settings.min_coverage:
             return ""
         words = len(set(terms(claim.text, analyzer)))
-        return f"the evidence contains {round(share * words)} of the {words} words of the claim that matter"
+        return f"the evidence contains {round(share * words)} of the {words} words of the claim, excluding stop words"
 
 
 def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:

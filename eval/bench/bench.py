@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,19 +21,16 @@ from ...retrieval.config import Config, to_mapping, view
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
 from ...retrieval.records.runs import ScoreTable
+from ...retrieval.search.index import Index
 from ...retrieval.store import manifest as manifests
 from ...retrieval.terminal import counted
-from ..run.batch import chunks, columns
+from ..run.batch import DEPTH, Judged, chunks, columns, depth_of
 from ..run.compare import Comparison, compare
-from ..run.judged import DEPTH, Judged, depth_of
 from ..scoring.machine import Machine, this_machine
 from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
 from ..scoring.tables import figure, html_image, html_table, markdown_table, page
 from .load import Load, Timings, measure, retriever_of, search_of
-
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
 
 CALLERS = (1, 8)
 _SPEED = (
@@ -45,7 +42,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 class Measured(NamedTuple):
-    """One retriever: its timings, the size in MB of its part of the index, and the seconds to build that part, or 0."""
+    """One retriever: its timings, the MB of its part of the index, and the seconds to build that part (0: unknown)."""
 
     retriever: str
     timings: Timings
@@ -80,7 +77,7 @@ class Bench:
             "name": self.name,
             "index": {"manifest": self.manifest, "documents": self.documents, "passages": self.passages},
             "encoder": self.encoder,
-            "machine": self.machine.as_json(),
+            "machine": asdict(self.machine),
             "versions": msgspec.to_builtins(manifests.versions()),
             "measured_at": manifests.now(),
             "hits": {"quality": self.depth, "latency": self.k},
@@ -111,7 +108,10 @@ def bench(
     runs in its own process. Raises QueryError if the index lacks what a retriever needs.
     """
     for retriever in retrievers:
-        _check(index, retriever)
+        staged = search_of(retriever)
+        index.resolve(staged)
+        if staged.stages:
+            index.search(["claim"], staged._replace(k=1))
     depth = max(depth_of(measures), min(DEPTH, judged.search.k or DEPTH))
     runs: dict[str, ScoreTable] = {retriever: {} for retriever in retrievers}
     for retriever, run in runs.items():
@@ -161,23 +161,14 @@ def bench(
 
 
 def chosen(text: str | None, index: Index) -> tuple[str, ...]:
-    """Split a list of retrievers (None: all of the index); raise QueryError if one cannot answer."""
+    """Split a list of retrievers (None: all of the index); raise QueryError if it is empty."""
     if text is None:
         return tuple(sorted(index.info.retrievers))
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:
         listed = ", ".join(retriever_kinds.names())
         raise QueryError("contains no retriever", place="--retrievers", remedy=f"the retrievers are {listed}")
-    for name in names:
-        _check(index, name)
     return tuple(sorted(names))
-
-
-def _check(index: Index, name: str) -> None:
-    search = search_of(name)
-    index.resolve(search)
-    if search.stages:
-        index.search(["claim"], search._replace(k=1))
 
 
 def as_markdown(bench: Bench) -> str:

@@ -8,10 +8,15 @@ from pathlib import Path
 
 from ...retrieval.config import Config
 from ...retrieval.errors import QueryError
-from ...retrieval.files import os_errors_reported
+from ...retrieval.files import os_errors_reported, write_atomically
+from ...retrieval.progress import bar
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 from ..learn.cli import add_judged, add_option, judged_files
+from ..run.batch import read_judged
+from ..scoring.measures import named
+from .bench import as_html, as_markdown, chosen, plot
+from .bench import bench as bench_on
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
 _SUFFIXES = (".json", ".md", ".png", ".html")
@@ -32,7 +37,7 @@ def register(commands: Subparsers) -> None:
     parser.add_argument(
         "--retrievers",
         metavar="LIST",
-        help="retrievers, each with its stages: bm25,hybrid+rerank (default: all that the index answers)",
+        help="retrievers, each with its stages: bm25,hybrid+rerank (default: all of the index)",
     )
     parser.add_argument(
         "--measures",
@@ -49,19 +54,12 @@ def register(commands: Subparsers) -> None:
 
 def bench(args: argparse.Namespace) -> int:
     """Measure the retrievers, print the tables, and write the reports."""
-    from ...retrieval.files import write_atomically
-    from ...retrieval.progress import bar
-    from ..run.judged import read_judged
-    from ..scoring.measures import named
-    from .bench import as_html, as_markdown, chosen, plot
-    from .bench import bench as bench_on
-
     if args.timed < 1:
         raise QueryError(f"--timed {args.timed}: give a number of searches, 1 or more")
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give 0 or more")
     if not args.output.is_dir() and (args.output.is_file() or args.output.suffix in _SUFFIXES):
-        raise QueryError("is a file", place=args.output, remedy="--output names the folder that gets the reports")
+        raise QueryError("is not a folder", place=args.output, remedy="--output names the folder that gets the reports")
     with os_errors_reported(args.output):
         args.output.mkdir(parents=True, exist_ok=True)
     config = config_of(args, Config)

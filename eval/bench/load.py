@@ -13,26 +13,23 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count, cycle, islice
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import numpy as np
 
 from ...retrieval import retrievers
 from ...retrieval.config import Config, convert
 from ...retrieval.errors import FactseekError, MachineError
 from ...retrieval.lucene.jvm import java_thread
-from ...retrieval.search.index import open_index
+from ...retrieval.search.index import Index, open_index
 from ...retrieval.search.options import Search
 from ...retrieval.subprocesses import command as child_command
 from ...retrieval.text import ProfileName
 from ..run.batch import SearchQuery
 from ..scoring.machine import peak_megabytes
 
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
-
-AND = "+"
-"""The separator between a retriever and each stage after it."""
+AND = "+"  # the separator between a retriever and each stage after it
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,8 +121,6 @@ def put_load(load: Load) -> Timings:
 
 def _under(index: Index, queries: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
     """Search once for each query with ``callers`` threads."""
-    import numpy as np
-
     taken = [0.0] * len(queries)
     numbers = count()
 

@@ -15,10 +15,8 @@ from ...retrieval.records.runs import ScoreTable, best_documents
 from ...retrieval.text import ProfileName
 from .report import CheckReport, accepted
 
-Answer = tuple[str, ScoredDocids]
-"""A qid and the documents found for it."""
-Note = Callable[[str], None]
-"""A function that receives a note on the judgements for the reader of the figures."""
+Answer = tuple[str, ScoredDocids]  # a qid and the documents found for it
+Note = Callable[[str], None]  # a function that receives a note on the judgements for the reader of the figures
 
 
 def ignore(note: str) -> None:
@@ -89,12 +87,12 @@ def prediction_line(qid: str, docids: Sequence[str]) -> str:
     """Return the line of a submission for a query; raise QueryError if an id cannot be written."""
     for value in (qid, *docids):
         if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
-            raise QueryError(f"{shown(value)} is empty or contains a quote: it cannot be written to a submission")
+            raise QueryError(f"{shown(value)} is empty, or contains a quote, a backslash or an unprintable character")
     return f"{qid}\t[{', '.join(map(repr, docids))}]\n"
 
 
 def slots(docids: Sequence[str]) -> list[Hit]:
-    """Return a hit for each slot. A repeated docid keeps its slot, under a name that no document has."""
+    """Return a hit for each place of a list. A repeated docid keeps its place, under an id that no document has."""
     return [
         Hit(f"{docid} (slot {rank})" if docid in docids[: rank - 1] else docid, float(-rank))
         for rank, docid in enumerate(docids, 1)

@@ -13,8 +13,7 @@ from ...retrieval.terminal import counted
 
 Severity = Literal["error", "warning"]
 
-KEPT = 20
-"""The number of errors, and of warnings, whose messages are kept; the others are only counted."""
+KEPT = 20  # the number of errors, and of warnings, whose messages are kept; the others are only counted
 
 
 class FileProblem(NamedTuple):
@@ -26,7 +25,7 @@ class FileProblem(NamedTuple):
 
 
 class CheckReport:
-    """The faults of one file: the first twenty errors, and the first twenty warnings, which errors cannot hide."""
+    """The faults of one file: the first twenty errors and, counted separately, the first twenty warnings."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -85,7 +84,9 @@ class CheckReport:
         if self.errors:
             first = next(problem for problem in self.problems if problem.severity == "error")
             more = f"; and {counted(self.errors - 1, 'more error')}" if self.errors > 1 else ""
-            raise CheckFailed(f"{first.reason}{more}", place=place(self.path, first.line), remedy="not scored")
+            raise CheckFailed(
+                f"{first.reason}{more}", place=place(self.path, first.line), remedy="the file is not scored"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as ``check --json`` prints it."""
@@ -129,7 +130,7 @@ def check_ids(
     if len(strangers) == len(lines):
         first = strangers[0]
         hint = _near_hint(folded, first) or f"; {source} has {shown(next(iter(expected)))}, the file {shown(first)}"
-        report.error(0, f"no {name} in common with {source}: it may be a file for other data{hint}")
+        report.error(0, f"no {name} in common with {source}: the file may be for other data{hint}")
         return
     for key in strangers:
         report.error(lines[key], f"{name} {shown(key)} is not in {source}{_near_hint(folded, key)}")
@@ -165,7 +166,7 @@ def _near_hint(folded: Mapping[str, str], key: str) -> str:
 def paired(
     gold: Sequence[Path], runs: Sequence[Path], gold_name: str = "--gold", runs_name: str = "--run"
 ) -> list[tuple[Path, Path]]:
-    """Return each file of ``--gold`` with one of ``--run``: paired by position, or by name if both are a folder.
+    """Return each file of ``--gold`` with one of ``--run``: paired by position, or by name if both are folders.
 
     Raises QueryError, which names the two options, if one has more files than the other.
     """
@@ -179,7 +180,7 @@ def paired(
     gold, runs = files_in(gold), files_in(runs)
     if len(gold) != len(runs):
         has = f"{gold_name} has {counted(len(gold), 'file')}, {runs_name} {len(runs)}"
-        raise QueryError(f"{has}: they are paired by position")
+        raise QueryError(f"{has}: give the same number to both, because files are paired by position")
     return list(zip(gold, runs, strict=True))
 
 

@@ -28,10 +28,8 @@ from ...retrieval.records.table_shape import (
     unlike_columns,
 )
 
-Numbered = Sequence[tuple[int, str]]
-"""Lines of text with their numbers."""
-Rows = list[tuple[int, list[str]]]
-"""The cells of each row, with the number of its first line."""
+Numbered = Sequence[tuple[int, str]]  # lines of text with their numbers
+Rows = list[tuple[int, list[str]]]  # the cells of each row, with the number of its first line
 _CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?')
 _LOOKED_AT = 40
 
@@ -39,7 +37,7 @@ _LOOKED_AT = 40
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each line.
 
-    A line that is not UTF-8 is an error and left out; the first such error has a remedy.
+    A line that is not UTF-8 is an error and is left out; the first such error has a remedy.
     """
     remedy = f"; {SAVE_AS_UTF8}"
     for number, line in lines(path, faults):
@@ -85,7 +83,7 @@ def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
         return "is blank"
     if len(fields) != len(layout):
         spaced = "; this line separates them by white space" if len(line.split()) == len(layout) else ""
-        return f"has {len(fields)} of the {len(layout)} columns between tabs ({' '.join(layout)}){spaced}"
+        return f"has {len(fields)} columns between tabs, but {len(layout)} are expected ({' '.join(layout)}){spaced}"
     for name, field in zip(layout, fields, strict=True):
         if not field:
             return f"column {name} is empty"

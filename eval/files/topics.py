@@ -38,7 +38,7 @@ TEXTS = (
 """The names of the column with the texts of queries."""
 DATES = ("date", "created_at", "claim_date")
 
-_NAMED = "name them qid and query"
+_NAMED = "name two columns qid and query"
 _ACCEPTED = "give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"
 
 _BLOCKS = ("top", "topic", "query")
@@ -62,8 +62,7 @@ _BROKEN_TAG = re.compile(
     rf"<(?:/?(?:{_BROKEN_NAMES})(?:\s++[a-z]|\s*+(?:[>/<]|\Z))|\s++(?:{_BROKEN_NAMES})(?:\s++[a-z]+\s*+=|\s*+>))", re.I
 )
 """A broken tag of a topic or a field, in the text between the tags."""
-_LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")
-"""The prefix of the names of fields in CLEF's topics."""
+_LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")  # the prefix of the names of fields in CLEF's topics
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
 
 
@@ -77,7 +76,7 @@ class _Draft(NamedTuple):
 
 
 def read_topics(path: Path) -> list[Query]:
-    """Return ids and texts of queries in their order; raise SourceError at the first invalid or repeated one."""
+    """Return ids and texts of queries in their order; raise SourceError at the first invalid or repeated query."""
     return [Query(query.qid, query.text) for query in read_queries(path)]
 
 
@@ -216,7 +215,7 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
     digits = [any(map(str.isdigit, row[0])) for row in (cells, *(row for _, row in below))]
     if words and texts and below and not digits[0] and all(digits[1:]):
         lacking = "ids" if qid_at is None else "queries"
-        known = f"no column of {lacking} among {', '.join(map(shown, cells))}"
+        known = f"no column of {lacking}, only {', '.join(map(shown, cells))}"
         faults.error(line, f"is a header with {known}: expected {_list(QIDS if qid_at is None else TEXTS)}; {_NAMED}")
     return None
 
@@ -254,7 +253,7 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
         if piece.name == block:
             opened = None if piece.end else at
         elif opened is None and not piece.end and piece.name in _TAGGED_QIDS and piece.name != "id":
-            faults.error(piece.line, f"<{piece.name}> is outside a <{block}>; its start tag may be mistyped")
+            faults.error(piece.line, f"<{piece.name}> is outside a <{block}>; the block's start tag may be mistyped")
     if opened is not None:
         yield _topic(pieces[opened:], faults)
 

@@ -16,10 +16,8 @@ from ...retrieval.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
 from .tables import Numbered, json_objects, rows_below, shape_of_lines, table_lines, text_lines
 
-LABELS = ("check_worthiness", "claim_worthiness")
-"""The names of the column that says whether a tweet is worth checking."""
-VERDICTS = ("label", "verdict")
-"""The names of the column that says whether a tweet's claim is true."""
+LABELS = ("check_worthiness", "claim_worthiness")  # the names of the column that says whether a tweet is worth checking
+VERDICTS = ("label", "verdict")  # the names of the column that says whether a tweet's claim is true
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
     "text": ("tweet_text", "full_text", "text"),
@@ -45,8 +43,9 @@ class Tweet(NamedTuple):
 def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
-    In a table with tabs, quotes are ordinary characters if the rows then fit, so that stray quotes stay. Raises
-    SourceError, naming the line, if a row has other columns than the header, or a tweet has no id or no text.
+    In a table with tabs, quotes are ordinary characters if the rows then fit the header, so that stray quotes stay.
+
+    Raises SourceError, naming the line, if a row has other columns than the header, or a tweet has no id or no text.
     """
     rereadable(path)
     faults = Strict(path)
@@ -120,7 +119,7 @@ def claim_key(topic: str, tweet_id: str) -> str:
 
 
 def read_claims(path: Path) -> list[Tweet]:
-    """Read claims, identified by topic and tweet; raise SourceError if one has no topic, or occurs twice."""
+    """Read claims, identified by topic and tweet; raise SourceError if a claim has no topic, or occurs twice."""
     claims = read_tweets(path)
     first: dict[str, int] = {}
     for claim in claims:

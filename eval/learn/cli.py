@@ -7,24 +7,34 @@ import json
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...indexer.settings import Config as BuildConfig
 from ...retrieval.config import Config
+from ...retrieval.encoders.sources import for_language
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
-from ...retrieval.search.index import open_index
+from ...retrieval.progress import bar
+from ...retrieval.records.trec import write_text
+from ...retrieval.search.combiner import save
+from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, full_config_of, say, write
 from ...retrieval.text import PROFILES
-from ..run.judged import Judged, JudgedFiles, read_judged
+from ..run.batch import Judged, JudgedFiles, read_judged
+from ..scoring.measures import named
 from ..tasks import RANKING
-from .request import ADDED, ALONE, ModelTraining, TrainingRequest
-
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
+from .combiner import CombinerRequest
+from .combiner import train as learn_combination
+from .everything import CONFIG, INDEX, train_all
+from .examples import of_documents
+from .trainer import ADDED, ALONE, SETTINGS, ModelTraining, TrainingRequest, check_target
+from .trainer import train as train_on
+from .tune import FIRST_LINE, as_json, as_text, as_yaml
+from .tune import tune as tune_on
 
 _TUNE_EPILOG = """\
 The command tries in turn k1 and b of BM25, each ranking alone, and each fusion with its weights and depth. If the index
-has fields title_text, it tries the weight of the title. If rerank.model or combine.model is set, it tries these stages.
+has fields title_text, it tries the weight of the title. If rerank.model or combine.model is set, it tries that stage.
 It keeps the default unless the tuned settings are significantly better on held-out queries (paired randomisation test,
 p < .05)."""
 _COMBINER_EPILOG = """\
@@ -34,10 +44,10 @@ _MODEL_EPILOG = """\
 One tenth of the judged queries decides when to stop, and two tenths measure the result. Queries that share a relevant
 document are in the same part. README.md in the folder describes the training data and the results."""
 _ALL_EPILOG = """\
-The folder gets an encoder, an index with its vectors next to those of the given index, and a combination of all
+The folder gets an encoder, a copy of the index to which the encoder's vectors are added, and a combination of all
 rankings. The same command skips the steps that are done, and continues an interrupted training. The combination learns
 from the three tenths of the queries that the encoder does not learn from. Its figures are cross-validated on them."""
-INTERRUPTED = "interrupted; the same command continues the training, unless the model is complete"
+INTERRUPTED = "interrupted; to continue the training, run the same command again, unless the model is complete"
 _LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1, "seed": 0, "sample": 10}
 _MODELS = {
     "encoder": "a sentence encoder, for encoder.model",
@@ -49,7 +59,7 @@ _MODEL_OPTIONS: tuple[tuple[str, type, str], ...] = (
     ("rate", float, "the highest learning rate"),
     ("negatives", int, "non-relevant hits for each relevant passage"),
     ("depth", int, "hits per query from which negatives are taken"),
-    ("max-tokens", int, "the maximum tokens of each text, or of query and text together for a re-ranker"),
+    ("max-tokens", int, "the maximum number of tokens of each text or, for a re-ranker, of query and text together"),
     ("looks", int, "evaluations per epoch that decide when to stop"),
     ("seed", int, "the random seed"),
 )
@@ -67,7 +77,7 @@ def register(commands: Subparsers) -> None:
     combiner = _parser(
         kinds,
         "combiner",
-        "a learned combination of the rankings of a hit",
+        "a learned combination of rankings",
         "Learn a combination of the ranks and scores of a hit, and of the words, numbers and names that it shares"
         " with the query.",
         _COMBINER_EPILOG,
@@ -78,7 +88,8 @@ def register(commands: Subparsers) -> None:
     combiner.add_argument(
         "--remember",
         action="store_true",
-        help="also learn for which judged queries a document was relevant, with folds drawn query by query",
+        help="also learn to which judged queries each document was relevant; queries that share a relevant document "
+        "may then be in different folds",
     )
     add_option(combiner, "sample", int, 2000, "learn from at most N judged queries")
     add_option(combiner, "seed", int, 0, "the seed of folds, sample and trees")
@@ -95,7 +106,7 @@ def register(commands: Subparsers) -> None:
         _add_model_options(model, output)
         if what == "encoder":
             model.add_argument(
-                "--teacher", default="", metavar="MODEL", help="a re-ranker whose score margins are also learned"
+                "--teacher", default="", metavar="MODEL", help="a re-ranker; the encoder also learns its margins"
             )
         model.set_defaults(command=partial(train_model, what=what), interrupted=INTERRUPTED)
     everything = _parser(
@@ -210,16 +221,9 @@ def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
 
 def tune(args: argparse.Namespace) -> int:
     """Write the configuration and print the evidence for it."""
-    from ...retrieval.progress import bar
-    from ...retrieval.records.trec import write_text
-    from .tune import FIRST_LINE, as_json, as_text, as_yaml
-    from .tune import tune as tune_on
-
     measure = _checked_measure(args)
     if args.output.is_file() and not args.output.read_bytes().startswith(FIRST_LINE.encode()):
-        raise QueryError(
-            "was not written by tune and is left as it is", place=args.output, remedy="give another output"
-        )
+        raise QueryError("was not written by tune and is left as it is", place=args.output, remedy="give another file")
     config = full_config_of(args)
     with open_index(args.index, config) as index:
         judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
@@ -236,17 +240,12 @@ def tune(args: argparse.Namespace) -> int:
 
 def train_combiner(args: argparse.Namespace) -> int:
     """Train a combination, write the model, and print its cross-validated figures."""
-    from ...retrieval.progress import bar
-    from ...retrieval.search.combiner import save
-    from .combiner import CombinerRequest
-    from .combiner import train as train_on
-
     measure = _checked_measure(args)
     request = CombinerRequest(
         files=(args.queries, args.qrels), measure=measure, folds=args.folds, seed=args.seed, remembers=args.remember
     )
     with open_index(args.index, config_of(args, Config)) as index:
-        trained = train_on(index, _read_judged(args, index), request, bar)
+        trained = learn_combination(index, _read_judged(args, index), request, bar)
     if not trained.grouped and not args.remember:
         say("note: some queries that share relevant documents are in different folds, so the figures may be too high")
     save(args.output, trained.combiner)
@@ -266,8 +265,6 @@ def _checked_measure(args: argparse.Namespace) -> str:
 
 
 def _one_measure(text: str) -> str:
-    from ..scoring.measures import named
-
     measure, *others = named(text)
     if others:
         raise QueryError(f"--measure {text}: give one measure")
@@ -276,19 +273,10 @@ def _one_measure(text: str) -> str:
 
 def train_model(args: argparse.Namespace, what: str) -> int:
     """Train an encoder or a re-ranker, write the model, and print its figures on held-out queries."""
-    from ...retrieval.progress import bar
-    from .examples import TrainingJudged, of_documents
-    from .trainer import SETTINGS, check_target
-    from .trainer import train as train_on
-
     _check_model(args)
     check_target(args.output)
     with open_index(args.index, config_of(args, Config)) as index:
-        if args.from_documents:
-            judged = of_documents(index, args.sample, args.seed)
-        else:
-            read = _read_judged(args, index)
-            judged = TrainingJudged(queries=read.queries, qrels=read.qrels, search=read.search)
+        judged = of_documents(index, args.sample, args.seed) if args.from_documents else _read_judged(args, index)
         request = TrainingRequest(
             what=what,
             settings=_model_settings(args, index),
@@ -296,18 +284,16 @@ def train_model(args: argparse.Namespace, what: str) -> int:
             index=index.info.id,
             target=args.output,
         )
-        trained = train_on(index, judged, request, bar)
-    if not trained.card["grouped"]:
+        card, text = train_on(index, judged, request, bar)
+    if not card["grouped"]:
         say("note: some queries that share relevant documents are in different parts, so the figures may be too high")
-    write(json.dumps(trained.card, indent=2) + "\n" if args.json else trained.text)
-    beside = "".join(f", and {name} to {value:g}" for name, value in trained.card["beside"].items())
+    write(json.dumps(card, indent=2) + "\n" if args.json else text)
+    beside = "".join(f", and {name} to {value:g}" for name, value in card["beside"].items())
     say(f"{args.output}: the model; set {SETTINGS[what]} to it{beside}")
     return DONE
 
 
 def _model_settings(args: argparse.Namespace, index: Index) -> ModelTraining:
-    from ...retrieval.encoders.sources import for_language
-
     made_by = index.info.encoder and (index.info.encoder.model or index.info.encoder.name)
     names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
     base = args.base or made_by or for_language(index.settings.encoder, index.info.language).model
@@ -316,10 +302,6 @@ def _model_settings(args: argparse.Namespace, index: Index) -> ModelTraining:
 
 def train_everything(args: argparse.Namespace) -> int:
     """Take the steps that are not done, and print the figures on queries that the encoder did not learn from."""
-    from ...indexer.settings import Config as BuildConfig
-    from ...retrieval.progress import bar
-    from .everything import CONFIG, INDEX, train_all
-
     _check_model(args)
     config = config_of(args, BuildConfig)
     with open_index(args.index, config) as index:

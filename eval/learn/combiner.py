@@ -2,51 +2,171 @@
 
 Each fold is judged with a model that was trained on the other folds alone. The combination averages a linear model and
 trees. The training folds hardly show which of the two is better, and choosing one gave worse results than the average.
+The two make errors on different documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import __version__
 from ...retrieval.domain import Qrels
-from ...retrieval.errors import QueryError
+from ...retrieval.errors import MachineError, QueryError
 from ...retrieval.files import sha256, storable
 from ...retrieval.lucene.analysis import query_terms
 from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.records.qrels import JudgedQueries
 from ...retrieval.search.combiner import (
     Averaged,
+    Boosted,
     Combiner,
     CombinerManifest,
     CombinerModel,
     JudgedFile,
+    WeightedSum,
     columns,
     matrix,
     views_of,
 )
-from ..run.batch import with_evidence
-from ..run.judged import Judged
+from ...retrieval.search.index import Index
+from ...retrieval.search.trees import Trees
+from ..run.batch import Judged, with_evidence
 from ..scoring.measures import values_of
 from ..scoring.statistics import Values, intervals, paired
 from ..scoring.tables import interval_table
-from . import learners
-from .learners import Pool, averaged
-from .splits import folds_of, grouped_folds
+from .examples import folds_of, grouped_folds
 
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
+SETTINGS: Mapping[str, Any] = {
+    "objective": "lambdarank",
+    "learning_rate": 0.03,
+    "num_leaves": 15,
+    "min_data_in_leaf": 50,
+    "feature_fraction": 0.5,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "lambdarank_truncation_level": 30,
+}
+ROUNDS = 150
+_MOST_GRADE = 30  # the largest grade for which LightGBM has a gain; the gain is 2 to the power of the grade, minus 1
+_STEPS = 500
 
-DEPTH = 100
-"""The number of hits of each query to learn from and to reorder."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """The first hits of a query: docids, features of shape (hits, features), and relevance; and the query's terms."""
+
+    qid: str
+    docids: tuple[str, ...]
+    features: NDArray[np.float64]
+    relevance: NDArray[np.int64]
+    terms: frozenset[str] = frozenset()
+
+    @property
+    def teaches(self) -> bool:
+        """Whether the pool has documents of different relevance."""
+        return bool(len(self.relevance)) and bool(self.relevance.max() > self.relevance.min())
+
+
+def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
+    """Learn a linear ranker from the pools that teach; a larger ``penalty`` makes the weights smaller.
+
+    ListNet's loss (Cao et al., ICML 2007) of a list is the cross-entropy between two distributions: the documents'
+    shares of the gain, and the softmax of their scores. The loss is convex, so the result depends neither on chance nor
+    on the starting point of the search.
+    """
+    from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
+
+    teaching = [pool for pool in pools if pool.teaches]
+    rows = np.concatenate([pool.features for pool in teaching])
+    centre, spread = rows.mean(axis=0), rows.std(axis=0)
+    scale = np.where(spread > 1e-9, spread, 1.0)
+    standard = (rows - centre) / scale
+    starts = np.cumsum([0, *(len(pool.relevance) for pool in teaching)])[:-1]
+    lists = np.repeat(np.arange(len(teaching)), [len(pool.relevance) for pool in teaching])
+    # The gain of a document is 2 to the power of its grade, minus 1.
+    gained = (np.exp2(np.minimum(pool.relevance, _MOST_GRADE).astype(np.float64)) - 1 for pool in teaching)
+    gains = np.concatenate([gain / gain.sum() for gain in gained])
+
+    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        scores = standard @ weights
+        scores -= np.maximum.reduceat(scores, starts)[lists]
+        powers = np.exp(scores)
+        totals = np.add.reduceat(powers, starts)
+        value = float(np.log(totals).sum() - gains @ scores) / len(teaching)
+        slope = standard.T @ (powers / totals[lists] - gains) / len(teaching)
+        return value + penalty * float(weights @ weights) / 2, slope + penalty * weights
+
+    # One thread keeps the order of additions, and therefore every bit, the same in each run.
+    with threadpool_limits(1):
+        minimum = minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+    return WeightedSum(centre, scale, np.asarray(minimum.x, dtype=np.float64))
+
+
+def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
+    """Grow trees on the pools that teach, the same for the same seed; raise MachineError if there is no LightGBM."""
+    try:
+        import lightgbm
+    except (ImportError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise MachineError(
+            f"LightGBM cannot be loaded: {reason}",
+            remedy="it needs the system's OpenMP library: apt-get install libgomp1",
+        ) from None
+    teaching = [pool for pool in pools if pool.teaches]
+    data = lightgbm.Dataset(
+        np.concatenate([pool.features for pool in teaching]),
+        np.minimum(np.concatenate([pool.relevance for pool in teaching]), _MOST_GRADE),
+        group=[len(pool.relevance) for pool in teaching],
+    )
+    fixed = {"seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbose": -1}
+    booster = lightgbm.train({**SETTINGS, **fixed}, data, num_boost_round=ROUNDS)
+    roots: list[int] = []
+    rows: list[tuple[int, float, tuple[int, int], float]] = []
+    for tree in booster.dump_model()["tree_info"]:
+        # A tree's nodes are numbered level by level, so that every node comes before its children.
+        roots.append(first := len(rows))
+        nodes = [tree["tree_structure"]]
+        for place, node in enumerate(nodes, first):
+            if "split_feature" in node:
+                nodes += [node["left_child"], node["right_child"]]
+                last = first + len(nodes)
+                rows.append((node["split_feature"], float(node["threshold"]), (last - 2, last - 1), 0.0))
+            else:
+                rows.append((-1, 0.0, (place, place), float(node["leaf_value"])))
+    features, thresholds, children, values = zip(*rows, strict=True)
+    return Boosted(
+        Trees(
+            features=np.array(features, dtype=np.int16),
+            thresholds=np.array(thresholds),
+            children=np.array(children, dtype=np.int32),
+            values=np.array(values),
+            roots=np.array(roots, dtype=np.int32),
+        )
+    )
+
+
+def averaged(weights: CombinerModel, grown: CombinerModel, pools: Sequence[Pool]) -> Averaged:
+    """Combine two models that learned from the same pools into one that gives both equal weight."""
+
+    def spread(model: CombinerModel) -> float:
+        # The spread of scores within a pool: their standard deviation, averaged over the pools that teach.
+        spreads = [float(np.std(model.score(pool.features))) for pool in pools if pool.teaches]
+        return float(np.mean(spreads)) or 1.0
+
+    return Averaged(weights, grown, (spread(weights), spread(grown)))
+
+
+DEPTH = 100  # the number of hits of each query to learn from and to reorder
 PENALTY = 0.01
 KINDS = ("linear", "trees", Averaged.KIND)
 """The kinds of model, the simplest first; the last is the average of the other two."""
@@ -57,14 +177,13 @@ class CombinerRequest:
     """A request for a training: the files (for the manifest), the measure to optimise, the folds, the seed.
 
     With ``remembers``, the combination also uses which judged queries each document was relevant to. This can help only
-    if queries share relevant documents, so folds are then drawn query by query.
+    if queries of different folds share relevant documents. Each query is then assigned to a fold by itself.
     """
 
     files: tuple[Path, ...]
     measure: str = "nDCG@10"
     folds: int = 5
     seed: int = 0
-    depth: int = DEPTH
     remembers: bool = False
 
 
@@ -102,7 +221,7 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
     queries, seed, measure = len(judged.queries), request.seed, request.measure
     if not 2 <= request.folds <= queries:
         raise QueryError(f"--folds {request.folds}: give a number from 2 to {queries:,}, the number of judged queries")
-    read = pools(index, judged, request.depth, progress)
+    read = pools(index, judged, DEPTH, progress)
     parts, grouped = grouped_folds(judged.qrels, request.folds, seed)
     if request.remembers:
         parts, grouped = folds_of(queries, request.folds, seed), False
@@ -118,14 +237,16 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
     plain, best = measured(read, judged.qrels, measure, None), values[Averaged.KIND]
     before, after, *each = intervals(np.stack([plain, best, *values.values()], axis=1), seed)
     test, kinds = paired(plain, best, seed), dict(zip(values, each, strict=True))
-    figures = {
-        "grouped": grouped,
-        "measure": measure,
-        "before": before._asdict(),
-        "cross_validated": after._asdict(),
-        "test": test.as_json(),
-        "kinds": {kind: interval._asdict() for kind, interval in kinds.items()},
-    }
+    figures = msgspec.to_builtins(
+        {
+            "grouped": grouped,
+            "measure": measure,
+            "before": before,
+            "cross_validated": after,
+            "test": test,
+            "kinds": kinds,
+        }
+    )
     combiner = combination(index, judged, request, model)
     combiner = combiner._replace(manifest=msgspec.structs.replace(combiner.manifest, figures=figures))
     alone = {f"{kind} alone": of for kind, of in kinds.items() if kind != Averaged.KIND}
@@ -145,7 +266,7 @@ def learn(
         remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, qrels)
         # Compute the features of each query from the other queries alone.
         some = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
-    linear, trees = learners.fit_linear(some, PENALTY), learners.fit_trees(some, request.seed)
+    linear, trees = fit_linear(some, PENALTY), fit_trees(some, request.seed)
     if bar is not None:
         bar.update(2)
     models: tuple[CombinerModel, ...] = (linear, trees, averaged(linear, trees, some))
@@ -177,7 +298,7 @@ def combination(index: Index, judged: Judged, request: CombinerRequest, trained:
         raise QueryError("there is nothing to learn from")
     model, remembered = trained
     resolved, encoder = index.resolve(judged.search), index.info.encoder
-    linear, grown = {"penalty": PENALTY}, {**learners.SETTINGS, "rounds": learners.ROUNDS}
+    linear, grown = {"penalty": PENALTY}, {**SETTINGS, "rounds": ROUNDS}
     learned: dict[str, Any] = dict(zip(KINDS, (linear, grown, linear | grown), strict=True))
     versions = {name: metadata.version(name) for name in ("numpy", "scipy", "lightgbm")}
     manifest = CombinerManifest(
@@ -186,7 +307,7 @@ def combination(index: Index, judged: Judged, request: CombinerRequest, trained:
         rankings=resolved.rankings,
         features=columns(resolved.rankings, remembers=request.remembers),
         remembers=request.remembers,
-        depth=request.depth,
+        depth=DEPTH,
         fusion=msgspec.to_builtins(resolved.settings.search.fusion),
         language=index.info.language,
         encoder=f"{encoder.name}, {encoder.revision}" if encoder else "",

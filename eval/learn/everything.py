@@ -2,7 +2,7 @@
 
 Each step writes its result completely or not at all. A step is skipped if its result already exists and was made from
 the same inputs. The same command therefore continues an interrupted run. The combination learns, in folds, from the
-queries that the encoder did not learn from, because it ranks those that it learned from better than new ones.
+queries that the encoder did not learn from: it ranks new queries worse than the queries that it learned from.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,20 +24,15 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import write_atomically
 from ...retrieval.progress import Progress
 from ...retrieval.search.combiner import save
-from ...retrieval.search.index import open_index
+from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import say
-from ..run.batch import search_all
-from ..run.judged import Judged, JudgedFiles, depth_of, read_judged
+from ..run.batch import Judged, JudgedFiles, depth_of, read_judged, search_all
 from ..scoring.measures import values_of
 from ..scoring.statistics import Interval, Values, intervals, paired
 from ..scoring.tables import interval_table
 from . import combiner, trainer
-from .examples import TrainingJudged, read_candidates
-from .request import ModelTraining, TrainingRequest
-from .splits import split
-
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
+from .examples import read_candidates, split
+from .trainer import ModelTraining, TrainingRequest
 
 ENCODER, INDEX, COMBINER, CONFIG = "encoder", "index", "combiner.model", "config.yaml"
 _STEPS, _FIGURES = "steps.json", "figures.json"
@@ -56,9 +51,11 @@ def train_all(
 ) -> tuple[dict[str, Any], str]:
     """Take every step that is not done yet, in the folder ``output``, for the index ``source``.
 
-    Return the figures of the queries that the encoder did not learn from (at most ``sample`` are read), and their
-    table. Raises QueryError if a result exists that was made from other inputs, or if the index already has the vectors
-    of such a training. Also raises what the steps raise.
+    At most ``sample`` judged queries are read. Return the figures of those that the encoder did not learn from, and a
+    table of these figures.
+
+    Raises QueryError if a result exists that was made from other inputs, or if the index already has the vectors of
+    such a training. Also raises what the steps raise.
     """
     output.mkdir(parents=True, exist_ok=True)
     with open_index(source, config) as index:
@@ -74,12 +71,11 @@ def train_all(
             index=index.info.id,
             target=output / ENCODER,
         )
-        teaching = TrainingJudged(queries=judged.queries, qrels=judged.qrels, search=judged.search)
         steps = Steps(output, f"{training.digest()} {sample}")
-        steps.take(ENCODER, lambda _: trainer.train(index, teaching, training, progress))
+        steps.take(ENCODER, lambda _: trainer.train(index, judged, training, progress))
         steps.take(INDEX, lambda target: _add_vectors(source, target, training.target, config))
         if not steps.done(COMBINER, str(folds)):
-            parts = split(read_candidates(index, teaching, settings.depth, progress), judged.qrels, settings.seed)
+            parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed)
             unseen = {candidate.qid for candidate in (*parts.stopping, *parts.judging)}
             rest = tuple(query for query in judged.queries if query.qid in unseen)
             judged = replace(judged, queries=rest, qrels={query.qid: judged.qrels[query.qid] for query in rest})
@@ -100,8 +96,8 @@ def train_all(
                 "measure": settings.measure,
                 "queries": len(before),
                 "rankings": index.resolve(judged.search).rankings,
-                "rows": {name: mean._asdict() for name, mean in zip(names, means, strict=True)},
-                "test": test.as_json(),
+                "rows": dict(zip(names, means, strict=True)),
+                "test": test,
                 "verdict": test.verdict(f"{settings.measure} of queries that the encoder did not learn from"),
             }
         write_atomically(output / _FIGURES, msgspec.json.encode(figures))

@@ -1,50 +1,36 @@
 """The training data of a model: judged queries, or titles and sentences of documents, each with the hits of a search.
 
-Some of these hits are the hard negatives.
+Some of these hits are the hard negatives. The queries are split into parts that share no relevant document. If two
+queries share one, a model that learned from one of them could recognise the document for the other. A single feature,
+such as the length, can be enough for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...retrieval.domain import Document, Qrels
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.lucene.index import flat_text
 from ...retrieval.progress import Progress
+from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
 from ...retrieval.sentences import SentenceSpan, sentences
 from ...retrieval.store.signatures import disagreements, most_disagreements, signatures_of
-from ..run.batch import SearchQuery, with_evidence
+from ..run.batch import Judged, SearchQuery, with_evidence
 
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
-
-Text = Callable[[str, str], str]
-"""A function from the title of a document and the text of its passage to the text that a model reads."""
-NEAR_COPY = 0.8
-"""The share of common words above which a candidate counts as a near-duplicate of a relevant passage."""
-_READ = 2_000
-"""The number of characters of a document that are read."""
-_SHORTEST = 20
-"""The minimum number of characters of a title or a sentence that becomes a query."""
+NEAR_COPY = 0.8  # the share of common words above which a candidate counts as a near-duplicate of a relevant passage
+_READ = 2_000  # the number of characters of a document that are read
+_SHORTEST = 20  # the minimum number of characters of a title or a sentence that becomes a query
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingJudged:
-    """Queries with their relevant documents; ``own_texts`` has, by qid, the text of a document without the query."""
-
-    queries: tuple[SearchQuery, ...]
-    qrels: Qrels
-    search: Search
-    text: Text = flat_text
-    own_texts: Mapping[str, str] = field(default_factory=dict)
-
-
-def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
+def of_documents(index: Index, sample: int, seed: int) -> Judged:
     """Return queries made of at most ``sample`` documents, drawn with ``seed``.
 
     The query is the document's title, and the document's text is the relevant passage. A document without a title gives
@@ -75,11 +61,10 @@ def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
         raise QueryError(
             "no document has a title or a second sentence: there is nothing to learn from", place=index.info.place
         )
-    return TrainingJudged(
+    return Judged(
         queries=tuple(queries),
         qrels={query.qid: {query.qid: 1} for query in queries},
         search=Search(),
-        text=lambda title, text: text,
         own_texts=own_texts,
     )
 
@@ -129,37 +114,32 @@ class Candidates:
         return [text for at, text in enumerate(others) if min(int(far[at]) for far in nearest) > least]
 
 
-def read_candidates(index: Index, judged: TrainingJudged, depth: int, progress: Progress) -> list[Candidates]:
+def read_candidates(index: Index, judged: Judged, depth: int, progress: Progress) -> list[Candidates]:
     """Return the candidates of each judged query, in the order of the queries: its first ``depth`` documents."""
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []
     for query, ranked, evidence in with_evidence(index, judged.queries, search, progress):
-        hits = {hit.docid: judged.text(hit.title, hit.passage.text) for hit in evidence}
-        relevant = {
-            docid: text
-            for docid, grade in sorted(judged.qrels[query.qid].items())
-            if grade > 0 and (text := _relevant_text(index, judged, query.qid, docid, hits)) is not None
+        own = judged.own_texts.get(query.qid)
+        # A model does not read the title of a document if the title is the query.
+        hits = {
+            hit.docid: flat_text(hit.title, hit.passage.text) if own is None else hit.passage.text for hit in evidence
         }
+        relevant = {}
+        for docid in sorted(docid for docid, grade in judged.qrels[query.qid].items() if grade > 0):
+            text = own if own is not None else hits.get(docid)
+            with suppress(NotFoundError):
+                if text is None and (passages := index.passages(docid)):
+                    text = flat_text(index.document(docid).title, passages[0].text)
+            if text is not None:
+                relevant[docid] = text
         scores = {hit.docid: hit.score for hit in ranked}
-        text = resolved.text(query.text)
-        made.append(Candidates(qid=query.qid, query=text, hits=hits, relevant=relevant, scores=scores))
+        query_text = resolved.text(query.text)
+        made.append(Candidates(qid=query.qid, query=query_text, hits=hits, relevant=relevant, scores=scores))
     return made
 
 
-def _relevant_text(index: Index, judged: TrainingJudged, qid: str, docid: str, hits: Mapping[str, str]) -> str | None:
-    text = judged.own_texts.get(qid, hits.get(docid))
-    if text is not None:
-        return text
-    try:
-        document, passages = index.document(docid), index.passages(docid)
-    except NotFoundError:
-        return None
-    return judged.text(document.title, passages[0].text) if passages else None
-
-
-Triple = tuple[str, str, tuple[str, ...]]
-"""A query, a relevant passage, and non-relevant passages."""
+Triple = tuple[str, str, tuple[str, ...]]  # a query, a relevant passage, and non-relevant passages
 
 
 def triples(learned: Sequence[Candidates], negatives: int, seed: int, epochs: int | None = None) -> list[Triple]:
@@ -191,3 +171,71 @@ def triples(learned: Sequence[Candidates], negatives: int, seed: int, epochs: in
                 drawn += sample([text for text in every if text not in relevant], negatives - len(drawn))
             rows.append((query.query, positive, tuple(drawn)))
     return rows
+
+
+_MOST_SHARE = 0.5
+"""The largest share of the queries that one group may have; with larger groups, folds would differ much in size."""
+FOLDS = 10  # the number of folds: one of them decides when to stop, and two judge the model
+Rows = NDArray[np.intp]
+
+
+class Folds(NamedTuple):
+    """The row numbers of each fold's queries; ``grouped`` if those that share a relevant document share a fold."""
+
+    rows: list[Rows]
+    grouped: bool
+
+
+class Splits(NamedTuple):
+    """The queries to learn from, to decide when to stop, and to judge the model.
+
+    ``grouped`` is true if no two parts share a relevant document.
+    """
+
+    learned: Sequence[Candidates]
+    stopping: Sequence[Candidates]
+    judging: Sequence[Candidates]
+    grouped: bool
+
+
+def folds_of(queries: int, folds: int, seed: int) -> list[Rows]:
+    """Divide the numbers of queries, from 0, into folds drawn with ``seed``; the numbers in a fold ascend."""
+    order = np.random.default_rng((seed, 4)).permutation(queries)
+    return [np.sort(order[at::folds]) for at in range(folds)]
+
+
+def grouped_folds(qrels: Qrels, folds: int, seed: int) -> Folds:
+    """Divide queries, numbered in the order of ``qrels``, into folds that share no relevant document.
+
+    If there are fewer groups than folds, or if one group has most of the queries, divide the queries one by one.
+    """
+    groups = _groups(qrels)
+    sizes = np.bincount(groups)
+    if len(sizes) < folds or sizes.max() > max(_MOST_SHARE * len(groups), 1):
+        return Folds(folds_of(len(groups), folds, seed), False)
+    return Folds([np.flatnonzero(np.isin(groups, part)) for part in folds_of(len(sizes), folds, seed)], True)
+
+
+def _groups(qrels: Qrels) -> Rows:
+    """Return the group number of each query; groups are numbered from 0 in the order of their first queries."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    relevant = [(query, docid) for query, of in enumerate(qrels.values()) for docid, grade in of.items() if grade > 0]
+    nodes = {docid: node for node, docid in enumerate(dict.fromkeys(docid for _, docid in relevant), len(qrels))}
+    places = [query for query, _ in relevant], [nodes[docid] for _, docid in relevant]
+    links = coo_matrix((np.ones(len(relevant)), places), shape=[len(qrels) + len(nodes)] * 2)
+    return np.asarray(connected_components(links, directed=False)[1][: len(qrels)], dtype=np.intp)
+
+
+def split(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Splits:
+    """Split at random the queries that have a relevant document; raise QueryError if there are fewer than ten."""
+    teaching = [candidate for candidate in candidates if candidate.relevant]
+    if len(teaching) < FOLDS:
+        raise QueryError(
+            f"queries with a relevant document in the index: {len(teaching)}, but training needs {FOLDS}: "
+            "to learn from, to decide when to stop, and to measure the result"
+        )
+    folds, grouped = grouped_folds({candidate.qid: qrels[candidate.qid] for candidate in teaching}, FOLDS, seed)
+    stopping, first, second, *learned = ([teaching[row] for row in fold.tolist()] for fold in folds)
+    return Splits([query for fold in learned for query in fold], stopping, first + second, grouped)

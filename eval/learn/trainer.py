@@ -6,6 +6,7 @@ training leaves its checkpoints next to the folder, and the same request resumes
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import math
@@ -14,10 +15,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,45 +28,89 @@ from ... import __version__
 from ...retrieval.encoders.cache import model_folder
 from ...retrieval.encoders.sources import check_model_folder, find_model
 from ...retrieval.errors import FactseekError, MachineError, QueryError
-from ...retrieval.files import saving_reported, sync_tree, write_atomically
+from ...retrieval.files import saving_reported, sha256, storable, sync_tree, write_atomically
 from ...retrieval.progress import Progress, silent
+from ...retrieval.search.index import Index
 from ...retrieval.terminal import say
+from ..run.batch import Judged
 from ..scoring.statistics import Values, intervals, paired
 from ..scoring.tables import interval_table
-from .examples import TrainingJudged, read_candidates
-from .request import TrainingRequest
-from .splits import split
+from .examples import read_candidates, split
 
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
 
-SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
-"""The setting for each kind of model."""
-LOOKED_AT = "stopping"
-"""The name under which the trainer receives the measure of the stopping queries."""
+class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a training.
+
+    ``base`` is the model to train further. ``depth`` is the number of hits of each query to read, and ``negatives`` the
+    number of them to learn from with each relevant passage. ``rate`` is the highest learning rate. ``patience`` is the
+    number of evaluations on the stopping queries without a gain after which the training ends. With 0, the training
+    never ends early, its last model is kept, and the stopping queries also judge it.
+    """
+
+    base: str
+    epochs: int = 3
+    batch: int = 16
+    rate: float = 2e-5
+    negatives: int = 4
+    depth: int = 50
+    max_tokens: int = 192
+    looks: int = 2
+    patience: int = 2
+    measure: str = "nDCG@10"
+    teacher: str = ""
+    seed: int = 0
+
+
+ALONE = ModelTraining(base="")  # the default settings of an encoder or a re-ranker
+ADDED = ModelTraining(base="", epochs=6, rate=5e-5, negatives=2, depth=20, max_tokens=128, patience=0)
+"""The settings of an encoder whose ranking is fused: its training continues after the encoder alone ranks best."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRequest:
+    """The kind of model (``encoder``, ``reranker``), the settings, the training files, the index, the new folder."""
+
+    what: str
+    settings: ModelTraining
+    files: tuple[Path, ...]
+    index: str
+    target: Path
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the training's checkpoints, next to the result."""
+        return self.target.with_name(f".{self.target.name}.training")
+
+    def sources(self) -> list[dict[str, str]]:
+        """Return the names of the files with their SHA-256."""
+        return [{"name": storable(path.name), "sha256": sha256(path)} for path in self.files]
+
+    def digest(self) -> str:
+        """Return a digest that identifies this training; only the same training may resume from its checkpoints."""
+        facts: list[Any] = [self.what, msgspec.to_builtins(self.settings), self.sources(), self.index]
+        return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+
+
+SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}  # the setting for each kind of model
+LOOKED_AT = "stopping"  # the name under which the trainer receives the measure of the stopping queries
 _NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker"}
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate")
 _TIMED_STEPS = 3
 _WARM_UP = 0.1
-_LONGEST = 200
-"""The number of characters of a library's message to show."""
+_LONGEST = 200  # the number of characters of a library's message to show
 
 
-class TrainedModel(NamedTuple):
-    """The card of a model (``training.json`` in its folder), and its figures on the judging queries as a table."""
+def train(
+    index: Index, judged: Judged, request: TrainingRequest, progress: Progress = silent
+) -> tuple[dict[str, Any], str]:
+    """Train, and write the model to the new folder ``request.target``.
 
-    card: dict[str, Any]
-    text: str
-
-
-def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent) -> TrainedModel:
-    """Train, and write the model with its card to the new folder ``request.target``.
+    Return its card (``training.json`` in the folder), and its figures on the judging queries as a table.
 
     Raises QueryError if the folder exists, or there are too few judged queries or no negatives; MachineError if the
     model is not on this machine, or the disk is full.
     """
-    from .encoder import EncoderTraining
-    from .reranker import RerankerTraining
+    from .models import EncoderTraining, RerankerTraining
 
     check_target(request.target)
     try:
@@ -89,24 +135,25 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
         of_before, of_after = intervals(np.stack([before, after], axis=1), settings.seed)
         test = paired(before, after, settings.seed)
         ranked = training.ranked(parts.judging)
-        card = {
+        facts = {
             "what": request.what,
             "better": test.sure,
             "index": request.index,
             "sources": request.sources(),
-            "settings": msgspec.to_builtins(settings),
+            "settings": settings,
             "beside": training.beside,
             "queries": {name: len(getattr(parts, name)) for name in ("learned", "stopping", "judging")},
             "grouped": parts.grouped,
             "figures": {
                 "of": ranked,
                 "measure": settings.measure,
-                "before": of_before._asdict(),
-                "after": of_after._asdict(),
-                "test": test.as_json(),
+                "before": of_before,
+                "after": of_after,
+                "test": test,
             },
             "versions": {"factseek": __version__, **{name: metadata.version(name) for name in _LIBRARIES}},
         }
+        card = msgspec.to_builtins(facts)
         text = (
             f"{interval_table(settings.measure, {'before': of_before, 'trained': of_after})}\n"
             f"{len(parts.judging):,} queries that the model did not learn from: {ranked}\n"
@@ -121,7 +168,7 @@ def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progre
             sync_tree(made)
             made.rename(request.target)
     shutil.rmtree(request.checkpoints, ignore_errors=True)
-    return TrainedModel(card, text)
+    return card, text
 
 
 def check_target(target: Path) -> None:
@@ -236,7 +283,7 @@ def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> N
         write_atomically(noted, request.digest().encode())
     checkpoint = get_last_checkpoint(str(folder))  # type: ignore[no-untyped-call]
     if checkpoint is not None:
-        say(f"note: the training goes on from {checkpoint}")
+        say(f"note: the training continues from {checkpoint}")
     trainer.train(resume_from_checkpoint=checkpoint)
 
 

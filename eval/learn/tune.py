@@ -10,38 +10,103 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from ...retrieval import retrievers
 from ...retrieval import stages as stage_kinds
 from ...retrieval.caching import remembered
-from ...retrieval.config import BM25Settings, Config, to_mapping
+from ...retrieval.config import BM25Settings, Config, FusionSettings, to_mapping
 from ...retrieval.domain import Hit, Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.records.runs import ScoreTable
+from ...retrieval.search.fusion import Ranking, unfused
+from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
-from ..run.batch import SearchQuery, search_all
-from ..run.judged import Judged, depth_of
+from ...retrieval.search.order import scores_below
+from ...retrieval.search.score_normalizers import scorer_of
+from ..run.batch import Judged, SearchQuery, depth_of, search_all
 from ..scoring.measures import values_of
 from ..scoring.statistics import Interval, PairedTest, Values, intervals, paired
 from ..scoring.tables import figure, span, table
-from .fused import FusedEvaluator
+from .examples import Rows, folds_of
 from .grid import COLUMNS, DEPTHS, Setting, depths, fusions, parameters, stages, title_weights
-from .splits import Rows, folds_of
 
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
+Hits = Mapping[str, Sequence[Hit]]
+
+
+class FusedEvaluator:
+    """Fuses the first ``depth`` documents of several rankings of the same queries, which it aligns once.
+
+    The result equals the result of :func:`factseek.retrieval.search.fusion.fuse`: the scorers and the order are the
+    same, and a test compares the two.
+    """
+
+    def __init__(self, rankings: Mapping[str, Hits], depth: int) -> None:
+        self._rankings = rankings
+        self._depth = depth
+        self._qids = list(next(iter(rankings.values())))
+        self._first = {name: [ranking[qid][:depth] for qid in self._qids] for name, ranking in rankings.items()}
+        # Documents are in descending order of docid: a stable sort by score then leaves ties in the total order.
+        pooled = [
+            sorted({hit.docid for hit in chain(*of_query)}, reverse=True)
+            for of_query in zip(*self._first.values(), strict=True)
+        ]
+        self._docids = list(chain.from_iterable(pooled))
+        self._starts = np.cumsum([0, *map(len, pooled)])
+        self._queries = np.repeat(np.arange(len(pooled)), np.diff(self._starts))
+        starts = zip(self._starts.tolist(), pooled, strict=False)
+        rows = [{docid: row for row, docid in enumerate(docids, start)} for start, docids in starts]
+        self._places = {
+            name: np.array([row[hit.docid] for row, hits in zip(rows, first, strict=True) for hit in hits], np.intp)
+            for name, first in self._first.items()
+        }
+        self._worths: dict[tuple[str, int], dict[str, NDArray[np.float64]]] = {}
+
+    def fused_by_query(self, fusions: Mapping[str, FusionSettings], k: int) -> ScoreTable:
+        """Return the ``k`` best documents of each query, with a fusion for each query.
+
+        The fused documents come first, then the rest of the rankings.
+        """
+        runs = {fusion: self._fused(fusion, k) for fusion in set(fusions.values())}
+        return {qid: runs[fusion][qid] for qid, fusion in fusions.items()}
+
+    def _fused(self, fusion: FusionSettings, k: int) -> ScoreTable:
+        votes = np.zeros(len(self._docids))
+        for name, worth in self._worth(fusion.kind, fusion.rrf_k).items():
+            votes[self._places[name]] += fusion.weights[name] * worth
+        scores = votes.astype(np.float32)
+        order = np.lexsort((-scores, self._queries))
+        run: ScoreTable = {}
+        for qid, (start, end) in zip(self._qids, pairwise(self._starts.tolist()), strict=True):
+            rows = order[start : min(start + k, end)]
+            best = dict(zip([self._docids[row] for row in rows.tolist()], scores[rows].tolist(), strict=True))
+            rankings = [Ranking(name, 0.0, ranking[qid]) for name, ranking in self._rankings.items()]
+            rest = islice(unfused(rankings, self._depth, set(best)), max(0, k - len(best)))
+            docids = [hit.docid for _, _, hit in rest]
+            run[qid] = best | dict(zip(docids, scores_below(0.0, len(docids)), strict=True))
+        return run
+
+    def _worth(self, kind: str, rrf_k: int) -> dict[str, NDArray[np.float64]]:
+        """Return the score that each hit of each ranking contributes, before weighting."""
+        if (kind, rrf_k) not in self._worths:
+            scorer = scorer_of(kind, rrf_k)
+            self._worths[kind, rrf_k] = {
+                name: np.array([value for hits in first for value in scorer([hit.score for hit in hits])])
+                for name, first in self._first.items()
+            }
+        return self._worths[kind, rrf_k]
+
 
 FIRST_LINE = "# Written by factseek tune"
 _SHOWN = 10
-
-Hits = Mapping[str, list[Hit]]
 
 
 class Fold(NamedTuple):
@@ -132,13 +197,12 @@ def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: B
     ranking = [name for name in stage_kinds.ranking() if _answers(index, name)]
 
     def best_of(settings: Sequence[Setting], rows: Rows) -> Setting:
-        means = []
+        means = {}
         for setting in settings:
             before = len(evaluator.tried)
-            means.append(float(evaluator.values(setting)[rows].mean()))
+            means[setting] = float(evaluator.values(setting)[rows].mean())
             bar.update(len(evaluator.tried) - before)
-        highest = max(means)
-        return next(setting for setting, mean in zip(settings, means, strict=True) if mean > highest - 1e-12)
+        return next(setting for setting, mean in means.items() if mean > max(means.values()) - 1e-12)
 
     def choose(rows: Rows) -> Setting:
         plain = default._replace(stages=())
@@ -199,38 +263,29 @@ class SettingEvaluator:
         return self._values[setting]
 
     def _run(self, setting: Setting) -> ScoreTable:
+        fusion, deep = setting.fusion, max(self.k, setting.fusion.depth, DEPTHS[-1])
+        if setting.fuses and not setting.stages:
+            names, fusing = tuple(sorted(fusion.weights)), retrievers.fusing(setting.retriever)
+            chosen = {qid: fusing.fusion_of(text, fusion, self._language) for qid, text in self._texts if fusing}
+            return self._pool(names, setting.bm25, fusion.depth, deep).fused_by_query(chosen, self.k)
         if setting.stages:
-            return _scores(self._searched(self._search._replace(**setting._asdict(), k=self.k)), self.k)
-        if retrievers.kind(setting.retriever).WEIGHS_WORDS:
+            hits = self._searched(self._search._replace(**setting._asdict(), k=self.k))
+        elif retrievers.kind(setting.retriever).WEIGHS_WORDS:
             # Each k1 and b occurs once, so the ranking is not kept.
-            return _scores(self._ranked(setting.retriever, setting.bm25, self.k), self.k)
-        if not setting.fuses:
-            return _scores(
-                self._ranking(setting.retriever, None, max(self.k, setting.fusion.depth, DEPTHS[-1])), self.k
-            )
-        names, fusion = tuple(sorted(setting.fusion.weights)), setting.fusion
-        pool, fusing = self._pool(names, setting.bm25, fusion.depth), retrievers.fusing(setting.retriever)
-        chosen = {qid: fusing.fusion_of(text, fusion, self._language) for qid, text in self._texts} if fusing else {}
-        return pool.fused_by_query(chosen, self.k)
+            hits = self._ranked(setting.retriever, setting.bm25, self.k)
+        else:
+            hits = self._ranking(setting.retriever, None, deep)
+        return {qid: {hit.docid: hit.score for hit in ranked[: self.k]} for qid, ranked in hits.items()}
 
-    def _pooled(self, names: tuple[str, ...], bm25: BM25Settings, depth: int) -> FusedEvaluator:
-        rankings = {
-            name: self._ranking(
-                name, bm25 if retrievers.kind(name).WEIGHS_WORDS else None, max(self.k, depth, DEPTHS[-1])
-            )
-            for name in names
-        }
-        return FusedEvaluator(rankings, depth)
+    def _pooled(self, names: tuple[str, ...], bm25: BM25Settings, depth: int, k: int) -> FusedEvaluator:
+        weighed = {name: bm25 if retrievers.kind(name).WEIGHS_WORDS else None for name in names}
+        return FusedEvaluator({name: self._ranking(name, own, k) for name, own in weighed.items()}, depth)
 
     def _ranked(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
         return self._searched(self._search._replace(retriever=retriever, k=k, bm25=bm25))
 
     def _searched(self, search: Search) -> Hits:
         return {done.qid: done.ranking for chunk in search_all(self._index, self._queries, search) for done in chunk}
-
-
-def _scores(hits: Hits, k: int) -> ScoreTable:
-    return {qid: {hit.docid: hit.score for hit in ranked[:k]} for qid, ranked in hits.items()}
 
 
 def as_text(tuning: Tuning) -> str:
@@ -269,19 +324,20 @@ def verdict(tuning: Tuning) -> str:
 
 def as_json(tuning: Tuning) -> dict[str, Any]:
     """Return the whole result, with every setting tried and its mean."""
-    return {
+    facts = {
         "measure": tuning.measure,
         "queries": tuning.queries,
         "seed": tuning.seed,
         "tuned": tuning.test.sure,
-        "chosen": _setting(tuning.chosen),
-        "default": {"setting": _setting(tuning.default), **tuning.default_mean._asdict()},
-        "best": {"setting": _setting(tuning.best), "mean": tuning.best_mean},
-        "cross_validated": tuning.cross_validated._asdict(),
-        "test": tuning.test.as_json(),
-        "folds": [{**fold._asdict(), "setting": _setting(fold.setting)} for fold in tuning.folds],
-        "tried": [{"setting": _setting(setting), "mean": mean} for setting, mean in tuning.tried],
+        "chosen": tuning.chosen._asdict(),
+        "default": {"setting": tuning.default._asdict(), **msgspec.to_builtins(tuning.default_mean)},
+        "best": {"setting": tuning.best._asdict(), "mean": tuning.best_mean},
+        "cross_validated": tuning.cross_validated,
+        "test": tuning.test,
+        "folds": [{**fold._asdict(), "setting": fold.setting._asdict()} for fold in tuning.folds],
+        "tried": [{"setting": setting._asdict(), "mean": mean} for setting, mean in tuning.tried],
     }
+    return msgspec.to_builtins(facts)  # type: ignore[no-any-return]
 
 
 def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
@@ -306,10 +362,6 @@ def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
     search["fusion"] = msgspec.to_builtins(chosen.fusion)
     changed["bm25"] = msgspec.to_builtins(chosen.bm25)
     return "\n".join(comments) + "\n\n" + yaml.safe_dump(dict(sorted(changed.items())), sort_keys=False)
-
-
-def _setting(setting: Setting) -> dict[str, Any]:
-    return {name: msgspec.to_builtins(value) for name, value in setting._asdict().items()}
 
 
 def _changed(values: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 
 from ...retrieval.config import Config
+from ...retrieval.progress import bar
 from ...retrieval.search.cli import add_search_options, search_from
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, counted, report, say
+from ..scoring.ranking import identical_notes
 from ..tasks import RANKING
+from .run import RunRequest
+from .run import run as run_queries
 
 _EPILOG = """\
 defaults that differ from search:
@@ -31,9 +36,7 @@ def register(commands: Subparsers) -> None:
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}, or a .yaml that describes one"
-    )
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}, or a .yaml file of a task")
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
     add_index(parser)
     parser.add_argument(
@@ -72,11 +75,6 @@ def register(commands: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the submission and report its contents."""
-    from ...retrieval.progress import bar
-    from ..scoring.ranking import identical_notes
-    from .run import RunRequest
-    from .run import run as run_queries
-
     config = config_of(args, Config)
     began = perf_counter()
     with open_index(args.index, config) as index:
@@ -95,23 +93,14 @@ def run(args: argparse.Namespace) -> int:
     seconds = perf_counter() - began
     if done.note:
         say(f"note: {done.note}")
-    if done.empty:
-        say(f"note: queries without words to search for, and so without hits: {_named(done.empty)}")
-    if done.unanswered:
-        say(f"note: queries without hits: {_named(done.unanswered)}")
-    for note in identical_notes("query", done.identical):
+    if done.without_words:
+        say(f"note: queries without words to search for, and so without hits: {_named(done.without_words)}")
+    if done.without_hits:
+        say(f"note: queries without hits: {_named(done.without_hits)}")
+    for note in identical_notes("query", done.identical_ids):
         say(f"note: {note}")
     line = f"{counted(done.hits, 'hit')} for {counted(done.queries, 'query')} in {seconds:.1f} s"
-    facts = {
-        "output": str(args.output),
-        "hits": done.hits,
-        "queries": done.queries,
-        "without_words": list(done.empty),
-        "without_hits": list(done.unanswered),
-        "identical_ids": list(done.identical),
-        "note": done.note,
-        "seconds": round(seconds, 3),
-    }
+    facts = {"output": str(args.output), **asdict(done), "seconds": round(seconds, 3)}
     report(args, facts, f"{args.output}: {line}\n")
     return DONE
 

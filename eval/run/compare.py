@@ -8,25 +8,27 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
+
+import msgspec
+import numpy as np
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.files import rereadable
 from ...retrieval.records.runs import ScoreTable
 from ...retrieval.records.trec import ranked
-from ..scoring import ranking, ties
+from ..scoring import ranking
 from ..scoring.measures import Figures, evaluate
 from ..scoring.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired
 from ..scoring.tables import figure, html_table, page, span, table
 from ..tasks import RANKING, RankingTask, task
 
-MOVED = 5
-"""The number of queries shown for a pair of runs, and of documents shown for a query."""
+MOVED = 5  # the number of queries shown for a pair of runs, and of documents shown for a query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ class Pair:
         """Return the pair with its tests in one mapping."""
         corrected = {"holm_randomisation": self.holm_randomisation, "holm_t": self.holm_t}
         named = {"measure": self.measure, "first": self.first, "second": self.second}
-        return {**named, **self.test.as_json(), **corrected}
+        return {**named, **msgspec.to_builtins(self.test), **corrected}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +77,17 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as ``compare --json`` prints it."""
-        return {
+        facts = {
             "queries": self.queries,
             "seed": self.seed,
             "resamples": RESAMPLES,
             "runs": list(self.runs),
-            "means": {
-                measure: {name: value._asdict() for name, value in by_run.items()}
-                for measure, by_run in self.means.items()
-            },
+            "means": self.means,
             "pairs": [pair.as_json() for pair in self.pairs],
-            "moved": [asdict(moved) for moved in self.moved],
+            "moved": self.moved,
             "notes": list(self.notes),
         }
+        return msgspec.to_builtins(facts)  # type: ignore[no-any-return]
 
 
 def compared_task(name: str) -> RankingTask:
@@ -130,8 +130,6 @@ def compare(
     """
     for name, run in runs.items():
         ranking.common(name, qrels, run, "query")
-    import numpy as np
-
     figures = {name: evaluate(qrels, run, measures) for name, run in runs.items()}
     means: dict[str, dict[str, Interval]] = {}
     tests: list[tuple[str, str, str, PairedTest]] = []
@@ -141,8 +139,8 @@ def compare(
         tests += [(measure, a, b, paired(values[a], values[b], seed)) for a, b in combinations(runs, 2)]
     decided = []
     for name, run in runs.items():  # the first of a run's measures that ties can change
-        for measure, bound in islice(ties.bounds(qrels, run, figures[name]).items(), 1):
-            noted = ties.note(measure, figures[name].means()[measure], bound, ranking.RULE, "query")
+        for measure, bound in islice(ranking.tie_bounds(qrels, run, figures[name]).items(), 1):
+            noted = ranking.tie_note(measure, figures[name].means()[measure], bound, ranking.RULE, "query")
             decided += [f"{name}: {note}" for note in noted]
     by_chance = holm([test.p_randomisation for _, _, _, test in tests])
     by_t = holm([test.p_t for _, _, _, test in tests])
@@ -200,7 +198,7 @@ def as_text(comparison: Comparison) -> str:
         _how(comparison) + "\n",
     ]
     if comparison.moved:
-        parts.append(f"most moved, by {next(iter(comparison.means))}:\n")
+        parts.append(f"most moved queries, by {next(iter(comparison.means))}:\n")
         parts.append(table(_MOVED, [_moved_row(moved) for moved in comparison.moved], left=3))
     return "\n".join(parts)
 

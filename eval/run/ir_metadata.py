@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -20,12 +19,10 @@ from ...retrieval import retrievers
 from ...retrieval.config_file import read_yaml
 from ...retrieval.errors import QueryError
 from ...retrieval.files import storable
+from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
 from ...retrieval.store import manifest as manifests
 from ..scoring.machine import this_machine
-
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
 
 SCHEMA, RUN = 0.1, 1.0
 """The version of the schema, and the version of a run's description, which is always its first."""
@@ -43,6 +40,12 @@ def describe(index: Index, search: Search, *, task: str, run_id: str, queries: P
 
     Raises ConfigError if that file cannot be read, QueryError if it holds anything but components.
     """
+    added = read_yaml(own) if own else {}
+    if not isinstance(added, dict) or not added.keys() <= set(COMPONENTS):
+        there = ", ".join(COMPONENTS)
+        raise QueryError(
+            "contains other keys than the components of ir_metadata", place=own, remedy=f"the components are {there}"
+        )
     published = index.info.published
     words = ["factseek", "run", Path(task).name, "--queries", queries.name, "--index", index.info.name]
     words += ["--retriever", search.retriever or "auto", "-k", str(search.k), "--run-id", run_id]
@@ -62,7 +65,7 @@ def describe(index: Index, search: Search, *, task: str, run_id: str, queries: P
         },
         "data": {"test collection": {"name": storable(index.info.name), "topics": storable(queries.name)}},
     }
-    for component, fields in (_own(own) if own else {}).items():
+    for component, fields in added.items():
         written[component] = _merged(written.get(component), fields)
     head = {"schema-version": SCHEMA, "run-version": RUN, "tag": run_id}
     ordered = {**head, **{name: written[name] for name in COMPONENTS if name in written}}
@@ -76,16 +79,6 @@ def as_comments(description: str) -> str:
         line.removeprefix("# ") if line.startswith("# ir_metadata.") else line for line in description.splitlines()
     )
     return "".join(f"# {line}\n" for line in lines)
-
-
-def _own(path: Path) -> Mapping[str, Any]:
-    own = read_yaml(path)
-    if not isinstance(own, dict) or not own.keys() <= set(COMPONENTS):
-        there = ", ".join(COMPONENTS)
-        raise QueryError(
-            "contains other keys than the components of ir_metadata", place=path, remedy=f"the components are {there}"
-        )
-    return own
 
 
 def _merged(ours: Any, theirs: Any) -> Any:
@@ -121,7 +114,13 @@ def _retrieval(index: Index, search: Search) -> list[dict[str, Any]]:
     """Return the components of the ranking: its retrievers, their fusion, and the stages after them."""
     resolved = index.resolve(search)
     settings = resolved.settings
-    components = [_retriever(index, name, settings) for name in resolved.rankings]
+    components: list[dict[str, Any]] = []
+    for name in resolved.rankings:
+        if retrievers.kind(name).WEIGHS_WORDS:
+            method = "org.apache.lucene.search.similarities.BM25Similarity"
+            components.append({"name": name, "method": method, "k1": settings.bm25.k1, "b": settings.bm25.b})
+        else:
+            components.append({"name": name, "method": index.info.encoder.name if index.info.encoder else name})
     last = resolved.rankings[0]
     if len(resolved.rankings) > 1:
         fusion, last = settings.search.fusion, resolved.retriever
@@ -132,12 +131,3 @@ def _retrieval(index: Index, search: Search) -> list[dict[str, Any]]:
         components.append({"name": stage, "reranks": last})
         last = stage
     return components
-
-
-def _retriever(index: Index, name: str, settings: Any) -> dict[str, Any]:
-    if retrievers.kind(name).WEIGHS_WORDS:
-        bm25 = settings.bm25
-        method = "org.apache.lucene.search.similarities.BM25Similarity"
-        return {"name": name, "method": method, "k1": bm25.k1, "b": bm25.b}
-    encoder = index.info.encoder
-    return {"name": name, "method": encoder.name if encoder else name}

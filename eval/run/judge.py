@@ -12,27 +12,31 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
-from ...retrieval.files import files_in
+from ...retrieval.files import files_in, writable
+from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import paired
 from ..files.tables import unended
+from ..scoring.measures import named
+from ..scoring.tables import figure, table
 from ..tasks import RANKING, Task, is_description, names, task
+from .compare import as_html, as_text, compared_task, read_runs
+from .compare import compare as compare_runs
 
 _COMPARED = "AP,P@10,nDCG@10,RR"
-_LARGEST = 20_000_000
-"""The size in bytes above which a file is not tried with other tasks."""
+_LARGEST = 20_000_000  # the size in bytes above which a file is not tried with other tasks
 _REFUSALS = {
     "max_evidence": "has no evidence sentences; use the option only with {takers}",
     "measures": "has only its own measures; use the option only with {takers}",
-    "ignore_identical_ids": "has no documents that are also queries; use the option only with {takers}",
+    "ignore_identical_ids": "has no queries that are also documents; use the option only with {takers}",
 }
 """Why a task does not accept an option of ``score``, by the option's name; ``takers`` are the tasks that do."""
 
 
 def register(commands: Subparsers) -> None:
     """Add ``check``, ``score`` and ``compare`` to the command line."""
-    parser = _parser(commands, "check", "report every error in a submission file")
+    parser = _parser(commands, "check", "report the errors of a submission file")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the submission, or a folder of them")
     parser.add_argument(
         "--input",
@@ -96,12 +100,12 @@ def _parser(commands: Subparsers, name: str, what: str) -> argparse.ArgumentPars
         + "\n".join(f"  {name:20} {task(name).SUMMARY} (official: {task(name).OFFICIAL})" for name in names()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(names())}, or a .yaml that describes one")
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(names())}, or a .yaml file of a task")
     return parser
 
 
 def check(args: argparse.Namespace) -> int:
-    """Print every fault of the files, or of a folder's files; return 1 if one is an error."""
+    """Print the faults of each file, at most 20 errors and 20 warnings; return 1 if a file has an error."""
     chosen = task(args.task)
     if args.input:
         pairs = paired(args.input, args.files, "--input", "the submission")
@@ -118,9 +122,6 @@ def check(args: argparse.Namespace) -> int:
 
 def score(args: argparse.Namespace) -> int:
     """Print the figures of a submission, the official one first."""
-    from ..scoring.measures import named
-    from ..scoring.tables import figure, table
-
     options: dict[str, Any] = {name: value for name in _REFUSALS if (value := getattr(args, name)) is not None}
     known = args.task in names() or is_description(args.task)
     for option, value in options.items():
@@ -159,12 +160,6 @@ def _takers(option: str) -> str:
 
 def compare(args: argparse.Namespace) -> int:
     """Print the comparison of two or more runs."""
-    from ...retrieval.files import writable
-    from ...retrieval.records.trec import write_text
-    from ..scoring.measures import named
-    from .compare import as_html, as_text, compared_task, read_runs
-    from .compare import compare as compare_runs
-
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give 0 or more")
     measures = named(args.measures)

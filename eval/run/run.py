@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -22,22 +22,17 @@ from ...retrieval.progress import Progress, silent
 from ...retrieval.records.gzip_files import is_packed, packing
 from ...retrieval.records.lines import shown
 from ...retrieval.records.runs import column
+from ...retrieval.search.index import Index
 from ...retrieval.search.options import DEFAULT_SEARCH, Search
 from ...retrieval.store import manifest as manifests
 from ..tasks import RANKING, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, columns, filtered_queries, search_of
 from .ir_metadata import as_comments, describe
 
-if TYPE_CHECKING:
-    from ...retrieval.search.index import Index
-
 _HITS_TOGETHER = 1_000
-_WAITING = 2
-"""The number of chunks that may wait to be written."""
-IN_RUN = Path("-")
-"""The value of ``described_in`` that writes the description into the run itself, as comments."""
-_NOTED = 50
-"""The number of queries whose language the note checks."""
+_WAITING = 2  # the number of chunks that may wait to be written
+IN_RUN = Path("-")  # the value of ``described_in`` that writes the description into the run itself, as comments
+_NOTED = 50  # the number of queries whose language the note checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,39 +54,41 @@ class RunRequest:
     about: Path | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunReport:
-    """The result of a run.
+    """The result of a run; ``without_hits`` has the queries with words, but without hits.
 
-    ``empty`` names the queries without words, ``unanswered`` the other queries without hits, and ``identical`` the
-    queries whose first document has the query's id.
+    ``identical_ids`` has the queries whose first document has the query's id.
     """
 
-    queries: int
-    hits: int
-    empty: tuple[str, ...]
-    unanswered: tuple[str, ...]
-    identical: tuple[str, ...]
-    note: str
+    hits: int = 0
+    queries: int = 0
+    without_words: list[str] = field(default_factory=list)
+    without_hits: list[str] = field(default_factory=list)
+    identical_ids: list[str] = field(default_factory=list)
+    note: str = ""
+
+    def add(self, searched: Sequence[SearchedQuery[ScoredDocids]]) -> None:
+        """Add the documents of queries."""
+        self.queries += len(searched)
+        for qid, (docids, _), empty in searched:
+            self.hits += len(docids)
+            if empty:
+                self.without_words.append(qid)
+            elif not docids:
+                self.without_hits.append(qid)
+            elif docids[0] == qid:
+                self.identical_ids.append(qid)
 
 
-class _Outcome(NamedTuple):
-    """The number of a query's documents, whether it has no words, and whether the first document has the query's id."""
-
-    qid: str
-    documents: int
-    empty: bool
-    identical: bool
-
-
-_Lines = tuple[bytes, list[_Outcome]]
+_Lines = tuple[bytes, Sequence[SearchedQuery[ScoredDocids]]]  # the lines of some queries, and their documents
 
 
 def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunReport:
     """Search for every query; write the submission, and a sidecar ``.meta.json`` that describes how it was made.
 
-    Raises QueryError if the task is not a ranking task, the request does not fit it, or no query has a hit; SourceError
-    if the queries cannot be read.
+    Raises QueryError if the task is not a ranking task, the request does not fit the task, or no query has a hit.
+    Raises SourceError if the queries cannot be read.
     """
     request = _completed(request, index)
     of_task = RANKING.load(request.task)
@@ -105,7 +102,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
         named = {"task": request.task, "run_id": request.run_id}
         description = describe(index, request.search, **named, queries=request.queries, own=request.about)
     head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
-    done: list[_Outcome] = []
+    report = RunReport()
     digest = hashlib.sha256(head.encode("utf-8"))
     with (
         replacing(request.output) as file,
@@ -113,12 +110,12 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     ):
         run_file.write(head.encode("utf-8"))
         with closing(progress("searching", "query", len(filtered))) as bar:
-            for lines, outcomes in _answered(request, index, filtered):
+            for lines, chunk in _answered(request, index, filtered):
                 run_file.write(lines)
                 digest.update(lines)
-                done += outcomes
-                bar.update(len(outcomes))
-        if not any(query.documents for query in done):
+                report.add(chunk)
+                bar.update(len(chunk))
+        if not report.hits:
             hint = "check that it is the right index"
             if request.search.where:
                 hint += ", and that documents match the filter"
@@ -138,7 +135,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
                 "name": storable(request.output.name),
                 "sha256_unpacked" if is_packed(request.output) else "sha256": digest.hexdigest(),
             },
-            "queries": {"name": storable(request.queries.name), "sha256": queries_digest, "count": len(done)},
+            "queries": {"name": storable(request.queries.name), "sha256": queries_digest, "count": report.queries},
             "index": {"name": storable(index.info.name), "manifest": index.info.id},
             "search": search,
             **rules,
@@ -148,14 +145,8 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
             "ended": manifests.now(),
         }
         write_atomically(_meta_path(request.output), msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
-    return RunReport(
-        queries=len(done),
-        hits=sum(query.documents for query in done),
-        empty=tuple(query.qid for query in done if query.empty),
-        unanswered=tuple(query.qid for query in done if not (query.documents or query.empty)),
-        identical=tuple(query.qid for query in done if query.identical),
-        note=index.note(" ".join(query.text for query in queries[:_NOTED]), request.search),
-    )
+    report.note = index.note(" ".join(query.text for query in queries[:_NOTED]), request.search)
+    return report
 
 
 def _settings(index: Index) -> dict[str, Any]:
@@ -166,15 +157,12 @@ def _settings(index: Index) -> dict[str, Any]:
 
 
 def _answered(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]) -> Iterator[_Lines]:
-    """Search for the queries; yield their lines in order, some queries together, with the outcome of each."""
+    """Search for the queries; yield their lines in order, some queries together, with their documents."""
     of_task = RANKING.load(request.task)
 
     def written(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Lines:
         texts = of_task.lines([(query.qid, query.ranking) for query in done], request.run_id)
-        queries = [
-            _Outcome(qid, len(ranking.docids), empty, ranking.docids[:1] == [qid]) for qid, ranking, empty in done
-        ]
-        return "".join(texts).encode("utf-8"), queries
+        return "".join(texts).encode("utf-8"), done
 
     # Without an encoder, use small chunks: their hits are still cached when they are written.
     few = min(CHUNK, max(1, _HITS_TOGETHER // (request.search.k or 1)))
@@ -204,7 +192,7 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
     for written in (request.output, _meta_path(request.output), *described):
         writable(written, [request.queries])
     if request.described_in == IN_RUN and not getattr(of_task, "COMMENTS", False):
-        raise QueryError("a submission of this task has no comments", place="--ir-metadata -", remedy="give a file")
+        raise QueryError("a submission of this task allows no comment", place="--ir-metadata -", remedy="give a file")
     search = search_of(request.task, request.search)._replace(retriever=retriever)
     return replace(request, run_id=run_id, search=search)
 

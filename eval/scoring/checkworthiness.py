@@ -70,7 +70,7 @@ def tie_note(value: float, tied: Ties | None) -> tuple[str, ...]:
         return ()
     low, high = tied.worst["AP"], tied.best["AP"]
     return (
-        f"ties decide: AP is {value:.4f} with equal scores in the order of the file, as officially, "
+        f"ties decide: AP is {value:.4f} with equal scores in the order of the file, as in the official scorer, "
         f"{tied.trec:.4f} in trec_eval's order, between {low:.4f} and {high:.4f} in any order",
     )
 

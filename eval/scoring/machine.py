@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -22,10 +22,6 @@ class Machine:
         memory = f", {self.memory_gb:.0f} GB" if self.memory_gb else ""
         cores = "1 core" if self.cores == 1 else f"{self.cores} cores"
         return f"{cores} of {self.processor}{memory}, {self.system}, Python {self.python}"
-
-    def as_json(self) -> dict[str, object]:
-        """Return the machine as a mapping."""
-        return asdict(self)
 
 
 def this_machine() -> Machine:

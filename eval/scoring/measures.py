@@ -9,25 +9,22 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.records.qrels import LARGEST_GRADE
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 RANKING = (
     "AP,AP@5,P@1,P@3,P@5,P@10,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,"
     "nDCG,nDCG@5,nDCG@10,nDCG@20,R@5,R@10,R@20,R@50,R@100,R@1000"
 ).split(",")
 """The default measures of a ranking."""
-_BATCH = 1_000
-"""The number of queries evaluated together; it bounds the memory that their results take."""
-_MOST_CUTOFF = 1_000_000
-"""The largest cutoff of a measure."""
+_BATCH = 1_000  # the number of queries evaluated together; it bounds the memory that their results take
+_MOST_CUTOFF = 1_000_000  # the largest cutoff of a measure
 
 
 class Figures(NamedTuple):
@@ -79,8 +76,6 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     Results are in the order of trec_eval 10: score as a double, then docid, both descending. Results of queries without
     judgements are left out. Raises QueryError if a measure is unknown.
     """
-    import numpy as np
-
     measures = [_parsed(name) for name in names]
     computed = list(dict.fromkeys(measure.computed for measure in measures))
     # Keyed by identity: hashing a measure costs more than computing it.
@@ -112,8 +107,6 @@ def values_of(qrels: Qrels, run: Mapping[str, Mapping[str, float]], measure: str
 
 def _told_apart(ranking: Mapping[str, float]) -> Mapping[str, float]:
     """Return a ranking with distinct scores if float32, which trec_eval 9 uses, would merge scores that differ."""
-    import numpy as np
-
     scores = np.fromiter(ranking.values(), np.float64, len(ranking))
     exact = np.sort(scores)
     single = exact.astype(np.float32)

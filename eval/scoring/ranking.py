@@ -1,9 +1,18 @@
-"""Scoring of a ranking by trec_eval's rules, shared by the tasks whose submissions hold documents."""
+"""Scoring of a ranking by trec_eval's rules, and bounds on its figures over every order of its equal scores.
+
+A measure depends only on the relevance at each rank. Queries whose rankings have the same relevances, in the worst and
+in the best order, are therefore computed once for the bounds.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import CheckFailed
@@ -11,8 +20,7 @@ from ...retrieval.records.lines import shown
 from ...retrieval.terminal import counted
 from ..files.answers import Note, RunScores, Scores
 from ..files.report import near_miss, only
-from . import ties
-from .measures import evaluate
+from .measures import Figures, evaluate, follows_relevance
 
 RULE = "trec_eval's order (docid descending)"
 
@@ -77,8 +85,8 @@ def score(
     empty = sum(not run.get(qid) for qid in qrels)
     effect = "has no results and counts 0" if empty == 1 else "have no results and count 0"
     silent = (f"{empty:,} of {counted(len(qrels), f'judged {unit}')} {effect}",) if empty else ()
-    bounds = ties.bounds(qrels, run, figures)
-    decided = ties.note(first, values[first], bounds.get(first), RULE, unit)
+    bounds = tie_bounds(qrels, run, figures)
+    decided = tie_note(first, values[first], bounds.get(first), RULE, unit)
     return Scores(
         official=official or first,
         unit=unit,
@@ -96,7 +104,7 @@ def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], u
     """
     strangers = common(path, qrels, run, unit)
     hint = near_miss(strangers, qrels) if strangers else ""
-    message = f"not judged and left out: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
+    message = f"left out because not judged: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
     left_out = (f"{message}{shown(strangers[0])}{hint}",) if strangers else ()
     return (*left_out, *unjudged(qrels, run))
 
@@ -124,3 +132,96 @@ def unjudged(
         return ()
     examples = f"the judgements have {shown(next(iter(judged)))}, the run {shown(docids[0])}"
     return (f"no {name} of the run is in the judgements: {examples}{near_miss(docids, judged)}",)
+
+
+Table = Mapping[str, Mapping[str, float]]
+
+_SLACK = 1e-12  # smaller differences of a mean are rounding errors
+_AT_ONCE = 200  # the number of rankings evaluated together; it bounds the memory that long rankings take
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest mean over all orders of equal scores, and the number of queries with such ties."""
+
+    low: float
+    high: float
+    queries: int
+
+
+class _Pattern(NamedTuple):
+    """The relevance at each rank (int16 as bytes) in the worst and best order, and the grades of unranked documents."""
+
+    worst: bytes
+    best: bytes
+    unranked: tuple[int, ...]
+
+
+def tie_bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
+    """Return the bounds over all orders of equal scores, for each measure of ``figures`` that ties change.
+
+    Only ties between documents of different relevance count. A measure has bounds only if it never falls when a more
+    relevant document gets a better rank.
+    """
+    names = [name for name in figures.names if follows_relevance(name)]
+    patterns: Counter[_Pattern] = Counter()
+    rows: list[int] = []
+    for at, qid in enumerate(figures.qids):
+        pattern = _pattern(qrels[qid], run.get(qid, {}))
+        if pattern is not None:
+            rows.append(at)
+            patterns[pattern] += 1
+    if not rows or not names:
+        return {}
+    different = list(patterns)
+    sums = np.zeros((2, len(names)))
+    for start in range(0, len(different), _AT_ONCE):
+        chunk = different[start : start + _AT_ONCE]
+        counts = np.array([patterns[pattern] for pattern in chunk], dtype=np.float64)
+        unranked = [pattern.unranked for pattern in chunk]
+        for at, ranked in enumerate(([pattern.worst for pattern in chunk], [pattern.best for pattern in chunk])):
+            sums[at] += counts @ _values(ranked, unranked, names)
+    columns = [figures.names.index(name) for name in names]
+    total = figures.values[:, columns].sum(axis=0)
+    rest = total - figures.values[rows][:, columns].sum(axis=0)
+    least, most = np.minimum(total, rest + sums[0]), np.maximum(total, rest + sums[1])
+    all_bounds = {
+        name: Bounds(max(0.0, low) / len(figures.qids), high / len(figures.qids), len(rows))
+        for name, low, high in zip(names, least.tolist(), most.tolist(), strict=True)
+    }
+    return {name: bound for name, bound in all_bounds.items() if bound.high - bound.low > _SLACK}
+
+
+def tie_note(measure: str, value: float, bound: Bounds | None, rule: str, unit: str) -> tuple[str, ...]:
+    """Return a note on the values that a figure can take because of ties; no note if ``bound`` is ``None``."""
+    if bound is None:
+        return ()
+    queries = counted(bound.queries, unit)
+    digits = 4 if bound.high - bound.low >= 5e-5 else 8
+    return (
+        f"ties decide: {measure} is {value:.{digits}f} with equal scores in {rule}, "
+        f"between {bound.low:.{digits}f} and {bound.high:.{digits}f} in other orders ({queries} with such ties)",
+    )
+
+
+def _pattern(judged: Mapping[str, int], ranking: Mapping[str, float]) -> _Pattern | None:
+    """Return the pattern of a ranking; None if no documents of different relevance share a score."""
+    fallen = -np.fromiter(ranking.values(), np.float64, len(ranking))
+    grades = np.fromiter((max(judged.get(docid, 0), 0) for docid in ranking), np.int16, len(ranking))
+    best = np.lexsort((-grades, fallen))
+    if not ((fallen[best][1:] == fallen[best][:-1]) & (grades[best][1:] != grades[best][:-1])).any():
+        return None
+    worst = np.lexsort((grades, fallen))
+    unranked = sorted(grade for docid, grade in judged.items() if grade > 0 and docid not in ranking)
+    return _Pattern(grades[worst].tobytes(), grades[best].tobytes(), tuple(unranked))
+
+
+def _values(ranked: Sequence[bytes], unranked: Sequence[tuple[int, ...]], names: Sequence[str]) -> NDArray[np.float64]:
+    """Return the measures of rankings, given their relevances alone; shape (rankings, measures)."""
+    qrels: Qrels = {}
+    run: dict[str, dict[str, float]] = {}
+    for at, (content, others) in enumerate(zip(ranked, unranked, strict=True)):
+        grades = np.frombuffer(content, np.int16).tolist()
+        run[str(at)] = {str(rank): -float(rank) for rank in range(len(grades))}
+        relevant = {str(rank): grade for rank, grade in enumerate(grades) if grade}
+        qrels[str(at)] = relevant | {f"-{number}": grade for number, grade in enumerate(others)}
+    return evaluate(qrels, run, names).values

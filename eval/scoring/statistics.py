@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-RESAMPLES = 10_000
-"""The number of bootstrap samples, and of random assignments of signs."""
-SURE = 0.05
-"""The p-value below which a gain counts as significant."""
-_EXACT = 13
-"""The largest number of non-zero differences for which the test tries every assignment of signs."""
+RESAMPLES = 10_000  # the number of bootstrap samples, and of random assignments of signs
+SURE = 0.05  # the p-value below which a gain counts as significant
+_EXACT = 13  # the largest number of non-zero differences for which the test tries every assignment of signs
 _AT_ONCE = 4_000_000
 """The number of random numbers drawn together. It bounds the memory; changing it would change the draws."""
 Values = NDArray[np.float64]
 
 
-class Interval(NamedTuple):
+class Interval(msgspec.Struct, frozen=True):
     """A mean and its 95 % bootstrap interval."""
 
     mean: float
@@ -27,7 +24,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class PairedTest(NamedTuple):
+class PairedTest(msgspec.Struct, frozen=True):
     """The tests of the difference (second minus first) between two runs' values, query by query.
 
     ``effect`` is Cohen's d of paired differences (mean over standard deviation). ``effect`` and ``p_t`` are ``None`` if
@@ -47,15 +44,11 @@ class PairedTest(NamedTuple):
         """Whether the second run is significantly better than the first."""
         return self.difference.mean > 0 and self.p_randomisation < SURE
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the tests as a mapping."""
-        return self._asdict() | {"difference": self.difference._asdict()}
-
     def evidence(self, beside: str = "") -> str:
         """Return the difference in words; ``beside`` is a phrase after the mean that says what it is compared with."""
-        mean, low, high = self.difference
-        interval = f"95 % interval {low:+.4f} to {high:+.4f}"
-        return f"{mean:+.4f}{beside} ({interval}, randomisation test p = {self.p_randomisation:.4f})"
+        change = self.difference
+        interval = f"95 % interval {change.low:+.4f} to {change.high:+.4f}"
+        return f"{change.mean:+.4f}{beside} ({interval}, randomisation test p = {self.p_randomisation:.4f})"
 
     def verdict(self, measure: str) -> str:
         """Return a sentence on whether the second run is better than the first, with the evidence."""
@@ -63,7 +56,7 @@ class PairedTest(NamedTuple):
 
 
 def intervals(values: Values, seed: int) -> list[Interval]:
-    """Return mean and interval of each column of ``values``, (queries, columns); all columns are resampled together."""
+    """Return mean and interval of each column of ``values``, shape (queries, columns); resample columns together."""
     queries = len(values)
     random = np.random.default_rng((seed, 1))
     means = []

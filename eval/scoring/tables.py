@@ -6,10 +6,8 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .statistics import Interval
+from .statistics import Interval
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 96rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }

@@ -1,17 +1,7 @@
 """Task formats, one module each, loaded by name: ``ct2021-1a`` is ``ct2021_1a.py``. No other code names a task.
 
-A task module describes itself::
-
-    SUMMARY: str                 one line for ``--help``
-    OFFICIAL: str                the name of the official measure
-    SUBMITS: Submits             what its submissions hold: a ranking of documents, of statements, or verdicts on claims
-    DEFAULT: bool                whether it is the default task; one task of each value of ``SUBMITS`` sets it
-    LANGUAGES: tuple[str, ...]   the languages of its texts, ISO 639-1; empty if any language is possible
-    OPTIONS: tuple[str, ...]     the options of a score that it accepts: fields of ``ScoreOptions``
-    COMMENTS: bool               optional: whether a submission may begin with comments after ``#``
-
-It has the functions that :class:`Task` declares. What a task submits decides its further functions: for documents,
-those of :class:`RankingTask`; for statements, of :class:`StatementTask`; for verdicts, of :class:`VerdictTask`.
+A task module has what :class:`Task` declares. What it submits decides its further functions: for documents, those of
+:class:`RankingTask`; for statements, of :class:`StatementTask`; for verdicts, of :class:`VerdictTask`.
 
 A ranking task whose files are tables needs no code: ``NAME.yaml`` describes it (:mod:`factseek.eval.tasks._described`).
 The file is in this folder, or in any other folder if the user gives its path.
@@ -34,14 +24,17 @@ Submits = Literal["documents", "statements", "verdicts"]
 
 
 class Task(Protocol):
-    """The interface of a module of this package."""
+    """The interface of a module of this package.
 
-    SUMMARY: str
-    OFFICIAL: str
-    SUBMITS: Submits
-    DEFAULT: bool
-    LANGUAGES: tuple[str, ...]
-    OPTIONS: tuple[str, ...]
+    With a true ``COMMENTS``, which a module may have, a submission may begin with comments after ``#``.
+    """
+
+    SUMMARY: str  # one line for ``--help``
+    OFFICIAL: str  # the name of the official measure
+    SUBMITS: Submits  # what a submission holds: ranked documents, ranked statements, or verdicts on claims
+    DEFAULT: bool  # whether it is the default task of its ``SUBMITS``; each value of ``SUBMITS`` has one
+    LANGUAGES: tuple[str, ...]  # the languages of its texts, ISO 639-1; empty if any language is possible
+    OPTIONS: tuple[str, ...]  # the options of ``score`` that it accepts, as fields of ``ScoreOptions``
 
     def read_queries(self, path: Path) -> list[TaskQuery]:
         """Return the inputs in their order."""
@@ -56,7 +49,7 @@ class Task(Protocol):
         """Write a submission; write the whole file or nothing."""
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
-        """Report every fault of a submission; with the input, also missing or unknown ids."""
+        """Report every fault of a submission; if the input is given, also missing and unknown ids."""
 
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
         """Return the official figures. Raises CheckFailed if the submission has errors."""
@@ -65,8 +58,8 @@ class Task(Protocol):
 class RankingTask(Task, Protocol):
     """The interface of a task that submits documents.
 
-    It works on :data:`factseek.retrieval.domain.Run` and :data:`factseek.retrieval.domain.Qrels`. ``DEFAULTS`` says how
-    to search for its queries, ``HEADER`` is the first text of a submission.
+    A submission is a :data:`factseek.retrieval.domain.Run`, judgements are :data:`factseek.retrieval.domain.Qrels`.
+    ``DEFAULTS`` says how to search for the queries. ``HEADER`` is the text before the first query of a submission.
     """
 
     DEFAULTS: TaskDefaults
@@ -124,7 +117,7 @@ def is_description(name: str) -> bool:
 
 
 def identity(name: str) -> str:
-    """Return the name of a task, with the checksum of its description if the user gave the file."""
+    """Return the name of a task, followed by the file's checksum if the name is the path of a description."""
     return f"{name} {sha256(Path(name))}" if is_description(name) else name
 
 
@@ -149,7 +142,7 @@ def task(name: str) -> Task:
     path = Path(name) if is_description(name) else _descriptions().get(name)
     if path is None:
         if name not in _MODULES.names():
-            there = f"the tasks are {', '.join(names())}, or the path of a .yaml that describes one"
+            there = f"the tasks are {', '.join(names())}, or the path of a .yaml file that describes a task"
             raise QueryError(f"unknown task {name[:80]!r}", remedy=there)
         return _MODULES.load(name)
     from ._described import described_task
@@ -164,7 +157,7 @@ Chosen = TypeVar("Chosen", bound=Task)
 
 
 class TasksThatSubmit(Generic[Chosen]):
-    """The tasks whose submissions hold one kind of record; ``noun`` is the name for such a task."""
+    """The tasks whose submissions hold one kind of record; ``noun`` names such a task in messages."""
 
     def __init__(self, submits: Submits, noun: str) -> None:
         self._submits = submits
@@ -188,5 +181,5 @@ class TasksThatSubmit(Generic[Chosen]):
 
 
 RANKING = TasksThatSubmit[RankingTask]("documents", "ranking task")
-STATEMENTS = TasksThatSubmit[StatementTask]("statements", "task of check-worthiness")
-VERDICTS = TasksThatSubmit[VerdictTask]("verdicts", "task of verification")
+STATEMENTS = TasksThatSubmit[StatementTask]("statements", "check-worthiness task")
+VERDICTS = TasksThatSubmit[VerdictTask]("verdicts", "verification task")

@@ -1,7 +1,7 @@
 """A ranking task that a YAML file describes: its columns, ids, cutoff and measures, and the languages of its texts.
 
-Queries and judgements are tables with a header and CSV quoting, separated by tabs or commas. A submission has one row
-for each query, with the list of its docids, best first.
+Queries and judgements are tables with a header and CSV quoting. Tabs or commas separate their cells. A submission has
+one row for each query, with the list of its docids, best first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 class QueryColumns(Settings, frozen=True, kw_only=True):
-    """The columns of the input; ``topic`` and ``date`` are read only if their columns are named."""
+    """The columns of the input; ``topic`` and ``date`` are read only if the description names their columns."""
 
     id: Column
     text: Column
@@ -58,7 +58,7 @@ class QueryColumns(Settings, frozen=True, kw_only=True):
 class GoldColumns(Settings, frozen=True, kw_only=True):
     """The columns of the judgements.
 
-    A query has one document, or any number with ``several``. Without ``relevance``, every grade is 1.
+    A query has one judged document or, with ``several``, any number of them. Without ``relevance``, every grade is 1.
     """
 
     id: Column
@@ -149,7 +149,7 @@ class DescribedTask:
         ]
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
-        """Return the judgements of one table; several are refused, because ids are unique only inside a split."""
+        """Return the judgements of one table; more tables are refused, because ids are unique only within a split."""
         names, path = self._description.gold, only(paths, "--gold")
         needed = [name for name in (names.id, names.docid, names.relevance) if name]
         qrels: Qrels = {}
@@ -158,11 +158,11 @@ class DescribedTask:
             if not re.fullmatch(r"-?\d{1,9}", grade, re.ASCII):
                 raise SourceError(f"{names.relevance} {shown(grade)} is not a whole number", place=path)
             if qrels.setdefault(row[names.id], {}).setdefault(row[names.docid], int(grade)) != int(grade):
-                raise SourceError(f"{shown(row[names.docid])} of {shown(row[names.id])} is judged twice", place=path)
+                raise SourceError(f"{shown(row[names.docid])} of {shown(row[names.id])} has two grades", place=path)
         return qrels
 
     def read_submission(self, path: Path) -> Run:
-        """Return a submission as a run; scores express only the order. A repeated docid keeps its slot."""
+        """Return a submission as a run; its scores express only the order. A repeated docid keeps its place."""
         return {qid: slots(row.docids) for qid, row in self._read(path, Strict(path)).items()}
 
     def read_scores(self, path: Path) -> RunScores:
@@ -184,7 +184,7 @@ class DescribedTask:
         return report
 
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-        """Return the official figure, then the others; or only ``measures``, if given. A missing query counts 0."""
+        """Return the official figure, then the others, or only ``measures`` if given. A missing query counts 0."""
         right = self.read_gold(gold)
         predictions, report = accepted(only(runs, "--run"), self._read)
         self._check_queries(report, predictions, list(right), "the gold")
@@ -269,7 +269,7 @@ class DescribedTask:
                 first[row[once]] = line
             rows.append({name: row[name].strip() for name in needed})
         if not rows:
-            raise SourceError(f"contains no {self._description.unit}s", place=path)
+            raise SourceError(f"contains no {self._description.unit} at all", place=path)
         return rows
 
 

@@ -1,7 +1,8 @@
 """CheckThat! 2020 task 2: rank the claims that fact-checkers have verified for a tweet (English).
 
-A submission is a TREC run with tabs between its columns. The official checker requires rank 1 on every line and scores
-without an exponent. Order and figures follow from the scores, by trec_eval's rules. A tweet without results counts 0.
+A submission is a TREC run with tabs between its columns. The official checker refuses ranks other than 1,
+on any line, and scores written with an exponent. Order and figures follow from the scores, by trec_eval's rules. A
+tweet without results counts 0.
 """
 
 from __future__ import annotations
@@ -40,8 +41,7 @@ SUBMITS = "documents"
 DEFAULT = False
 LANGUAGES = ("en",)
 OPTIONS = ("measures",)
-DEPTH = 1_000
-"""The most claims that a run may list for a tweet."""
+DEPTH = 1_000  # the maximum number of claims that a run may list for a tweet
 DEFAULTS = TaskDefaults(100, most=DEPTH, profile="tweet", unit="tweet")
 HEADER = ""
 
@@ -60,7 +60,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of a file; ``note`` receives repeated ones, as the official test file has."""
+    """Return the judgements of a file; ``note`` receives a note on repetitions, as in the official test file."""
     return read_qrels(only(paths, "--gold"), note)
 
 
@@ -83,7 +83,7 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
         docids, scores = documents.docids[:DEPTH], np.asarray(documents.scores[:DEPTH], dtype=np.float32)
         columns([qid, run_id, *docids])
         if not np.isfinite(scores).all():
-            raise QueryError("a score is not a finite number")
+            raise QueryError("a score is not a finite float32 number")
         plain = (np.format_float_positional(value, unique=True, trim="0") for value in scores)
         scored = zip(docids, plain, strict=True)
         texts.append("".join(f"{qid}\tQ0\t{docid}\t1\t{value}\t{run_id}\n" for docid, value in scored))
@@ -112,7 +112,7 @@ def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
         value = finite(score_)
         if value is None or abs(value) > LARGEST:
             header = "; a submission has no header" if is_header(line, score_) else ""
-            faults.error(line, f"score {shown(score_)} is not a finite number{header}")
+            faults.error(line, f"score {shown(score_)} is not a finite float32 number{header}")
         before = lines_of.setdefault((tweet, claim), line)
         if before != line:
             faults.error(line, f"claim {shown(claim)} of tweet {shown(tweet)} is already on line {before}")
@@ -126,6 +126,6 @@ def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
         if submitted and rank != "1":
             faults.error(line, f"rank {shown(rank)} is refused by the official checker: it must be 1 on every line")
         if submitted and value is not None and not _SCORE.fullmatch(score_):
-            message = f"score {shown(score_)} is refused by the official checker: write digits, without exponent"
+            message = f"score {shown(score_)} is refused by the official checker: write it without an exponent"
             faults.error(line, message)
     return table

@@ -1,6 +1,6 @@
 """CheckThat! 2020 task 3: rank the snippets of a claim's topic by their usefulness as evidence (Arabic).
 
-The qid of a claim in a run is ``topic/tweet``. Scores follow trec_eval's rules; a claim without results counts 0.
+The qid of a claim is ``topic/tweet``. Scores follow trec_eval's rules; a claim without results counts 0.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ SUBMITS = "documents"
 DEFAULT = False
 LANGUAGES = ("ar",)
 OPTIONS = ("measures",)
-DEPTH = 100
-"""The most snippets that a run may list for a claim."""
+DEPTH = 100  # the maximum number of snippets that a run may list for a claim
 DEFAULTS = TaskDefaults(DEPTH, most=DEPTH, profile="tweet", own_topic=True, unit="claim")
 HEADER = ""
 
@@ -87,7 +86,7 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
             faults.error(line, "topic, tweet or snippet is empty")
         grade = whole(text)
         if grade is None:
-            faults.error(line, f"label {shown(text)} is not a whole number from 0")
+            faults.error(line, f"label {shown(text)} is neither 0 nor a positive whole number")
         if grade > LARGEST_GRADE:
             faults.error(line, f"label {shown(text)} is not {GRADES}; scale the labels down")
         yield line, first if "/" in first and second in ("0", "Q0") else claim_key(first, second), snippet, grade
@@ -131,7 +130,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return the means over claims, P@10 first, and the means over topics of each topic's mean over its claims."""
+    """Return each measure's mean over all claims, and its mean over topics of the mean over a topic's claims."""
     measures = options.measures or MEASURES
     scores = ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="claim", official=OFFICIAL)
     topics: dict[str, list[str]] = {}
@@ -192,7 +191,7 @@ def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Fault
     """Add a score; return whether it ties with the score before it although the snippet ids ascend."""
     value = finite(text)
     if value is None or abs(value) > LARGEST:
-        faults.error(line, f"score {shown(text)} is not a finite number")
+        faults.error(line, f"score {shown(text)} is not a finite float32 number")
         return False
     if value > claim.score:
         faults.error(line, f"score {text} rises above the score of the rank before")

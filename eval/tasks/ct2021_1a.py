@@ -72,7 +72,7 @@ def read_gold(paths: Sequence[Path]) -> Gold:
     path = only(paths, "--gold")
     tweets = read_tweets(path)
     if all(not tweet.label for tweet in tweets):
-        raise SourceError("has no labels (a column check_worthiness or claim_worthiness)", place=path)
+        raise SourceError("has no labels: it needs a column check_worthiness or claim_worthiness", place=path)
     faults = Strict(path)
     return Gold(tweets, {tweet.tweet_id: read_label(tweet.line, tweet.label, faults) for tweet in tweets})
 
@@ -116,7 +116,7 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
     lines = []
     for topic, tweet_id, score_ in records:
         if not _TWEET.fullmatch(tweet_id):
-            raise QueryError(f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
+            raise QueryError(f"tweet_id {shown(tweet_id)} is refused by the official checker: give 17 to 23 digits")
         lines.append(f"{column(topic or '-')}\t{tweet_id}\t{digits(score_)}\t{run_id}\n")
     write_text(path, lines)
 
@@ -146,7 +146,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     tied = ties(items, positives)
     counts = [number for number in Counter(tweet.tweet_id for tweet in right.tweets).values() if number > 1]
     repeats = (
-        f"the gold repeats ids ({len(counts)} on {sum(counts)} rows): as officially, "
+        f"the gold repeats ids ({len(counts)} on {sum(counts)} rows): as in the official scorer, "
         f"the last label of an id wins and every row counts"
     )
     return Scores(
@@ -163,7 +163,7 @@ def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
     submitted = []
     for line, (topic, tweet_id, score_, _) in rows(path, faults, _LAYOUT, one_run=True):
         if not _TWEET.fullmatch(tweet_id) and not is_header(line, score_):
-            faults.error(line, f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
+            faults.error(line, f"tweet_id {shown(tweet_id)} is refused by the official checker: give 17 to 23 digits")
         value = read_score(line, score_, faults)
         if value is not None:
             submitted.append(ScoredTweet(line, topic, tweet_id, value))

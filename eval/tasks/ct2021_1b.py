@@ -30,9 +30,8 @@ OPTIONS = ()
 
 _LAYOUT = ("line_number", "score")
 _GOLD = ("line_number", "speaker", "text", "label")
-_COLUMNS = f"of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)})"
-_LAST = 9_999
-"""The last line number that the official checker accepts."""
+_COLUMNS = f"columns between tabs, but {len(_GOLD)} are expected ({' '.join(_GOLD)})"
+_LAST = 9_999  # the last line number that the official checker accepts
 
 
 class DebateLine(NamedTuple):
@@ -84,7 +83,7 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
 def _statement(path: Path, line: int, number: str, speaker: str, text: str) -> Statement:
     place = f"{path}:{line}"
     if not text.strip():
-        raise SourceError("the sentence is empty", place=place, remedy="a debate has a text on every line")
+        raise SourceError("the sentence is empty", place=place, remedy="give every line a text")
     return Statement(number, text.strip(), topic=path.stem, speaker=speaker.strip(), place=place)
 
 
@@ -112,7 +111,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return the official figures, the mean AP over debates first; a folder means its files."""
+    """Return the official figures, the mean AP over debates first; score each file of a folder."""
     pairs = paired(gold, runs)
     notes: list[str] = []
     debates, answers = [path.stem for path, _ in pairs], [run.stem for _, run in pairs]
@@ -165,7 +164,7 @@ def _check_length(report: CheckReport, lines: int, expected: int, source: str) -
 
 
 def read_sentences(path: Path) -> list[DebateLine]:
-    """Return the sentences of a debate, whose lines are numbered from 1; raise SourceError at the first other line."""
+    """Return the sentences of a debate, whose lines are numbered from 1; raise SourceError at the first bad line."""
     faults = Strict(path)
     sentences = []
     for number, text in text_lines(path, faults):

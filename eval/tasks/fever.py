@@ -1,8 +1,8 @@
 """FEVER: verify claims with sentences of Wikipedia, scored as by the organisers' ``fever_score``.
 
-Labels are compared without case. The strict score requires the right label and, if the claim has gold evidence, one
-complete group of it among the first predicted sentences. The evidence figures do not depend on the label. A repeated
-sentence counts each time.
+The case of labels does not matter. The strict score requires the right label and, unless that is NOT ENOUGH INFO, one
+complete group of gold evidence among the first predicted sentences. The evidence figures do not depend on the predicted
+label. A repeated sentence counts each time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ DEFAULT = False
 LANGUAGES = ("en",)
 OPTIONS = ("max_evidence",)
 
-NUMBERED = "line "
-"""The prefix of the name of a claim without an id; its line number follows."""
+NUMBERED = "line "  # the prefix of the name of a claim without an id; its line number follows
 NEI = "NOT ENOUGH INFO"
 LABELS = ("SUPPORTS", "REFUTES", NEI)
 
@@ -108,7 +107,7 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
         raise no_labels(path, keys, ["label"])
     labelled_claims = []
     for claim, truth in zip(claims, read_gold([path]), strict=True):
-        # A claim without evidence has a group that names no sentence; it is left out.
+        # A claim without evidence has a group that names no sentence; this group is left out.
         named = (
             tuple((page, at) for page, at in group if page is not None and at is not None) for group in truth.groups
         )
@@ -151,7 +150,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     per_claim: dict[str, dict[str, float]] = {}
     for (prediction, truth), row in zip(pairs, figures, strict=True):
         per_claim[truth.claim if truth.claim not in per_claim else f"{NUMBERED}{prediction.line}"] = row
-    # The evidence figures are means over the claims that have gold evidence.
+    # The evidence figures are means over the claims that the gold supports or refutes.
     values = {name: mean([row[name] for row in figures]) for name in (OFFICIAL, "label_accuracy")}
     verifiable = [row for row in figures if "precision" in row]
     precision = mean([row["precision"] for row in verifiable]) if verifiable else 1.0
@@ -184,7 +183,7 @@ def _paired(
         return [(by_id[truth.claim], truth) for truth in right], ()
     if len(predictions) != len(right):
         lengths = f"has {counted(len(predictions), 'prediction')}, but the gold has {counted(len(right), 'claim')}"
-        raise CheckFailed(f"{lengths}: every claim needs one", place=path)
+        raise CheckFailed(f"{lengths}: every claim needs one prediction", place=path)
     unique = len(known) == len(ids) and len(by_id) == len(predictions)
     has_ids = not any(claim.startswith(NUMBERED) for claim in (ids[0], predictions[0].claim))
     if unique and has_ids and not known & set(by_id):

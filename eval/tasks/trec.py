@@ -1,11 +1,11 @@
 """Any retrieval task in TREC's files: runs, judgements (also BEIR's) and topics.
 
 trec_eval ignores the ranks and the order of lines, refuses a repeated docid, and divides P@k by k. Judged queries that
-a run lacks count 0, as with its option ``-c``.
+a run lacks count 0, as with trec_eval's option ``-c``.
 
-A check is stricter than a score. A submitted file must be one run and express one order, so a check reports ranks with
-gaps, rising scores and a second run id as errors. A run by others is scored as trec_eval scores it, with notes on its
-oddities.
+A check is stricter than a score. A submitted file must hold one run, whose ranks and scores give one order. A check
+therefore reports ranks with gaps, rising scores and a second run id as errors. A score treats any run as trec_eval
+does, and adds notes on the oddities of its file.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...retrieval.domain import Qrels, Run
+from ...retrieval.domain import Qrels
 from ...retrieval.errors import SourceError
 from ...retrieval.records.lines import shown
 from ...retrieval.records.runs import runs_lines
 from ...retrieval.records.trec import read_qrels, read_run, write_run
 from ...retrieval.records.trec import read_scores as read_run_scores
-from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore, scores_of
+from ..files.answers import Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore, scores_of
 from ..files.report import CheckReport, check_ids
 from ..files.topics import read_queries as read_topics
 from ..scoring import ranking
 from ..scoring.measures import RANKING as MEASURES
 
-SUMMARY = "any retrieval task in TREC's files, with BEIR's judgements and queries and TSV topics"
+SUMMARY = "any retrieval task in TREC's formats; also BEIR's queries and judgements, and TSV topics"
 OFFICIAL = "AP"
 SUBMITS = "documents"
 DEFAULT = True
@@ -35,9 +35,7 @@ DEFAULTS = TaskDefaults(1000)
 HEADER = ""
 COMMENTS = True
 
-
-def read_queries(path: Path) -> list[TaskQuery]:
-    return read_topics(path)
+read_queries, read_submission, write, lines = read_topics, read_run, write_run, runs_lines
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
@@ -54,20 +52,8 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
     return qrels
 
 
-def read_submission(path: Path) -> Run:
-    return read_run(path)
-
-
 def read_scores(path: Path) -> RunScores:
     return scores_of(path, read_run_scores)
-
-
-def write(records: Run, path: Path, run_id: str) -> None:
-    write_run(records, path, run_id)
-
-
-def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    return runs_lines(answers, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:

@@ -14,10 +14,9 @@ from flask import Blueprint, Response, current_app, g, request
 from numpy.typing import NDArray
 
 from ...claims import settings as claims
-from ...claims.checkworthiness import training
+from ...claims.checkworthiness import ranking
 from ...claims.checkworthiness.rankers import Ranker
-from ...claims.checkworthiness.ranking import Ranked, explain, rank
-from ...claims.checkworthiness.training import TrainedRanker
+from ...claims.checkworthiness.ranking import Ranked, TrainedRanker, explain, rank
 from ...claims.text.languages import language_of
 from ...retrieval.config import view
 from ...retrieval.deadline import CutOffError
@@ -72,7 +71,7 @@ def opened(config: Config, *, strict: bool = False) -> dict[str, ServedRanker]:
 
 
 def _loaded(name: str, path: str, config: Config) -> ServedRanker:
-    learned = training.load(Path(path), None, view(config, claims.Config))
+    learned = ranking.load(Path(path), None, view(config, claims.Config))
     return ServedRanker(name, learned, sha256(Path(path))[:16])
 
 

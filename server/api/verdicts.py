@@ -11,8 +11,7 @@ from flask import current_app
 from ...claims import settings as claims
 from ...claims.evidence.sentences import Finder
 from ...claims.verdicts import training
-from ...claims.verdicts.training import TrainedVerdicts
-from ...claims.verdicts.verdict import Verifier
+from ...claims.verdicts.verdict import TrainedVerdicts, Verifier
 from ...retrieval.config import view
 from ...retrieval.domain import Filter
 from ...retrieval.errors import QueryError, SourceError

@@ -12,8 +12,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from factseek.claims.checkworthiness import training
-from factseek.claims.evidence.extractors import open_entailment_of
+from factseek.claims.checkworthiness import ranking as training
+from factseek.claims.evidence.features import open_entailment_of
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import BestSettings, ClaimsSettings, VerdictSettings
 from factseek.claims.verdicts import training as verdicts

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from factseek.claims.checkworthiness import training
+from factseek.claims.checkworthiness import ranking as training
 from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.progress import silent
 from factseek.retrieval.records import model_file

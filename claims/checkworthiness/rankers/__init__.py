@@ -1,11 +1,6 @@
 """The rankers, one file each, found by name: ``--model ngram`` is ``ngram.py``.
 
-A ranker module has::
-
-    SUMMARY: str        one line for ``--help``
-    LEARNS: bool        whether it needs labelled statements
-    def train(statements, config, progress) -> Trained   learn from labelled statements
-    def restore(state, config) -> Ranker                 return a saved ranker, ready to score
+A module has what :class:`RankerKind` declares.
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ from ...settings import Config
 
 
 class Ranker(Protocol):
-    """Score statements; a higher score means more worth checking."""
+    """Scores statements; a higher score means more worth checking."""
 
     explains: bool
     """Whether the score follows from the words, so that leaving out a word shows its weight."""
@@ -50,14 +45,14 @@ class Trained(NamedTuple):
 class RankerKind(Protocol):
     """The interface of a module of this package."""
 
-    SUMMARY: str
-    LEARNS: bool
+    SUMMARY: str  # one line for ``--help``
+    LEARNS: bool  # whether it needs labelled statements
 
     def train(self, statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
         """Return a ranker that learned from labelled statements."""
 
     def restore(self, state: State, config: Config) -> Ranker:
-        """Return the ranker of a saved state."""
+        """Return the ranker of a saved state, ready to score."""
 
 
 RANKERS = Plugins[RankerKind](__name__, QueryError, "model", "the models are")

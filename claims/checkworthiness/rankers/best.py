@@ -20,19 +20,27 @@ from ....retrieval.encoders.runtime import available_cores
 from ....retrieval.errors import QueryError
 from ....retrieval.progress import Progress
 from ....retrieval.records.model_file import State, number
-from ...learning import stacking
-from ...learning.folds import average_precision, check_enough, folds, forwards, sampled
-from ...learning.stacking import Stack
+from ...learning.folds import (
+    Stack,
+    ablation,
+    average_precision,
+    check_enough,
+    chosen_members,
+    folds,
+    forwards,
+    learn_stack,
+    sampled,
+)
+from ...learning.models import within
 from ...settings import JOINT, Config
 from ..members import Member, MemberReader, Model, applies, restored
 from ..members import kind as member_kind
 from . import Trained
 
-SUMMARY = "the strongest that needs no download: words, characters, signs, neighbours and vectors, weighed"
+SUMMARY = "the strongest ranker without a download: a weighted sum of words, characters, signs, neighbours, vectors"
 LEARNS = True
 
-_ALL = "all"
-"""The key of the readers that learned from all languages."""
+_ALL = "all"  # the key of the readers that learned from all languages
 
 
 class BestRanker:
@@ -83,10 +91,10 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     for language, shift in shifts.items():
         scores = {name: attempt.scores for name, attempt in tried[language].items()}
         own = among[language]
-        kept = stacking.chosen(scores, own.labels, own.folds)
-        stack = stacking.learn({name: scores[name] for name in kept}, own.labels)
+        kept = chosen_members(scores, own.labels, own.folds)
+        stack = learn_stack({name: scores[name] for name in kept}, own.labels)
         stacks[language] = stack._replace(bias=stack.bias + shift)
-        figures[language] = stacking.ablation(scores, list(stack.weights), own.labels, own.folds)
+        figures[language] = ablation(scores, list(stack.weights), own.labels, own.folds)
     readers = {}
     for key in sorted({_key(language, name) for language, stack in stacks.items() for name in stack.weights}):
         where, _, name = key.partition("/")
@@ -100,12 +108,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 def restore(state: State, config: Config) -> BestRanker:
     readers, stacks = {}, {}
     for key, parts in state.settings["readers"].items():
-        of_part: dict[str, dict[str, Any]] = {"member": {}, "model": {}}
-        for name, tensor in state.tensors.items():
-            for part, tensors in of_part.items():
-                if name.startswith(prefix := f"{key}/{part}/"):
-                    tensors[name.removeprefix(prefix)] = tensor
-        member, model = (State(parts[part], tensors) for part, tensors in of_part.items())
+        member, model = (State(parts[part], within(state.tensors, f"{key}/{part}/")) for part in ("member", "model"))
         readers[key] = restored(key.partition("/")[2], member, model, config)
     for language, saved in state.settings["stacks"].items():
         numbers = State({**saved["weights"], "": saved["bias"]}, {})

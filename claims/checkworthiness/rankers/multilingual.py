@@ -2,46 +2,58 @@
 
 For each fold of the training statements, a network is trained on the other folds. The ranker averages the scores of all
 networks. Each network also scores the fold that it did not learn from, which gives the cross-validated figures.
+
+Each head has a loss; ``claim_weight`` weights the two. The design is that of UPV at CheckThat! 2021 ("Mitigating
+Cultural Differences for Identifying Multi-lingual Check-worthy Claims"): the language head adds to the loss, and its
+gradient is not reversed. Torch trains the networks, and numpy runs them.
+
+:func:`tune` trains a whole sentence encoder with the two heads. A tuned encoder is a model like its base:
+``claims.multilingual.encoder`` or ``encoder.model`` may name it. The heads are not kept.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
+from ....retrieval.encoders.cache import model_folder
 from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
-from ....retrieval.errors import MachineError
+from ....retrieval.encoders.sources import find_model
+from ....retrieval.errors import MachineError, QueryError
+from ....retrieval.files import saving_reported, sync_tree
 from ....retrieval.progress import Progress
 from ....retrieval.records.model_file import State, array, number
 from ...learning.folds import average_precision, check_enough, folds
 from ...settings import CHARACTERS, Config, MultilingualSettings
-from ...text.words import Grams, Hashing, learn_buckets
+from ...text.words import Hashing, learn_buckets
 from . import Trained
 
 SUMMARY = "a network with a claim head and a language head over a multilingual sentence encoder, or over characters"
 LEARNS = True
 
 _RARITY = "rarity"
-
-
-Tensors = Mapping[str, NDArray[np.float32]]
-"""Weights by name, as torch names them: a layer's ``weight`` has shape (out, in)."""
-Rows = NDArray[np.float32] | Sequence[Grams]
-"""The input of a network: the vectors of a sentence encoder, or buckets of character n-grams."""
+_DRAWN = 0.1  # the standard deviation of the vectors of character n-grams before training
+Reader = OnnxEncoder | Hashing
+"""What makes the rows of a network: the vectors of a sentence encoder, or buckets of character n-grams."""
 
 
 class Network:
-    """A network that scores rows by its claim head: the probability of check-worthiness minus its complement."""
+    """A network that scores rows by its claim head: the probability of check-worthiness minus its complement.
 
-    def __init__(self, tensors: Tensors) -> None:
+    ``tensors`` are its weights by name, as torch names them: a layer's ``weight`` has shape (out, in).
+    """
+
+    def __init__(self, tensors: Mapping[str, NDArray[np.float32]]) -> None:
         self.tensors = tensors
 
     def check(self, width: int) -> None:
@@ -60,15 +72,11 @@ class Network:
         if width != 2:
             raise ValueError("the claim head does not have two outputs")
 
-    def score(self, rows: Rows) -> NDArray[np.float64]:
+    def score(self, rows: Any) -> NDArray[np.float64]:
         """Return a score between -1 and 1 for each row."""
-        if not len(rows):
-            return np.empty(0)
-        if isinstance(rows, np.ndarray):
-            layer = np.asarray(rows, dtype=np.float64)
-        else:
-            table = self.tensors["grams.weight"].astype(np.float64)
-            layer = np.stack([(table[buckets] * weights[:, None]).sum(axis=0) for buckets, weights in rows])
+        layer = rows.astype(np.float64)
+        if "grams.weight" in self.tensors:
+            layer = layer @ self.tensors["grams.weight"].astype(np.float64)
         if "shared.weight" in self.tensors:
             layer = np.tanh(self._layer("shared", layer))
         layer = self._layer("claim.2", np.tanh(self._layer("claim.0", layer)))
@@ -80,67 +88,65 @@ class Network:
         return np.asarray(np.einsum("ni,oi->no", rows, weight) + self.tensors[f"{name}.bias"])
 
 
-class TextReading:
-    """The reader of the networks' input: vectors of a sentence encoder, or character n-grams."""
-
-    def __init__(self, read: OnnxEncoder | Hashing) -> None:
-        self._read = read
-
-    def rows(self, statements: Sequence[Statement]) -> Rows:
-        """Return a row for each statement."""
-        if isinstance(self._read, Hashing):
-            return self._read.rows(statements)
-        return self._read.encode_document([statement.text for statement in statements])
-
-    @property
-    def width(self) -> int:
-        """The length of a vector, or the number of buckets."""
-        return len(self._read.rarity) if isinstance(self._read, Hashing) else self._read.dimension
-
-    def state(self) -> State:
-        if isinstance(self._read, Hashing):
-            return State({"encoder": CHARACTERS, "revision": ""}, {_RARITY: self._read.rarity})
-        return State({"encoder": self._read.name, "revision": self._read.revision}, {})
-
-
 class MultilingualRanker:
-    """An ensemble of networks, whose score is their mean."""
+    """An ensemble of networks; its score is the mean of their scores."""
 
     explains = True
 
-    def __init__(self, reading: TextReading, networks: Sequence[Network], slope: float, bias: float) -> None:
-        self._reading = reading
+    def __init__(self, reader: Reader, networks: Sequence[Network], slope: float, bias: float) -> None:
+        self._reader = reader
         self._networks = networks
         self._slope = slope
         self._bias = bias
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
-        rows = self._reading.rows(statements)
+        rows = _rows(self._reader, statements)
         return np.asarray(np.mean([network.score(rows) for network in self._networks], axis=0))
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(1 / (1 + np.exp(-(self._slope * scores + self._bias))))
 
     def state(self) -> State:
-        reading = self._reading.state()
-        tensors = {
+        tensors: dict[str, NDArray[Any]] = {
             f"{place}/{name}": tensor
             for place, network in enumerate(self._networks)
             for name, tensor in network.tensors.items()
         }
+        if isinstance(self._reader, Hashing):
+            tensors[_RARITY] = self._reader.rarity
         settings = {"networks": len(self._networks), "slope": self._slope, "bias": self._bias}
-        return State(settings | reading.settings, tensors | reading.tensors)
+        return State(settings | {"encoder": self._reader.name, "revision": self._reader.revision}, tensors)
+
+
+def _rows(reader: Reader, statements: Sequence[Statement]) -> Any:
+    return reader.encode_document([statement.text for statement in statements])
+
+
+class Examples(NamedTuple):
+    """Rows, or texts, with their labels, 0 and 1, and the numbers of their languages."""
+
+    rows: Any
+    labels: NDArray[np.int64]
+    languages: NDArray[np.int64]
+
+    def taken(self, chosen: NDArray[np.intp]) -> Examples:
+        """Return some of the examples."""
+        return Examples(self.rows[chosen], self.labels[chosen], self.languages[chosen])
+
+
+def _examples(rows: Any, statements: Sequence[Statement], known: Sequence[str]) -> Examples:
+    labels = np.array([statement.label for statement in statements], dtype=np.int64)
+    languages = np.array([known.index(statement.language) for statement in statements], dtype=np.int64)
+    return Examples(rows, labels, languages)
 
 
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
     """Train a network for each fold."""
     from sklearn.linear_model import LogisticRegression
 
-    from ._networks import examples_of
-    from ._networks import train as train_network
-
-    settings = config.claims.multilingual
-    reading = _reading(settings, config, statements)
+    settings, seed = config.claims.multilingual, config.claims.seed
+    texts = [statement.text for statement in statements]
+    reader = learn_buckets(texts, settings.buckets) if settings.encoder == CHARACTERS else _encoder(settings, config)
     languages = np.array([statement.language for statement in statements])
     known = sorted(set(languages.tolist()))
     parts = np.zeros(len(statements), dtype=np.int64)
@@ -148,16 +154,16 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
         rows = np.flatnonzero(languages == language)
         own = [statements[int(row)] for row in rows]
         check_enough(own, language)
-        parts[rows] = folds(own, config.claims.folds, config.claims.seed)
-    examples = examples_of(reading.rows(statements), statements, known)
+        parts[rows] = folds(own, config.claims.folds, seed)
+    examples = _examples(reader.encode_document(texts), statements, known)
     labels = examples.labels
     networks, scores = [], np.zeros(len(statements))
     with closing(progress("training", "network", int(parts.max()) + 1)) as bar:
         for fold in range(int(parts.max()) + 1):
-            held = np.flatnonzero(parts == fold)
+            tested = np.flatnonzero(parts == fold)
             rest = examples.taken(np.flatnonzero(parts != fold))
-            networks.append(Network(train_network(rest, settings, len(known), config.claims.seed + fold)))
-            scores[held] = networks[-1].score(examples.taken(held).rows)
+            networks.append(_train_network(rest, settings, len(known), seed + fold))
+            scores[tested] = networks[-1].score(examples.taken(tested).rows)
             bar.update(1)
     # Learn from held-out scores how a score becomes log-odds.
     machine: Any = LogisticRegression(C=1e3, max_iter=1000).fit(scores[:, None], labels)
@@ -166,20 +172,19 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
         language: {"AP": average_precision(labels[languages == language], scores[languages == language])}
         for language in known
     }
-    return Trained(MultilingualRanker(reading, networks, slope, bias), figures)
+    return Trained(MultilingualRanker(reader, networks, slope, bias), figures)
 
 
 def restore(state: State, config: Config) -> MultilingualRanker:
     settings = state.settings
     if settings["encoder"] == CHARACTERS:
-        reading = TextReading(Hashing(array(state, _RARITY, np.float64, None)))
+        reader: Reader = Hashing(array(state, _RARITY, np.float64, None))
     else:
-        reading = _same_reading(str(settings["encoder"]), config)
-    revision = reading.state().settings["revision"]
-    if revision != settings["revision"]:
+        reader = _same_encoder(str(settings["encoder"]), config)
+    if reader.revision != settings["revision"]:
         raise MachineError(
             f"the model was trained with encoder {settings['encoder']} ({settings['revision']}), but on this "
-            f"machine its revision is {revision}",
+            f"machine its revision is {reader.revision}",
             remedy="train again",
         )
     tensors: dict[str, dict[str, NDArray[np.float32]]] = defaultdict(dict)
@@ -190,27 +195,179 @@ def restore(state: State, config: Config) -> MultilingualRanker:
         raise ValueError("networks are missing")
     networks = [Network(tensors[str(place)]) for place in range(len(tensors))]
     for network in networks:
-        network.check(reading.width)
-    return MultilingualRanker(reading, networks, number(state, "slope"), number(state, "bias"))
+        network.check(reader.dimension)
+    return MultilingualRanker(reader, networks, number(state, "slope"), number(state, "bias"))
 
 
-def _reading(settings: MultilingualSettings, config: Config, statements: Sequence[Statement] = ()) -> TextReading:
-    if settings.encoder == CHARACTERS:
-        return TextReading(learn_buckets(statements, settings.buckets))
-    encoder = msgspec.structs.replace(
-        config.encoder, model=settings.encoder, max_tokens=settings.max_tokens, document_prompt="", languages=()
-    )
-    return TextReading(open_encoder(encoder))
+def _encoder(settings: MultilingualSettings, config: Config) -> OnnxEncoder:
+    encoder = {"model": settings.encoder, "max_tokens": settings.max_tokens, "document_prompt": "", "languages": ()}
+    return open_encoder(msgspec.structs.replace(config.encoder, **encoder))
 
 
-def _same_reading(name: str, config: Config) -> TextReading:
-    """Return the reader with the encoder of this name; if it is in a folder, the configuration gives the path."""
+def _same_encoder(name: str, config: Config) -> OnnxEncoder:
+    """Return the encoder of this name; if it is in a folder, the configuration gives the path."""
     settings = config.claims.multilingual
     if Path(settings.encoder).name != Path(name).name:
         settings = msgspec.structs.replace(settings, encoder=name)
     try:
-        return _reading(settings, config)
+        return _encoder(settings, config)
     except MachineError as error:
         raise MachineError(
             f"{error}", remedy="if you trained the encoder yourself, set claims.multilingual.encoder to its folder"
         ) from None
+
+
+def _train_network(examples: Examples, settings: MultilingualSettings, languages: int, seed: int) -> Network:
+    """Train one network. The same seed gives the same weights on the same kind of processor."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.manual_seed(seed)
+    # One thread adds in one order; a network this small gains little from more threads.
+    torch.set_num_threads(1)
+    try:
+        dense = isinstance(examples.rows, np.ndarray)
+        width = examples.rows.shape[1] if dense else settings.dimension
+        network = _heads(width, settings, languages, table=not dense)
+        _learn(network, examples, settings, seed)
+    finally:
+        torch.set_num_threads(threads)
+    return Network({name: tensor.cpu().numpy() for name, tensor in network.state_dict().items()})
+
+
+def _learn(network: Any, examples: Examples, settings: MultilingualSettings, seed: int) -> None:
+    """Train a network, on an NVIDIA GPU if there is one; the loss is the weighted sum of both heads' losses."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network.to(device).train()
+    size = len(examples.labels)
+    steps = settings.epochs * -(-size // settings.batch)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    rise = steps * settings.warmup
+
+    def slope(step: int) -> float:
+        """Return the share of the learning rate at a step: a linear rise in the warm-up, then a linear fall to 0."""
+        return (step + 1) / (rise + 1) if step < rise else max(0.0, (steps - step) / max(1.0, steps - rise))
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, slope)
+    order = np.random.default_rng(seed)
+    for _ in range(settings.epochs):
+        shuffled = order.permutation(size)
+        for start in range(0, size, settings.batch):
+            batch = examples.taken(shuffled[start : start + settings.batch])
+            claim, language = network(*_tensors(batch.rows, device))
+            loss: Any = settings.claim_weight * cross_entropy(claim, torch.from_numpy(batch.labels).to(device))
+            if settings.claim_weight < 1:
+                lost = cross_entropy(language, torch.from_numpy(batch.languages).to(device))
+                loss = loss + (1 - settings.claim_weight) * lost
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
+            optimizer.step()
+            schedule.step()
+
+
+def _tensors(rows: Any, device: str) -> tuple[Any, ...]:
+    """Return the input of a network: texts, vectors, or the buckets, starts and weights of a sparse matrix."""
+    import torch
+
+    if rows.dtype == object:
+        return (rows.tolist(),)
+    dense = isinstance(rows, np.ndarray)
+    parts = (rows,) if dense else (rows.indices.astype(np.int64), rows.indptr[:-1].astype(np.int64), rows.data)
+    return tuple(torch.from_numpy(part).to(device) for part in parts)
+
+
+def _heads(width: int, settings: MultilingualSettings, languages: int, *, table: bool = False) -> Any:
+    """Return the two heads and their shared layer, for vectors of ``width`` or, with ``table``, for buckets."""
+    from torch import nn
+
+    def head(inputs: int, classes: int) -> Any:
+        return nn.Sequential(nn.Linear(inputs, settings.hidden), nn.Tanh(), nn.Linear(settings.hidden, classes))
+
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            if table:
+                self.grams = nn.EmbeddingBag(settings.buckets, width, mode="sum")
+                # Start near 0: the meaning of character n-grams should come from training, not from chance.
+                nn.init.normal_(self.grams.weight, std=_DRAWN)
+            if settings.shared:
+                self.shared = nn.Linear(width, settings.shared)
+            self.dropout = nn.Dropout(settings.dropout)
+            self.claim = head(settings.shared or width, 2)
+            self.language = head(settings.shared or width, languages)
+
+        def forward(self, rows: Any, starts: Any = None, weights: Any = None) -> tuple[Any, Any]:
+            """Return the logits of claim, shape (n, 2), and of language, shape (n, languages)."""
+            vectors = rows if starts is None else self.grams(rows, starts, weights)
+            if settings.shared:
+                vectors = self.shared(vectors).tanh()
+            return self.claim(self.dropout(vectors)), self.language(vectors)
+
+    return Heads()
+
+
+def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
+    """Train the configured encoder on labelled statements, and write it to the new folder ``target``.
+
+    Raises QueryError if the folder exists or the encoder cannot be tuned, MachineError if it is not on this machine.
+    """
+    settings = config.claims.multilingual
+    if settings.encoder == CHARACTERS:
+        raise QueryError(
+            "the encoder 'characters' cannot be trained without its heads",
+            place="claims.multilingual.encoder",
+            remedy="give a sentence encoder",
+        )
+    if target.exists():
+        raise QueryError("already exists", place=target, remedy="give a new folder")
+    if not target.parent.is_dir():
+        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="create it first")
+    # The library's progress bars would also appear in files; set this before the import.
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    from sentence_transformers import SentenceTransformer
+
+    with model_folder(find_model(settings.encoder)) as folder:
+        encoder = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    if settings.max_tokens:
+        encoder.max_seq_length = min(settings.max_tokens, encoder.max_seq_length or settings.max_tokens)
+    # The heads share the encoder, so they need no shared layer of their own.
+    tuning = msgspec.structs.replace(settings, shared=0, **msgspec.structs.asdict(settings.tuning))
+    known = sorted({statement.language for statement in statements})
+    texts = np.array([statement.text for statement in statements], dtype=object)
+    network = _whole_network(encoder, tuning, len(known), config.claims.seed)
+    _learn(network, _examples(texts, statements, known), tuning, config.claims.seed)
+    encoder.cpu().eval()
+    with saving_reported(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
+        made = Path(scratch) / "encoder"
+        encoder.save(str(made))
+        sync_tree(made)
+        made.rename(target)
+
+
+def _whole_network(encoder: Any, settings: MultilingualSettings, languages: int, seed: int) -> Any:
+    """Return the network from texts to the logits of both heads."""
+    import torch
+
+    torch.manual_seed(seed)
+    # The second names are those of sentence-transformers 5; later versions have the first ones.
+    width = getattr(encoder, "get_embedding_dimension", None) or encoder.get_sentence_embedding_dimension
+    read = getattr(encoder, "preprocess", None) or encoder.tokenize
+
+    class Whole(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = encoder
+            self.heads = _heads(int(width()), settings, languages)
+
+        def forward(self, texts: Sequence[str]) -> Any:
+            inputs = {
+                name: value.to(encoder.device) if hasattr(value, "to") else value
+                for name, value in read(list(texts)).items()
+            }
+            return self.heads(self.encoder(inputs)["sentence_embedding"])
+
+    return Whole()

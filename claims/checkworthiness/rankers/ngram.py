@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ....retrieval.domain import Statement
 from ....retrieval.progress import Progress
 from ....retrieval.records.model_file import State, array, number
-from ...learning.models import restore_rows, restore_vocabulary
+from ...learning.models import restore_rows, restore_vocabulary, row_tensors
 from ...settings import Config
 from ...text.words import NgramVocabulary, learn_ngrams
 from . import Trained
@@ -26,11 +26,9 @@ LEARNS = True
 
 _GAMMA = 0.75
 _C = 1.0
-_CACHE_MB = 1_000
-"""The kernel cache of the fit in MB; with scikit-learn's 200 the debates take three times as long."""
+_CACHE_MB = 1_000  # the kernel cache of the fit in MB; with scikit-learn's 200 the debates take three times as long
 _WORD = re.compile(r"\b\w\w+\b")
-_AT_ONCE = 256
-"""The number of statements scored together; each has a kernel value for every support vector."""
+_AT_ONCE = 256  # the number of statements scored together; each has a kernel value for every support vector
 
 
 class NgramRanker:
@@ -61,13 +59,7 @@ class NgramRanker:
     def state(self) -> State:
         return State(
             {"bias": self._bias, "terms": list(self._vocabulary.terms)},
-            {
-                "idf": self._vocabulary.weights,
-                "supports.values": self._supports.data,
-                "supports.columns": self._supports.indices.astype(np.int32),
-                "supports.starts": self._supports.indptr.astype(np.int64),
-                "weights": self._weights,
-            },
+            {"idf": self._vocabulary.weights, **row_tensors(self._supports, "supports."), "weights": self._weights},
         )
 
 

@@ -1,11 +1,6 @@
 """The models of verdicts, one file each, found by name: ``--model evidence`` is ``evidence.py``.
 
-A module has::
-
-    SUMMARY: str         one line for ``--help``
-    READS_EVIDENCE: bool whether it decides by evidence, and so abstains if the evidence is weak
-    def fit(cases, classes, labels, settings) -> VerdictModel
-    def restore(state) -> VerdictModel
+A module has what :class:`VerdictModelKind` declares.
 """
 
 from __future__ import annotations
@@ -46,13 +41,13 @@ class VerdictModel(Protocol):
 class VerdictModelKind(Protocol):
     """The interface of a module of this package."""
 
-    SUMMARY: str
-    READS_EVIDENCE: bool
+    SUMMARY: str  # one line for ``--help``
+    READS_EVIDENCE: bool  # whether it decides by evidence, and so abstains if the evidence is weak
 
     def fit(
         self, cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings
     ) -> VerdictModel:
-        """Return a model trained on cases; ``classes`` are their positions in ``labels``, each of which occurs."""
+        """Return a model trained on cases; ``classes`` are positions in ``labels``, and every label occurs."""
 
     def restore(self, state: State) -> VerdictModel:
         """Return the model of a saved state."""

@@ -1,7 +1,7 @@
 """The model that reads claim and evidence: two logistic regressions on the features of both.
 
-One decides whether the evidence is relevant to the claim, the other what relevant evidence says. If every label
-decides, as in CheckThat! 2020, or if there are only two labels, one regression is enough.
+One decides whether the evidence is relevant to the claim, the other what relevant evidence says. If no label
+is for undecided claims, as in CheckThat! 2020, or if there are only two labels, one regression is enough.
 """
 
 from __future__ import annotations
@@ -13,22 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.records.model_file import State
-from ...evidence.extractors import CONTRASTED, ENTAILED
-from ...evidence.features import CLAIM, NAMES, NEGATION, OF
+from ...evidence.features import CLAIM, CONTRASTED, ENTAILED, NAMES, NEGATION, OF
 from ...evidence.sentences import stance_of
-from ...learning.models import Logistic, fit_logistic, restore_logistic
+from ...learning.models import Logistic, fit_logistic, restore_logistic, within
 from ...settings import VerdictSettings
 from . import Cases
 
-SUMMARY = "claim and evidence: likeness, words covered, quantities, negation, direction"
+SUMMARY = "claim and evidence: similarity, words covered, quantities, negation, direction"
 READS_EVIDENCE = True
 
 _KNOWN = [[*NAMES, *contrast, *entailment] for contrast in ((), CONTRASTED) for entailment in ((), ENTAILED)]
 """The possible features of a model: with or without an encoder's contrast, with or without entailment."""
 _NOT_BEARING = frozenset({*CLAIM, *(f"{name}, {which}" for which in OF for name in NEGATION)})
 """Features left out of the first regression: the wording of the claim, and which text negates."""
-_BEARING = "bearing "
-"""The prefix of the tensors of the first regression."""
+_BEARING = "bearing "  # the prefix of the tensors of the first regression
 
 
 class Bearing(NamedTuple):
@@ -64,7 +62,7 @@ class EvidenceModel:
 
 
 def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> EvidenceModel:
-    """Learn the weights; use two regressions if exactly one of at least three labels decides nothing."""
+    """Learn the weights; use two regressions if exactly one of three or more labels is undecided."""
     (names,) = (names for names in _KNOWN if len(names) == cases.features.shape[1])
     open_labels = [number for number, label in enumerate(labels) if stance_of(label) == "neither"]
     if len(open_labels) != 1 or len(labels) < 3:
@@ -95,12 +93,10 @@ def restore(state: State) -> EvidenceModel:
         return EvidenceModel(says, names)
     if type(undecided) is not int or not 0 <= undecided <= len(says.tensors["bias"]):
         raise ValueError("the undecided label is not one of the labels")
-    of_bearing = {
-        name.removeprefix(_BEARING): part for name, part in state.tensors.items() if name.startswith(_BEARING)
-    }
-    bears = restore_logistic(State({}, of_bearing), len(_bearing_columns(names)), standardised=True)
+    of_bearing = State({}, within(state.tensors, _BEARING))
+    bears = restore_logistic(of_bearing, len(_bearing_columns(names)), standardised=True)
     if len(bears.tensors["bias"]) != 2:
-        raise ValueError("whether evidence bears on a claim has two answers")
+        raise ValueError("the first regression does not have two classes")
     return EvidenceModel(says, names, Bearing(bears, undecided))
 
 

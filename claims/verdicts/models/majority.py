@@ -1,4 +1,4 @@
-"""The majority baseline: every claim gets the most common label of the training files."""
+"""The majority baseline: every claim gets the most frequent label of the training files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ....retrieval.records.model_file import State, array
 from ...settings import VerdictSettings
 from . import Cases
 
-SUMMARY = "baseline: the commonest label, for every claim"
+SUMMARY = "baseline: the most frequent label, for every claim"
 READS_EVIDENCE = False
 
 

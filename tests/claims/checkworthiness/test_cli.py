@@ -52,7 +52,7 @@ def test_a_submission_passes_the_check_and_is_scored(rank: Rank, files, tmp_path
     done = rank(
         "ct2021-1a", "--model", model, "--train", TRAIN, "--input", DEV, "--output", "run.tsv", "--run-id", "r1"
     )
-    assert (done.code, done.out) == (0, f"run.tsv: 18 ranked by {model}\n")
+    assert (done.code, done.out) == (0, f"run.tsv: 18 statements ranked by {model}\n")
     assert commands.main(["check", "ct2021-1a", "run.tsv", "--input", str(DEV)]) == 0
     assert commands.main(["score", "ct2021-1a", "--gold", str(DEV), "--run", "run.tsv"]) == 0
     rows = [line.split("\t") for line in (tmp_path / "run.tsv").read_text().splitlines()]

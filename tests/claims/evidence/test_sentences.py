@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.claims.evidence.extractors import ContrastExtractor
-from factseek.claims.evidence.features import NAMES, matrix
+from factseek.claims.evidence.features import NAMES, ContrastExtractor, matrix
 from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence, Finder, raised_by_page, states_finding
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.text.polarity import lexicon

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.claims.checkworthiness import training as ranking
+from factseek.claims.checkworthiness import ranking
 from factseek.claims.checkworthiness.members import KINDS, Model
 from factseek.claims.checkworthiness.rankers import names as rankers
 from factseek.claims.evidence.features import NAMES

@@ -58,7 +58,7 @@ def test_what_it_abstains_from_is_said(command: Command, examples: Path, pages: 
     )
     assert (code, out.splitlines()[0]) == (0, f"{output}: 2 claims: 2 NOT ENOUGH INFO")
     assert (
-        f"note: the evidence allows no decision on 2 of 2 claims. Their label is NOT ENOUGH INFO; see "
+        f"note: the evidence allows no verdict on 2 of 2 claims. Their label is NOT ENOUGH INFO; see "
         f"{output}.evidence.jsonl for the reasons"
     ) in err
     reasons = [json.loads(line)["abstained"] for line in Path(f"{output}.evidence.jsonl").read_text().splitlines()]

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from factseek.claims.evidence.extractors import CONTRASTED, open_contrast
+from factseek.claims.evidence.features import CONTRASTED, open_contrast
 from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import training
 from factseek.retrieval.config import CrossEncoderSettings

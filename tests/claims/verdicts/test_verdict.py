@@ -58,7 +58,7 @@ def test_nothing_supports_a_claim_without_stating_its_number(learned: training.T
     ]
     stated, other = learned.verifier(finder, SETTINGS).verify(claims)
     assert (stated.label, stated.abstained) == ("SUPPORTS", "")
-    reason = "the evidence does not state 47, a number of the claim"
+    reason = "the evidence does not state 47, which is a number in the claim"
     assert (other.label, other.abstained) == ("NOT ENOUGH INFO", reason)
     without = learned.verifier(finder, msgspec.structs.replace(SETTINGS, need_numbers=False))
     (trusting,) = without.verify(claims[1:])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from factseek.eval.files.answers import ScoreOptions
+from factseek.eval.run.batch import JudgedFiles
 from factseek.eval.run.judge import score_files as score
-from factseek.eval.run.judged import JudgedFiles
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import stages
 from factseek.settings import Config
@@ -53,7 +53,7 @@ BAD = [
     (["--retrievers", "colbert"], "unknown retriever 'colbert'; the retrievers are bm25, bm25+rm3, dense, hybrid"),
     (["--retrievers", "bm25+rerank"], "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers on this machine"),
     (["--retrievers", "bm25+colbert"], f"unknown stage 'colbert'; the stages are {', '.join(stages.names())}"),
-    (["--output", "{folder}/file"], "{folder}/file: is a file; --output names the folder that gets the reports"),
+    (["--output", "{folder}/file"], "{folder}/file: is not a folder; --output names the folder that gets the reports"),
     (["--index", "{folder}/none"], "{folder}/none: there is no index; build one with: factseek index KIND SOURCE --index {folder}/none"),
     (["--task", "ct2021-1a"], "ct2021-1a: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
 ]  # fmt: skip

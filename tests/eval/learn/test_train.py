@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from factseek.eval.learn import combiner as training
-from factseek.eval.learn.learners import Pool, fit_trees
-from factseek.eval.learn.splits import grouped_folds
+from factseek.eval.learn.combiner import Pool, fit_trees
+from factseek.eval.learn.examples import grouped_folds
 from factseek.retrieval.files import sha256
 from factseek.retrieval.search import trees
 from factseek.retrieval.search.combiner import WeightedSum, load

@@ -13,7 +13,7 @@ import pytest
 from factseek.eval.learn import trainer
 from factseek.eval.learn.cli import INTERRUPTED
 from factseek.eval.learn.examples import Candidates, triples
-from factseek.eval.learn.reranker import WEIGHTS
+from factseek.eval.learn.models import WEIGHTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.files import sha256
@@ -68,7 +68,7 @@ def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
     asked[1] = "reranker"
     code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--output", teacher, "--base", base]))
     assert code == 0, said
-    assert "hits, before as they were found" in printed
+    assert "hits; before: the order of the search" in printed
     beside = json.loads((teacher / "training.json").read_text("utf-8"))["beside"]
     assert beside["rerank.weight"] in WEIGHTS
     settings = f"rerank.model to it, and rerank.weight to {beside['rerank.weight']:g}"
@@ -132,7 +132,7 @@ def test_an_interrupted_training_ends_at_the_same_model(asked: list[object], tmp
     assert not (tmp_path / "model").exists()
     code, _, said = command(*asked)
     assert code == 0, said
-    assert "note: the training goes on from " in said
+    assert "note: the training continues from " in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "whole"]
     model, whole = (tmp_path / name / "model.safetensors" for name in ("model", "whole"))
     assert model.read_bytes() == whole.read_bytes()

@@ -12,7 +12,7 @@ import yaml
 
 from factseek.eval.learn.grid import Setting, fusions
 from factseek.eval.learn.tune import SettingEvaluator, Tuning, tune, verdict
-from factseek.eval.run.judged import JudgedFiles, read_judged
+from factseek.eval.run.batch import JudgedFiles, read_judged
 from factseek.eval.scoring.measures import evaluate
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import BM25Settings, FusionSettings

@@ -111,11 +111,11 @@ def test_score_says_by_how_much_ties_change_each_figure(files, command):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["score", "trec", "--gold", "qrels", "--run", "bad"], 1, "{f}/bad:1: score 'nan' is not a finite number; and 2 more errors; not scored"),
+        (["score", "trec", "--gold", "qrels", "--run", "bad"], 1, "{f}/bad:1: score 'nan' is not a finite number; and 2 more errors; the file is not scored"),
         (["score", "trec", "--gold", "run", "--run", "qrels"], 2, "{f}/run:1: has 6 columns, but judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --gold and --run seem to be swapped"),
         (["compare", "--qrels", "qrels", "run", "run2", "--task", "fever"], 2, "fever: is not a ranking task: compare cannot compare its submissions"),
         (["score", "trec", "--gold", "qrels", "--run", "run", "--max-evidence", "3"], 2, "--max-evidence 3: trec has no evidence sentences; use the option only with fever"),
-        (["score", "tracks", "--gold", "qrels", "--run", "run"], 2, "unknown task 'tracks'; the tasks are ct2020-claims, ct2020-evidence, ct2020-verification, ct2021-1a, ct2021-1b, ct2025-4b, fever, source-retrieval, trec, or the path of a .yaml that describes one"),
+        (["score", "tracks", "--gold", "qrels", "--run", "run"], 2, "unknown task 'tracks'; the tasks are ct2020-claims, ct2020-evidence, ct2020-verification, ct2021-1a, ct2021-1b, ct2025-4b, fever, source-retrieval, trec, or the path of a .yaml file that describes a task"),
         (["score", "fever", "--gold", "qrels", "--run", "run", "--measures", "AP"], 2, "--measures AP: fever has only its own measures; use the option only with ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
         (["compare", "--qrels", "qrels", "run", "run"], 2, "compare: a run is given twice"),
         (["compare", "--qrels", "qrels", "run", "other"], 1, "{f}/other: no query in common with the judgements: the judgements have 'q1', the run 'Q1'; 'q1' and 'Q1' differ by case alone: ids are compared letter by letter"),

@@ -57,8 +57,8 @@ REFUSED = {
     ),
     "own names": (
         sheet(["nummer", "behauptung"], ",").encode(),
-        ":1: is a header with no column of ids among 'nummer', 'behauptung': expected qid, query_id, queryid, _id, "
-        "id …; name them qid and query",
+        ":1: is a header with no column of ids, only 'nummer', 'behauptung': expected qid, query_id, queryid, _id, "
+        "id …; name two columns qid and query",
     ),
 }  # fmt: skip
 

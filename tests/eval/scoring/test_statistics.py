@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from factseek.eval.scoring.measures import evaluate
+from factseek.eval.scoring.ranking import tie_bounds as bounds
+from factseek.eval.scoring.ranking import tie_note as note
 from factseek.eval.scoring.statistics import holm, intervals, paired
-from factseek.eval.scoring.ties import bounds, note
 
 
 def drawn(queries: int, seed: int = 0):

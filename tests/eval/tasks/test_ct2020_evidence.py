@@ -54,11 +54,11 @@ def test_means_over_claims_and_over_topics(put):
 
 BAD = {
     "header": ("topicID\ttweetID\trank\tsnippetID\tscore\trunID\n", "{run}:1: error: rank 'rank' is not a whole number; a run has no header"),
-    "spaces": (f"T-05 11 1 {S1} 0.77 r\n", "{run}:1: error: has 1 of the 6 columns between tabs (topicID tweetID rank snippetID score runID); this line separates them by white space"),
+    "spaces": (f"T-05 11 1 {S1} 0.77 r\n", "{run}:1: error: has 1 columns between tabs, but 6 are expected (topicID tweetID rank snippetID score runID); this line separates them by white space"),
     "gap": (OK + f"T-05\t11\t3\t{S2}\t0.7\tr\n", "{run}:2: error: rank 3, expected 2: ranks of a claim run 1, 2, 3 … without a gap"),
     "twice": (OK + f"T-05\t11\t2\t{S1}\t0.7\tr\n", "{run}:2: error: snippet 'T-05-0003-001' of claim 'T-05/11' is already on line 1"),
     "two runs": (OK + f"T-05\t11\t2\t{S2}\t0.7\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file contains one run"),
-    "nan": (f"T-05\t11\t1\t{S1}\tnan\tr\n", "{run}:1: error: score 'nan' is not a finite number"),
+    "nan": (f"T-05\t11\t1\t{S1}\tnan\tr\n", "{run}:1: error: score 'nan' is not a finite float32 number"),
     "arabic rank": (f"T-05\t11\t\u0661\t{S1}\t3\tr\n", "{run}:1: error: rank '\u0661' is not a whole number"),
 }  # fmt: skip
 
@@ -114,7 +114,7 @@ def test_bad_input_is_said_exactly(case, put):
 
 
 BAD_GOLD = {
-    "label": (f"T-05\t11\t{S1}\t-1\n", "gold:1: label '-1' is not a whole number from 0"),
+    "label": (f"T-05\t11\t{S1}\t-1\n", "gold:1: label '-1' is neither 0 nor a positive whole number"),
     "large label": (
         f"T-05\t11\t{S1}\t1001\n",
         "gold:1: label '1001' is not between -1,000 and 1,000; scale the labels down",

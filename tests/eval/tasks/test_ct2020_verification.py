@@ -46,7 +46,7 @@ BAD = {
     "case": ("T\t1\ttrue\tr\n", "{run}:1: error: label 'true' is neither TRUE nor FALSE; write it in capitals"),
     "twice": ("T\t1\tTRUE\tr\nT\t1\tFALSE\tr\n", "{run}:2: error: claim 'T/1' is already on line 1"),
     "two runs": ("T\t1\tTRUE\tr\nT\t2\tFALSE\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file contains one run"),
-    "no run id": ("T\t1\tTRUE\n", "{run}:1: error: has 3 of the 4 columns between tabs (topicID tweetID label runID)"),
+    "no run id": ("T\t1\tTRUE\n", "{run}:1: error: has 3 columns between tabs, but 4 are expected (topicID tweetID label runID)"),
 }  # fmt: skip
 
 
@@ -61,4 +61,4 @@ def test_every_claim_or_no_score(put):
     gold, run = put("gold", "T\t1\tTRUE\nT\t2\tFALSE\n"), put("run", "T\t1\tTRUE\tr\n")
     with pytest.raises(CheckFailed) as caught:
         TASK.score([gold], [run], ScoreOptions())
-    assert caught.value.line == f"{run}: claim 'T/2' of the gold is missing; not scored"
+    assert caught.value.line == f"{run}: claim 'T/2' of the gold is missing; the file is not scored"

@@ -70,7 +70,7 @@ def test_an_input_that_repeats_an_id_is_scored_as_officially(put):
     scores = TASK.score([gold], [run], ScoreOptions())
     assert scores.values["AP"] == 2.0
     assert scores.notes == (
-        "the gold repeats ids (1 on 2 rows): as officially, the last label of an id wins and every row counts",
+        "the gold repeats ids (1 on 2 rows): as in the official scorer, the last label of an id wins and every row counts",
     )
 
 
@@ -80,7 +80,7 @@ def test_ties_are_told_with_what_they_change(put):
     scores = TASK.score([gold], [run], ScoreOptions())
     assert scores.values["AP"] == 1.0
     assert scores.notes == (
-        "ties decide: AP is 1.0000 with equal scores in the order of the file, as officially, "
+        "ties decide: AP is 1.0000 with equal scores in the order of the file, as in the official scorer, "
         "0.0167 in trec_eval's order, between 0.0167 and 1.0000 in any order",
     )
 
@@ -89,8 +89,8 @@ BAD = {
     "header": ("topic_id\ttweet_id\tscore\trun_id\n", "{run}:1: error: score 'score' is not a finite number; a submission has no header"),
     "infinity": (run_of([(IDS[0], "-inf")]), "{run}:1: error: score '-inf' is not a finite number"),
     "exponent": (run_of([(IDS[0], "1e-05")]), "{run}:1: error: score '1e-05' is refused by the official checker: write 0.00001"),
-    "columns": (f"{IDS[0]}\t1\n", "{run}:1: error: has 2 of the 4 columns between tabs (topic_id tweet_id score run_id)"),
-    "spaces": (f"t {IDS[0]} 1 r\n", "{run}:1: error: has 1 of the 4 columns between tabs (topic_id tweet_id score run_id); this line separates them by white space"),
+    "columns": (f"{IDS[0]}\t1\n", "{run}:1: error: has 2 columns between tabs, but 4 are expected (topic_id tweet_id score run_id)"),
+    "spaces": (f"t {IDS[0]} 1 r\n", "{run}:1: error: has 1 columns between tabs, but 4 are expected (topic_id tweet_id score run_id); this line separates them by white space"),
     "padded": (run_of([(IDS[0], " 1")]), "{run}:1: error: column score has white space around it: ' 1'"),
     "two runs": (run_of([(IDS[0], 1)]) + f"t\t{IDS[1]}\t1\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file contains one run"),
     "cut": (run_of([(IDS[0], 1)])[:-1], "{run}:1: warning: the last line has no line end: is the file complete?"),
@@ -108,7 +108,7 @@ AGAINST_INPUT = {
     "missing": ([(IDS[0], 1)], [f"{{run}}: error: tweet '{IDS[1]}' of {{input}} is missing"]),
     "unknown": ([(IDS[0], 1), (IDS[1], 1), (IDS[2], 1)], [f"{{run}}:3: error: tweet '{IDS[2]}' is not in {{input}}"]),
     "too often": ([(IDS[0], 1), (IDS[1], 1), (IDS[0], 1)], [f"{{run}}:3: error: tweet {IDS[0]} is already on line 1, but {{input}} has it once"]),
-    "others": ([(IDS[5], 1)], [f"{{run}}: error: no tweet in common with {{input}}: it may be a file for other data; {{input}} has '{IDS[0]}', the file '{IDS[5]}'"]),
+    "others": ([(IDS[5], 1)], [f"{{run}}: error: no tweet in common with {{input}}: the file may be for other data; {{input}} has '{IDS[0]}', the file '{IDS[5]}'"]),
 }  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def test_a_missing_tweet_is_never_scored(put):
     gold = put("gold", gold_of([(IDS[0], 0), (IDS[1], 1)]))
     with pytest.raises(CheckFailed) as caught:
         TASK.score([gold], [put("run", run_of([(IDS[0], 1)]))], ScoreOptions())
-    assert caught.value.line.endswith(f"run: tweet '{IDS[1]}' of the gold is missing; not scored")
+    assert caught.value.line.endswith(f"run: tweet '{IDS[1]}' of the gold is missing; the file is not scored")
 
 
 BAD_GOLD = {

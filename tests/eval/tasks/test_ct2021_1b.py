@@ -60,7 +60,7 @@ BAD = {
     "by score": ("2\t0.9\n1\t0.5\n", ["{run}:1: error: line number '2', expected 1: lines run 1, 2, 3 … in order", "{run}:2: error: line number '1', expected 3: lines run 1, 2, 3 … in order"]),
     "padded": ("01\t0.9\n", ["{run}:1: error: line number '01', expected 1: lines run 1, 2, 3 … in order"]),
     "minus": ("1\t-2\n", ["{run}:1: error: score '-2' is refused by the official checker: write -2.0"]),
-    "columns": ("1\tx\t0.5\n", ["{run}:1: error: has 3 of the 2 columns between tabs (line_number score)"]),
+    "columns": ("1\tx\t0.5\n", ["{run}:1: error: has 3 columns between tabs, but 2 are expected (line_number score)"]),
 }  # fmt: skip
 
 
@@ -82,13 +82,18 @@ def test_a_line_of_the_input_without_a_score(put):
     run, given_ = put("run", "1\t0.5\n"), put("input", debate([0, 1]))
     message = f"{run}: error: has 1 line, but {given_} has 2: every line needs a score"
     assert TASK.check(run, given_).messages == [message]
-    with pytest.raises(CheckFailed, match=r"has 1 line, .*gold has 2: every line needs a score; not scored$"):
+    with pytest.raises(
+        CheckFailed, match=r"has 1 line, .*gold has 2: every line needs a score; the file is not scored$"
+    ):
         TASK.score([put("gold", debate([0, 1]))], [run], ScoreOptions())
 
 
 def test_pairs_by_position(put):
     gold, run = put("gold", debate([0, 1])), put("run", "1\t0.5\n2\t0.1\n")
-    with pytest.raises(QueryError, match=r"^--gold has 2 files, --run 1: they are paired by position$"):
+    with pytest.raises(
+        QueryError,
+        match=r"^--gold has 2 files, --run 1: give the same number to both, because files are paired by position$",
+    ):
         TASK.score([gold, gold], [run], ScoreOptions())
     with pytest.raises(SourceError, match=r"; --gold and --run seem to be swapped$"):
         score("ct2021-1b", [run], [gold], ScoreOptions())
@@ -134,7 +139,7 @@ def test_folders_that_do_not_pair_are_refused(tmp_path):
 
 BAD_GOLD = {
     "gap": ("1\tA\tx\t0\n3\tA\tx\t0\n", "gold:2: line number '3', expected 2"),
-    "columns": ("1\tA\n", "gold:1: has 2 of the 4 columns between tabs (line_number speaker text label)"),
+    "columns": ("1\tA\n", "gold:1: has 2 columns between tabs, but 4 are expected (line_number speaker text label)"),
     "label": ("1\tA\tx\t2\n", "gold:1: label '2' is neither 0 nor 1"),
 }
 

@@ -76,7 +76,7 @@ def test_any_columns_grades_and_cutoffs(put: Callable[[str, str], Path]) -> None
     ]
     with pytest.raises(SourceError, match=r"gold: grade 'high' is not a whole number$"):
         of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\thigh\n")])
-    with pytest.raises(SourceError, match=r"gold: 'a' of '1' is judged twice$"):
+    with pytest.raises(SourceError, match=r"gold: 'a' of '1' has two grades$"):
         of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\t1\n1\ta\t2\n")])
 
 

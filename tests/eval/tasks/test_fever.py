@@ -134,7 +134,9 @@ def test_other_claims_are_not_paired_by_position(put):
 
 def test_lengths_that_differ_are_not_scored(put):
     gold, run = put("gold", lines([gold_row(), gold_row()])), put("run", lines([row()]))
-    with pytest.raises(CheckFailed, match=r"run: has 1 prediction, but the gold has 2 claims: every claim needs one$"):
+    with pytest.raises(
+        CheckFailed, match=r"run: has 1 prediction, but the gold has 2 claims: every claim needs one prediction$"
+    ):
         TASK.score([gold], [run], ScoreOptions())
 
 

@@ -46,7 +46,7 @@ def test_what_does_not_fit_the_judgements_is_noted(put):
     scores = scored(put, "q1 Q0 D1 1 2 t\n2 Q0 d3 1 2 t\n")
     assert scores.values["AP"] == 0.0
     assert scores.notes == (
-        "not judged and left out: 1 of the run's 2, such as query '2'; '02' and '2' differ by a leading zero alone: ids are compared letter by letter",
+        "left out because not judged: 1 of the run's 2, such as query '2'; '02' and '2' differ by a leading zero alone: ids are compared letter by letter",
         "no docid of the run is in the judgements: the judgements have 'd1', the run 'D1'; 'd1' and 'D1' differ by case alone: ids are compared letter by letter",
         "1 of 2 judged queries has no results and counts 0",
     )

@@ -15,9 +15,8 @@ from sklearn.svm import SVC
 
 from factseek.claims.checkworthiness.members import Moments, restored
 from factseek.claims.checkworthiness.rankers import kind, names
-from factseek.claims.checkworthiness.ranking import explain, without
-from factseek.claims.checkworthiness.training import TrainedRanker, load
-from factseek.claims.checkworthiness.training import train as learn
+from factseek.claims.checkworthiness.ranking import TrainedRanker, explain, load, without
+from factseek.claims.checkworthiness.ranking import train as learn
 from factseek.claims.settings import Config
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.progress import silent
