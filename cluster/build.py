@@ -19,7 +19,7 @@ import msgspec
 
 from ..indexer import compaction, deletion, verification
 from ..indexer import journal as journals
-from ..indexer.build import BuildReport, BuildRequest, already_there, build, check_apart, encoders_of
+from ..indexer.build import BuildReport, BuildRequest, already_there, build, check_apart, describe, encoders_of
 from ..indexer.collections import reader
 from ..indexer.compaction import Compacted
 from ..indexer.deletion import Deleted, with_segments
@@ -27,15 +27,13 @@ from ..indexer.encoders import Encoders
 from ..indexer.lock import locked, writing_parts
 from ..indexer.segment import Merge, Origin
 from ..indexer.settings import Config
-from ..indexer.sources import describe
 from ..indexer.verification import Repaired, Verified
 from ..retrieval.domain import Filter
 from ..retrieval.errors import IndexStateError, UsageError
 from ..retrieval.files import os_errors_reported, read_regular, sync_folder
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.index_folder import IndexFolder, open_leased
 from ..retrieval.store.integrity import Fault, check_files
-from ..retrieval.store.lease import open_leased
 from ..retrieval.store.manifest import DOCUMENTS, PART, SHARDS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, views
 from . import layout

@@ -35,7 +35,7 @@ from ..retrieval.search.index_state import CountQuery, IndexState, ReadNote, Sha
 from ..retrieval.search.retriever import Rankings, Retriever
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot, fitting_encoder
 from ..retrieval.store.documents import Place, Stored
-from ..retrieval.store.lease import Lease
+from ..retrieval.store.index_folder import Lease
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import WORDS, Signatures
 from . import layout

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.errors import MachineError
+from ...retrieval.records.model_file import Trees
 from ...retrieval.search.combiner import Averaged, Boosted, CombinerModel, WeightedSum
-from ...retrieval.search.trees import Trees
 
 SETTINGS: Mapping[str, Any] = {
     "objective": "lambdarank",

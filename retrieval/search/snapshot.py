@@ -19,13 +19,13 @@ from ..config import Config
 from ..dense.encoder import Encoder
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
 from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_direction
-from ..domain import Document, FacetCounts, Filter, Passage, Span, Total
+from ..domain import Document, FacetCounts, Filter, Passage, Total
 from ..errors import IndexStateError, NotFoundError
 from ..lucene.analysis import Analyzer
 from ..lucene.index import PassageSearcher, Weights
 from ..lucene.jvm import start
 from ..lucene.spelling import WordNearby
-from ..store.columns import DocumentColumns, SegmentColumns
+from ..store.columns import DocumentColumns
 from ..store.documents import Place, SegmentDocuments, Stored
 from ..store.index_folder import IndexFolder
 from ..store.integrity import REMEDY, check_files, check_own
@@ -35,7 +35,7 @@ from ..views import OpenSegment
 from ..views.words import WordIndex
 from .collection_statistics import FieldStatistics, Term, TermCount
 from .counting import HitCounter
-from .index_state import CountQuery, ShardState
+from .index_state import CountQuery, ReadNote, ShardState
 from .order import Rows
 from .retriever import Rankings, Retriever
 
@@ -54,10 +54,6 @@ class Segment(NamedTuple):
     info: SegmentInfo
     documents: SegmentDocuments
     base: int
-
-
-def _ignore(*_: object) -> None:
-    """Do nothing."""
 
 
 class Snapshot:
@@ -152,11 +148,8 @@ class Snapshot:
     @opened_once
     def columns(self) -> DocumentColumns:
         """The values of all documents in the countable fields, read for the first count."""
-        parts = []
-        for info, documents, _ in self.segments:
-            owners = documents.owners if info.passages != info.documents else None
-            parts.append(SegmentColumns(info.kind, info.documents, documents.columns, owners, info.deleted))
-        return DocumentColumns(parts, self.manifest.filter_fields)
+        segments = ((info, documents) for info, documents, _ in self.segments)
+        return DocumentColumns(segments, self.manifest.filter_fields)
 
     def mask(self, where: Filter | None) -> Mask | None:
         """Return a mask of the rows that pass the filter and are not deleted; None if all do."""
@@ -187,16 +180,14 @@ class Snapshot:
         segment, document = self._found(docid)
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
 
-    def stored(
-        self, places: Iterable[Place], note: Callable[[Document, Span], object] = _ignore
-    ) -> dict[Place, Stored]:
+    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by docid and number; all of a segment are read together, and ``note`` receives each."""
         read: dict[Place, Stored] = {}
         missing = list(places)
         for segment in reversed(self.segments):
-            kind = segment.info.kind
-            for place, (document, span) in segment.documents.with_passages(missing, note).items():
-                read[place] = Stored(document, span, kind)
+            for document, span in segment.documents.with_passages(missing):
+                note(document, span)
+                read[document.docid, span.number] = Stored(document, span, segment.info.kind)
             missing = [place for place in missing if place not in read]
             if not missing:
                 break

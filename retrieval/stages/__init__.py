@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -50,7 +50,12 @@ class StageContext:
 
 
 class Stage(Protocol):
-    """One step after retrieval. Its first hits are the same for any number of requested hits."""
+    """One step after retrieval. Its first hits are the same for any number of requested hits.
+
+    A stage that reads more of an index than the passages of hits also has ``over(state, where)``, which returns the
+    stage over an index under the filter of the search. A stage that groups near-duplicates under the hit that it keeps
+    also has ``copies(hits)``, which returns :class:`Copies` for each remaining hit.
+    """
 
     @property
     def window(self) -> int | None:
@@ -65,22 +70,6 @@ class Stage(Protocol):
         """Return the hits of each query in their new order, each with its old rank and score (:func:`with_part`)."""
 
 
-@runtime_checkable
-class OverIndex(Protocol):
-    """A stage that reads more of an index than the passages of hits."""
-
-    def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage over an index, under the filter of the search."""
-
-
-@runtime_checkable
-class TellsCopies(Protocol):
-    """A stage that groups near-duplicate hits under the hit that it keeps."""
-
-    def copies(self, hits: Sequence[Hit]) -> list[Copies]:
-        """Return, for each remaining hit, the near-duplicates grouped under it."""
-
-
 class StageKind(Protocol):
     """The interface of a module of this package.
 
@@ -91,7 +80,7 @@ class StageKind(Protocol):
     LABEL: str  # its name for people, in a word or two
     HELP: str  # half a line on what it does
 
-    def open(self, value: str, context: StageContext) -> Stage | OverIndex:
+    def open(self, value: str, context: StageContext) -> Stage:
         """Return the stage of ``NAME=VALUE``; ``""`` is the default value. Raises QueryError if it cannot work."""
 
 
@@ -115,9 +104,9 @@ def ranking() -> list[str]:
     return [name for name in names() if getattr(KINDS.load(name), "RANKS", False)]
 
 
-def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage | OverIndex]:
+def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage]:
     """Return the stages that ``texts`` name, in this order, by name. Raises QueryError if one cannot work here."""
-    stages: dict[str, Stage | OverIndex] = {}
+    stages: dict[str, Stage] = {}
     for text in texts:
         name, _, value = text.partition("=")
         kind = KINDS.load(name)
@@ -132,16 +121,13 @@ def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage | Ove
 
 def opened_over(texts: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
     """Return the stages that ``texts`` name, in this order, over an index and under the filter of a search."""
-    return [
-        Named(name, stage.over(state, where) if isinstance(stage, OverIndex) else stage)
-        for name, stage in opened(texts, context).items()
-    ]
+    named = opened(texts, context).items()
+    return [Named(name, stage.over(state, where) if hasattr(stage, "over") else stage) for name, stage in named]
 
 
 def copies_of(stages: Sequence[Named], hits: Sequence[Hit]) -> list[Copies] | None:
     """Return the near-duplicates grouped under each hit; None if no stage groups hits."""
-    folding = (stage for _, stage in stages if isinstance(stage, TellsCopies))
-    return next((stage.copies(hits) for stage in folding), None)
+    return next((stage.copies(hits) for _, stage in stages if hasattr(stage, "copies")), None)
 
 
 def with_part(hit: Hit, stage: str, rank: int, score: float, gave: float = 0.0) -> Hit:

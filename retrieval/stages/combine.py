@@ -47,21 +47,14 @@ def open(value: str, context: StageContext) -> Combine:
 
 
 class Combine:
-    """The combination stage before it has an index."""
+    """Scores the first hits by a learned combination; later hits follow in their old order."""
 
     def __init__(self, context: StageContext) -> None:
         self._context = context
 
-    def over(self, state: IndexState, where: Filter | None) -> CombineOver:
-        return CombineOver(self._context, state)
-
-
-class CombineOver:
-    """Scores the first hits by a learned combination; later hits follow in their old order."""
-
-    def __init__(self, context: StageContext, state: IndexState) -> None:
-        self._context = context
+    def over(self, state: IndexState, where: Filter | None) -> Self:
         self._state = state
+        return self
 
     @property
     def window(self) -> int:

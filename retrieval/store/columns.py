@@ -6,7 +6,7 @@ document, for any number of values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ..domain import FacetCounts, Filter
 from ..filters import FIELDS, metadata_values
+from .documents import SegmentDocuments
+from .manifest import SegmentInfo
 
 Documents = NDArray[np.bool_]  # a mask of documents: one value per document, over all segments
 Rows = NDArray[np.bool_]  # a mask of passages
@@ -56,34 +58,44 @@ class ValueColumn(NamedTuple):
         return np.bincount(codes, minlength=len(self.values))
 
 
-class SegmentColumns(NamedTuple):
-    """A segment's data for columns; ``values`` yields each document's topic, source, language, last day and metadata.
-
-    ``owners`` returns the document of each passage, None if every document is one passage.
-    """
-
-    kind: str
-    size: int
-    values: Callable[[bool], Iterable[tuple[str, str, str, str, Mapping[str, object]]]]
-    owners: Callable[[], Sequence[int]] | None
-    deleted: Iterable[int]
-
-
 class DocumentColumns:
     """The columns of an index. It never changes, so it is safe for threads."""
 
-    def __init__(self, segments: Sequence[SegmentColumns], declared: Sequence[str] = ()) -> None:
+    def __init__(self, segments: Iterable[tuple[SegmentInfo, SegmentDocuments]], declared: Sequence[str] = ()) -> None:
         """Read the fields of all documents; ``declared`` names the countable metadata fields."""
-        self.declared = tuple(declared)
-        self.size = sum(segment.size for segment in segments)
-        self._columns = _columns_of(segments, self.declared)
-        self._owners = _owners(segments)
-        self._live = _live(segments, self.size)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields that can be counted."""
-        return (*COUNTED, *self.declared)
+        topics, sources, languages, days, kinds = (_Codes() for _ in range(5))
+        several = {name: _Codes() for name in declared}
+        number, split, owners, deleted = 0, False, list[NDArray[np.int64]](), list[int]()
+        for info, documents in segments:
+            owns_one = info.passages == info.documents
+            owners.append(number + (np.arange(info.documents) if owns_one else np.array(documents.owners(), np.int64)))
+            split = split or not owns_one
+            deleted += [number + row for row in info.deleted]
+            kinds.codes += [kinds.of(info.kind)] * info.documents
+            for topic, source, language, day, metadata in documents.columns(bool(declared)):
+                topics.codes.append(topics.of(topic))
+                sources.codes.append(sources.of(source))
+                languages.codes.append(languages.of(language))
+                days.codes.append(days.of(day))
+                for name, codes in several.items():
+                    for value in metadata_values(metadata.get(name)):
+                        codes.codes.append(codes.of(value))
+                        codes.documents.append(number)
+                number += 1
+        self.size = number
+        single = {"topic": topics, "source": sources, "language": languages, DAY: days, "kind": kinds}
+        self._columns = {name: codes.column() for name, codes in single.items()}
+        dated = self._columns[DAY]
+        years = sorted({day[:4] for day in dated.values})
+        of_day = np.array([years.index(day[:4]) for day in dated.values], dtype=np.int32)
+        self._columns[YEAR] = ValueColumn(tuple(years), of_day[dated.codes])
+        self._columns |= {name: codes.of_several(number) for name, codes in several.items()}
+        self._owners = np.concatenate(owners) if split else None
+        """The document of each passage; None if each document is one passage."""
+        self._live: Documents | None = np.ones(number, dtype=np.bool_) if deleted else None
+        """A mask of the documents that are not deleted; None if none is deleted."""
+        if self._live is not None:
+            self._live[deleted] = False
 
     def documents(self, rows: Rows) -> Documents:
         """Return the documents with at least one passage in ``rows``."""
@@ -132,52 +144,6 @@ class DocumentColumns:
         if column.having is not None:
             missing = total - (len(column.having) if mask is None else int(np.count_nonzero(mask[column.having])))
         return FacetCounts(values, len(there) - len(first), missing)
-
-
-def _columns_of(segments: Sequence[SegmentColumns], declared: Sequence[str]) -> dict[str, ValueColumn]:
-    topics, sources, languages, days, kinds = (_Codes() for _ in range(5))
-    several = {name: _Codes() for name in declared}
-    number = 0
-    for segment in segments:
-        kinds.codes += [kinds.of(segment.kind)] * segment.size
-        for topic, source, language, day, metadata in segment.values(bool(declared)):
-            topics.codes.append(topics.of(topic))
-            sources.codes.append(sources.of(source))
-            languages.codes.append(languages.of(language))
-            days.codes.append(days.of(day))
-            for name, codes in several.items():
-                for value in metadata_values(metadata.get(name)):
-                    codes.codes.append(codes.of(value))
-                    codes.documents.append(number)
-            number += 1
-    single = {"topic": topics, "source": sources, "language": languages, DAY: days, "kind": kinds}
-    columns = {name: codes.column() for name, codes in single.items()}
-    dated = columns[DAY]
-    years = sorted({day[:4] for day in dated.values})
-    of_day = np.array([years.index(day[:4]) for day in dated.values], dtype=np.int32)
-    columns[YEAR] = ValueColumn(tuple(years), of_day[dated.codes])
-    return columns | {name: codes.of_several(number) for name, codes in several.items()}
-
-
-def _owners(segments: Sequence[SegmentColumns]) -> NDArray[np.int64] | None:
-    """Return the document of each passage; None if each document is one passage."""
-    if all(segment.owners is None for segment in segments):
-        return None
-    base, owners = 0, []
-    for segment in segments:
-        own = np.arange(segment.size) if segment.owners is None else np.array(segment.owners(), dtype=np.int64)
-        owners.append(own + base)
-        base += segment.size
-    return np.concatenate(owners)
-
-
-def _live(segments: Sequence[SegmentColumns], size: int) -> Documents | None:
-    """Return a mask of the documents that are not deleted; None if none is deleted."""
-    live, base = np.ones(size, dtype=np.bool_), 0
-    for segment in segments:
-        live[np.array(list(segment.deleted), dtype=np.int64) + base] = False
-        base += segment.size
-    return None if live.all() else live
 
 
 class _Codes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -130,10 +130,6 @@ class StoredDocument(NamedTuple):
     place: str
 
 
-def _ignore(*_: object) -> None:
-    """Do nothing."""
-
-
 class SegmentDocuments:
     """Reads a published segment's documents, for all threads; raises IndexStateError if the file is damaged."""
 
@@ -159,11 +155,8 @@ class SegmentDocuments:
         columns = self._only_row(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", _DOCUMENT, row)
         return self._document(columns)
 
-    def with_passages(
-        self, wanted: Sequence[Place], note: Callable[[Document, Span], object] = _ignore
-    ) -> dict[Place, tuple[Document, Span]]:
-        """Return those of these passages that exist, with their documents; ``note`` receives each as it is read."""
-        there = {}
+    def with_passages(self, wanted: Sequence[Place]) -> Iterator[tuple[Document, Span]]:
+        """Yield those of these passages that exist, with their documents."""
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
             values = ", ".join(["(?, ?)"] * len(some))
@@ -171,9 +164,7 @@ class SegmentDocuments:
             types = (int, *_DOCUMENT, int, int, int)
             for number, *columns, row, first, last in self._file.stream(query, types, list(chain.from_iterable(some))):
                 if row not in self._deleted:
-                    record = there[columns[0], number] = self._document(columns), Span(number, first, last)
-                    note(*record)
-        return there
+                    yield self._document(columns), Span(number, first, last)
 
     def row(self, docid: str) -> int | None:
         """Return the row of the document of this docid, or None."""

@@ -33,7 +33,7 @@ def read_all(path: Path) -> None:
     documents = SegmentDocuments(path, (1,), (300, 600))
     try:
         documents.document("d7")
-        documents.with_passages([("d7", 1), ("d8", 0)])
+        list(documents.with_passages([("d7", 1), ("d8", 0)]))
         documents.seen("d7")
         documents.spans("d7")
         documents.rows()
