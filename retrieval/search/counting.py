@@ -15,7 +15,7 @@ from ..errors import QueryError
 from ..store.columns import COUNTED, YEAR, Documents, Rows
 from .collection_statistics import weighted_terms
 from .evidence import AnswerPart
-from .index_state import CountQuery
+from .options import CountQuery
 
 if TYPE_CHECKING:
     from .snapshot import Snapshot

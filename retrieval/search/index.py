@@ -5,7 +5,6 @@ Its state reads the files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -35,11 +34,9 @@ from ..text import PROFILES, has_words, refuse_text
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
 from .counting import check_fields
-from .evidence import Evidence
-from .evidence_reader import read_evidences, read_passages, read_texts
-from .index_state import CountQuery, ShardState
+from .evidence import Evidence, read_evidences, read_passages, read_texts
 from .opening import Opening, open_state
-from .options import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, reads_vectors
+from .options import DEFAULT_SEARCH, CountQuery, Footprint, IndexInfo, ResolvedSearch, Search, ShardState, reads_vectors
 from .parts import footprint, left_out, like, note, spellings, word_weights
 from .retriever import Retriever
 from .snapshot import IndexEncoders
@@ -48,7 +45,6 @@ _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """The options of a :class:`Search` with the same name in ``config.search``."""
 REMEMBERED = 64
 """The number of resolved searches in memory: nearly all searches of an index differ in query and filter alone."""
-_WORD = re.compile(r"\w")
 _SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
 """A hit that contains more than half of a text's words seems related; a longer text counts as this many words."""
@@ -323,7 +319,7 @@ class Index:
     def close(self) -> None:
         """Close the files and the encoders that this index opened."""
         self._retrievers.clear()
-        self._context.close()
+        self._context.opened.let_go()
         self._state.close()
         self._own_encoders.close()
 

@@ -15,7 +15,7 @@ from ..errors import IndexStateError
 from ..store import manifest as manifests
 from ..store.index_folder import open_leased
 from ..store.manifest import SHARDS, Manifest
-from .index_state import IndexState
+from .options import IndexState
 from .snapshot import IndexEncoders, Snapshot
 
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]

@@ -1,6 +1,6 @@
 """One published state of an index that stays open: its live segments, its rows and its views.
 
-It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index in one folder.
+It is the :class:`factseek.retrieval.search.options.IndexState` of an index in one folder.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,16 +26,16 @@ from ..lucene.index import PassageSearcher, Weights
 from ..lucene.jvm import start
 from ..lucene.spelling import WordNearby
 from ..store.columns import DocumentColumns
-from ..store.documents import Place, SegmentDocuments, Stored
-from ..store.index_folder import IndexFolder
+from ..store.documents import Place, Stored
+from ..store.index_folder import IndexFolder, Lease, open_leased, take_segments
 from ..store.integrity import REMEDY, check_files, check_own
-from ..store.manifest import LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest, SegmentInfo
+from ..store.manifest import LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest
 from ..store.signatures import Signatures
 from ..views import OpenSegment
 from ..views.words import WordIndex
 from .collection_statistics import FieldStatistics, Term, TermCount
 from .counting import HitCounter
-from .index_state import CountQuery, ReadNote, ShardState
+from .options import CountQuery, ReadNote, ShardState
 from .order import Rows
 from .retriever import Rankings, Retriever
 
@@ -46,14 +46,6 @@ MASKS = 8
 REMEMBERED = 20_000  # the number of query words to remember, each with whether the index contains it
 REMEMBERED_NEAR = 1_000
 """The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
-
-
-class Segment(NamedTuple):
-    """A live segment: its manifest entry, its documents, and the number of its first row among all rows."""
-
-    info: SegmentInfo
-    documents: SegmentDocuments
-    base: int
 
 
 class Snapshot:
@@ -71,13 +63,19 @@ class Snapshot:
         self.config = config
         self._encoders = encoders
         self.place = IndexFolder(folder)
-        self.manifest, self._lease = self.place.leased(manifest)
+        if manifest is None:
+            self.manifest, self._lease = open_leased(folder)
+        else:
+            self.manifest, self._lease = manifest, Lease()
+            take_segments(self._lease, folder, manifest)
         if config.index.verify:
             for info in self.manifest.segments:
                 check_files(folder, info)
         bases = accumulate((info.passages for info in self.manifest.segments), initial=0)
-        infos = zip(self.manifest.segments, bases, strict=False)
-        self.segments = tuple(Segment(info, self.place.documents(info), base) for info, base in infos)
+        self.segments = tuple(
+            OpenSegment(self.place.segment(info.name), info, self.place.documents(info), base)
+            for info, base in zip(self.manifest.segments, bases, strict=False)
+        )
         self._filtered = remembered(MASKS, self._passing)
         self._undated = remembered(MASKS, self._undated_documents)
         self._opened = OpenedOnce()
@@ -97,11 +95,10 @@ class Snapshot:
         """Return the view of this name, opened over all segments. Raises IndexStateError if there is none."""
         if name not in self.manifest.views:
             raise IndexStateError(f"has no view {name}", place=self.folder)
-        parts = [OpenSegment(self.place.segment(part.info.name), part.info, part.documents) for part in self.segments]
         view = views.view(name, self.manifest)
-        for part in parts:
-            check_own(part.folder, part.info, view.owns)
-        return view.open(parts, self.manifest, self.config)
+        for segment in self.segments:
+            check_own(segment.folder, segment.info, view.owns)
+        return view.open(self.segments, self.manifest, self.config)
 
     @property
     @opened_once
@@ -148,16 +145,15 @@ class Snapshot:
     @opened_once
     def columns(self) -> DocumentColumns:
         """The values of all documents in the countable fields, read for the first count."""
-        segments = ((info, documents) for info, documents, _ in self.segments)
+        segments = ((segment.info, segment.documents) for segment in self.segments)
         return DocumentColumns(segments, self.manifest.filter_fields)
 
     def mask(self, where: Filter | None) -> Mask | None:
         """Return a mask of the rows that pass the filter and are not deleted; None if all do."""
-        if where is None:
+        if where is None or where._replace(undated=False) == Filter():
             return self._live()
         if where.excluded:
-            wider = where._replace(excluded=())
-            admitted = self.mask(wider if wider._replace(undated=False) != Filter() else None)
+            admitted = self.mask(where._replace(excluded=()))
             keep = np.ones(len(self.rows.docids), dtype=np.bool_) if admitted is None else admitted.copy()
             for docid in where.excluded:
                 keep[self.rows_of(docid)] = False
@@ -168,7 +164,7 @@ class Snapshot:
         """Return the document of this docid."""
         return self._found(docid)[1]
 
-    def _found(self, docid: str) -> tuple[Segment, Document]:
+    def _found(self, docid: str) -> tuple[OpenSegment, Document]:
         for segment in reversed(self.segments):
             document = segment.documents.document(docid)
             if document is not None:
@@ -332,7 +328,7 @@ class Snapshot:
     def _undated_documents(self, where: Filter) -> int:
         return sum(segment.documents.undated(where) for segment in self._of_kinds(where))
 
-    def _of_kinds(self, where: Filter) -> Iterator[Segment]:
+    def _of_kinds(self, where: Filter) -> Iterator[OpenSegment]:
         return (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
 
     @opened_once
@@ -347,11 +343,9 @@ class Snapshot:
         return noise_similarities(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
 
     def _passing(self, where: Filter) -> Mask:
-        keep = np.zeros(sum(info.passages for info in self.manifest.segments), dtype=np.bool_)
-        for segment in self._of_kinds(where):
-            keep[np.asarray(segment.documents.kept(where.of_documents), dtype=np.int64) + segment.base] = True
-        if where.of_words != Filter():
-            keep &= self._lucene.matching(where.of_words)
+        keep, live = self._lucene.matching(where), self._live()
+        if live is not None:
+            keep = keep & live
         keep.flags.writeable = False
         return keep
 

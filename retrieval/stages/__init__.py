@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -18,17 +18,17 @@ from ..domain import Filter, Hit, Part
 from ..errors import QueryError
 from ..lucene.analysis import TermCache
 from ..plugins import Plugins
-from ..search.evidence import Copies
-from ..search.index_state import IndexState
-from ..search.options import ResolvedSearch, Search
+from ..search.options import IndexState, ResolvedSearch, Search
 from ..search.order import float32, ordered, scores_below
 from ..search.retriever import Retriever
 from ..store.documents import Stored
 from ..store.manifest import Manifest
 
+if TYPE_CHECKING:
+    from ..search.evidence import Copies
+
 Texts = Callable[[Sequence[Hit]], list[Stored]]
 """Read the passages of hits with their documents, all together, in the order of the hits."""
-Kept = TypeVar("Kept")
 
 
 class StageContext:
@@ -38,15 +38,7 @@ class StageContext:
         self.settings = settings
         self.manifest = manifest
         self.terms = terms
-        self._kept = OpenedOnce()
-
-    def keep(self, name: str, opened: Callable[[], Kept]) -> Kept:
-        """Return the object kept under a name; open it on first use."""
-        return self._kept.get(name, opened)
-
-    def close(self) -> None:
-        """Close the kept objects."""
-        self._kept.let_go()
+        self.opened = OpenedOnce()
 
 
 class Stage(Protocol):
@@ -94,9 +86,7 @@ class Named(NamedTuple):
 KINDS: Plugins[StageKind] = Plugins(__name__, QueryError, "stage", "the stages are", joint="_")
 
 
-def names() -> list[str]:
-    """Return the names of the stages, in alphabetical order."""
-    return KINDS.names()
+names = KINDS.names
 
 
 def ranking() -> list[str]:

@@ -15,7 +15,7 @@ from ..deadline import Deadline
 from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..search.evidence import Copies
-from ..search.index_state import IndexState
+from ..search.options import IndexState
 from ..store.manifest import SIGNATURES
 from ..store.signatures import WORDS, Signatures, disagreements, most_disagreements
 from . import StageContext, Texts, with_part

@@ -17,7 +17,7 @@ from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..lucene.analysis import query_terms
 from ..search.combiner import Combiner, load, matrix, views_of
-from ..search.index_state import IndexState
+from ..search.options import IndexState
 from . import StageContext, Texts, rescored
 
 LABEL = "Combine"
@@ -64,7 +64,8 @@ class Combine:
         return k
 
     def _combiner(self) -> Combiner:
-        return self._context.keep("combine", partial(load, Path(self._context.settings.of(CombineSettings).model)))
+        path = Path(self._context.settings.of(CombineSettings).model)
+        return self._context.opened.get("combine", partial(load, path))
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None

@@ -149,11 +149,8 @@ class SegmentDocuments:
 
     def document(self, docid: str) -> Document | None:
         """Return the document of this docid, or None."""
-        row = self.row(docid)
-        if row is None:
-            return None
-        columns = self._only_row(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", _DOCUMENT, row)
-        return self._document(columns)
+        columns = self._columns_of(docid, _COLUMNS, _DOCUMENT)
+        return self._document(columns) if columns else None
 
     def with_passages(self, wanted: Sequence[Place]) -> Iterator[tuple[Document, Span]]:
         """Yield those of these passages that exist, with their documents."""
@@ -168,10 +165,8 @@ class SegmentDocuments:
 
     def row(self, docid: str) -> int | None:
         """Return the row of the document of this docid, or None."""
-        if not _is_text(docid):
-            return None
-        rows = self._file.select("SELECT row FROM documents WHERE docid = ?", (int,), (docid,))
-        return int(rows[0][0]) if rows and rows[0][0] not in self._deleted else None
+        columns = self._columns_of(docid, "row", (int,))
+        return int(columns[0]) if columns else None
 
     def counts(self) -> tuple[int, int]:
         """Return the numbers of documents and of passages."""
@@ -179,11 +174,8 @@ class SegmentDocuments:
 
     def seen(self, docid: str) -> tuple[str, str] | None:
         """Return the checksum and the place of the document of this docid, or None."""
-        row = self.row(docid)
-        if row is None:
-            return None
-        digest, place = self._only_row("SELECT checksum, place FROM documents WHERE row = ?", (str, str), row)
-        return digest, place
+        columns = self._columns_of(docid, "checksum, place", (str, str))
+        return (columns[0], columns[1]) if columns else None
 
     def spans(self, docid: str) -> list[Span]:
         """Return the passages of a document, by number."""
@@ -266,21 +258,14 @@ class SegmentDocuments:
             numbers.append(number)
         return of_rows, numbers
 
-    def kept(self, where: Filter) -> list[int]:
-        """Return the rows of the passages whose document passes the filter; the caller checks the filter's ``kind``."""
-        clauses, values = _where(where)
-        query = f"SELECT p.row, d.row FROM passages p JOIN documents d ON d.row = p.document WHERE {clauses}"
-        without = self._deleted | self._lacking(where)
-        rows = [row for row, owner in self._file.select(query, (int, int), values) if owner not in without]
-        if rows and not 0 <= min(rows) <= max(rows) < self._counts[1]:
-            raise self._file.damaged("a row is out of range")
-        return rows
-
     def undated(self, where: Filter) -> int:
         """Return how many documents have no date and pass the filter's other conditions."""
         clauses, values = _where(where._replace(as_of="", since=""))
         query = f"SELECT d.row FROM documents d WHERE {clauses} AND d.last_day = ''"
-        without = self._deleted | self._lacking(where)
+        without = self._deleted
+        if where.metadata:
+            rows = self._in_order("row, metadata", "documents", (int, str))
+            without |= {row for row, encoded in rows if not has_metadata(where, self._metadata(encoded))}
         return sum(row not in without for (row,) in self._file.select(query, (int,), values))
 
     def columns(self, metadata: bool) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
@@ -297,12 +282,6 @@ class SegmentDocuments:
         """Close the file; current reads continue to their end."""
         self._file.close()
 
-    def _lacking(self, where: Filter) -> frozenset[int]:
-        if not where.metadata:
-            return frozenset()
-        rows = self._in_order("row, metadata", "documents", (int, str))
-        return frozenset(row for row, encoded in rows if not has_metadata(where, self._metadata(encoded)))
-
     def _metadata(self, encoded: str) -> dict[str, Any]:
         try:
             return _METADATA(encoded)
@@ -318,11 +297,13 @@ class SegmentDocuments:
         ((documents, passages),) = self._file.select(query, (int, int))
         return documents + 1, passages + 1
 
-    def _only_row(self, query: str, types: Types, row: int) -> Any:
-        rows = self._file.select(query, types, (row,))
-        if len(rows) != 1:
-            raise self._file.damaged("its tables and their indexes contradict each other")
-        return rows[0]
+    def _columns_of(self, docid: str, columns: str, types: Types) -> Sequence[Any]:
+        """Return columns of the document of this docid; nothing if there is none, or if it is deleted."""
+        if not docid.isascii() and _SURROGATE.search(docid):  # an argument of a command may have bytes that are no text
+            return ()
+        query = f"SELECT row, {columns} FROM documents WHERE docid = ?"
+        row, *there = next(iter(self._file.select(query, (int, *types), (docid,))), (-1,))
+        return there if row not in self._deleted else ()
 
     def _in_order(self, columns: str, table: str, types: Types) -> Iterator[Any]:
         total = self._counts[0 if table == "documents" else 1]
@@ -343,11 +324,6 @@ class SegmentDocuments:
             return Document._make([*columns[:-1], _METADATA(columns[-1])])
         except (msgspec.DecodeError, RecursionError) as error:
             raise IndexStateError(f"document {columns[0]!r} cannot be read: {error}", place=self._file.path) from error
-
-
-def _is_text(value: str) -> bool:
-    """Return whether a value can be stored: an argument of a command may contain bytes that are not text."""
-    return value.isascii() or not _SURROGATE.search(value)
 
 
 def _where(where: Filter) -> tuple[str, list[str]]:

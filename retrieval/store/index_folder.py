@@ -17,7 +17,7 @@ from pathlib import Path
 from . import manifest as manifests
 from .documents import SegmentDocuments
 from .integrity import check_own
-from .manifest import BUILD, DOCUMENTS, LOCK, NAME, SEGMENTS, Manifest, SegmentInfo
+from .manifest import BUILD, DOCUMENTS, NAME, SEGMENTS, Manifest, SegmentInfo
 
 
 class IndexFolder:
@@ -26,9 +26,7 @@ class IndexFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.manifest = self.path / NAME  # replacing it publishes a new state
-        self.lock = self.path / LOCK  # the only writer holds it
         self.segments = self.path / SEGMENTS
-        self.building = self.path / BUILD  # the segments of a running or interrupted build
 
     def __str__(self) -> str:
         return str(self.path)
@@ -39,19 +37,11 @@ class IndexFolder:
 
     def unfinished(self, name: str) -> Path:
         """Return the folder of an unfinished segment."""
-        return self.building / name
+        return self.path / BUILD / name
 
     def read(self) -> Manifest:
         """Return the manifest, as :func:`factseek.retrieval.store.manifest.read` does."""
         return manifests.read(self.path)
-
-    def leased(self, manifest: Manifest | None = None) -> tuple[Manifest, Lease]:
-        """Return the manifest and a lease of its segments; a given ``manifest`` (of a shard) is returned unchanged."""
-        if manifest is None:
-            return open_leased(self.path)
-        lease = Lease()
-        take_segments(lease, self.path, manifest)
-        return manifest, lease
 
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
         """Open the documents of a published segment. Raises IndexStateError if they are not those of the manifest."""

@@ -39,7 +39,7 @@ def read_all(path: Path) -> None:
         documents.rows()
         documents.deleted_rows()
         documents.deleted_docids()
-        documents.kept(Filter(topic=("t",)))
+        list(documents.passing(Filter(topic=("t",))))
         list(documents.each_stored())
         list(documents.each_passage())
     finally:
