@@ -258,16 +258,6 @@ class SegmentDocuments:
             numbers.append(number)
         return of_rows, numbers
 
-    def undated(self, where: Filter) -> int:
-        """Return how many documents have no date and pass the filter's other conditions."""
-        clauses, values = _where(where._replace(as_of="", since=""))
-        query = f"SELECT d.row FROM documents d WHERE {clauses} AND d.last_day = ''"
-        without = self._deleted
-        if where.metadata:
-            rows = self._in_order("row, metadata", "documents", (int, str))
-            without |= {row for row, encoded in rows if not has_metadata(where, self._metadata(encoded))}
-        return sum(row not in without for (row,) in self._file.select(query, (int,), values))
-
     def columns(self, metadata: bool) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
         """Yield topic, source, language, last day and, if requested, metadata of each document, deleted or not."""
         columns = f"row, topic, source, language, last_day, {'metadata' if metadata else repr('{}')}"
