@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 
@@ -201,12 +201,14 @@ class Snapshot:
     def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
         """Yield the documents that can be found and pass the filter; its conditions on words are ignored."""
         begin, first = (0, 0) if after is None else self._behind(after)
-        for number, segment in enumerate(self.segments[begin:]):
-            row = 0 if number else first
-            if where is None:
-                yield from segment.documents.each(row)
-            elif not where.kind or segment.info.kind in where.kind:
-                yield from segment.documents.passing(where, row)
+        keep = self.mask(where.of_documents) if where is not None else None
+        if keep is None:
+            for number, segment in enumerate(self.segments[begin:]):
+                yield from segment.documents.each(0 if number else first)
+            return
+        start = self.rows_of(after).stop if after is not None else 0
+        passing = (self.rows.docids[row] for row in (np.flatnonzero(keep[start:]) + start).tolist())
+        yield from (self.document(docid) for docid, _ in groupby(passing))
 
     def _behind(self, docid: str) -> tuple[int, int]:
         """Return where the documents after this one begin: the number of its segment, and the row after its own."""

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..domain import NO_METADATA, Document, Filter, Passage, Span
+from ..domain import NO_METADATA, Document, Passage, Span
 from ..errors import IndexStateError
 from ..files import storable
-from ..filters import FIELDS, has_metadata, last_day
+from ..filters import last_day
 from .documents_file import SCHEMA, DocumentsFile, Types
 from .integrity import REMEDY
 
@@ -191,17 +191,6 @@ class SegmentDocuments:
             if row not in self._deleted:
                 yield self._document(columns)
 
-    def passing(self, where: Filter, first: int = 0) -> Iterator[Document]:
-        """Iterate, as :meth:`each` does, over the documents that pass a filter; the caller checks its ``kind``."""
-        clauses, values = _where(where)
-        query = f"SELECT d.row, {_COLUMNS} FROM documents d WHERE {clauses} AND d.row >= ? ORDER BY d.row"
-        for row, *columns in self._file.stream(query, (int, *_DOCUMENT), [*values, first]):
-            if row in self._deleted or columns[0] in where.excluded:
-                continue
-            document = self._document(columns)
-            if has_metadata(where, document.metadata):
-                yield document
-
     def each_stored(self) -> Iterator[StoredDocument]:
         """Iterate over all documents, with all their stored data, in the order of their rows."""
         documents = self._in_order(f"row, checksum, place, {_COLUMNS}", "documents", (int, str, str, *_DOCUMENT))
@@ -314,16 +303,3 @@ class SegmentDocuments:
             return Document._make([*columns[:-1], _METADATA(columns[-1])])
         except (msgspec.DecodeError, RecursionError) as error:
             raise IndexStateError(f"document {columns[0]!r} cannot be read: {error}", place=self._file.path) from error
-
-
-def _where(where: Filter) -> tuple[str, list[str]]:
-    clauses, values = ["1"], list[str]()
-    for name, admitted in where.values():
-        if name in FIELDS[:3]:
-            clauses.append(f"d.{name} IN ({', '.join('?' * len(admitted))})")
-            values.extend(admitted)
-    if where.as_of or where.since:
-        undated = " OR d.last_day = ''" if where.undated else ""
-        clauses.append(f"((d.last_day BETWEEN ? AND ? AND d.last_day != ''){undated})")
-        values.extend([where.since, where.as_of or "9999-12-31"])
-    return " AND ".join(clauses), values

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.retrieval.domain import Document, Filter, Span
+from factseek.retrieval.domain import Document, Span
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.store.documents import DocumentWriter, SegmentDocuments, checksum
 
@@ -39,7 +39,6 @@ def read_all(path: Path) -> None:
         documents.rows()
         documents.deleted_rows()
         documents.deleted_docids()
-        list(documents.passing(Filter(topic=("t",))))
         list(documents.each_stored())
         list(documents.each_passage())
     finally:
