@@ -18,8 +18,7 @@ from factseek import Config, IndexStateError, open_index
 from factseek.eval.bench.bench import Bench, as_markdown, bench, plot
 from factseek.eval.run.batch import JudgedFiles, read_judged
 from factseek.eval.scoring.tables import markdown_table
-from factseek.indexer.build import BuildRequest, Verb, build
-from factseek.indexer.sources import describe
+from factseek.indexer.build import BuildRequest, Verb, build, describe
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say

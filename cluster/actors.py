@@ -32,7 +32,7 @@ from ..retrieval.domain import Document, Filter, Hit, ScoredDocids
 from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
 from ..retrieval.lucene.jvm import start
-from ..retrieval.search.index_state import IndexState, ReadNote, ReplicaState, ShardState
+from ..retrieval.search.options import IndexState, ReadNote, ReplicaState, ShardState
 from ..retrieval.search.retriever import Ranked, Rankings
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
 from ..retrieval.store.documents import Place, Stored

@@ -19,7 +19,7 @@ import msgspec
 
 from ..indexer import compaction, deletion, verification
 from ..indexer import journal as journals
-from ..indexer.build import BuildReport, BuildRequest, already_there, build, check_apart, encoders_of
+from ..indexer.build import BuildReport, BuildRequest, already_there, build, check_apart, describe, encoders_of
 from ..indexer.collections import reader
 from ..indexer.compaction import Compacted
 from ..indexer.deletion import Deleted, with_segments
@@ -27,7 +27,6 @@ from ..indexer.encoders import Encoders
 from ..indexer.lock import locked, writing_parts
 from ..indexer.segment import Merge, Origin
 from ..indexer.settings import Config
-from ..indexer.sources import describe
 from ..indexer.verification import Repaired, Verified
 from ..retrieval.domain import Filter
 from ..retrieval.errors import IndexStateError, UsageError

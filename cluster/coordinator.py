@@ -31,11 +31,11 @@ from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.index import Weights
 from ..retrieval.lucene.jvm import start
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
-from ..retrieval.search.index_state import CountQuery, IndexState, ReadNote, ShardState
+from ..retrieval.search.options import CountQuery, IndexState, ReadNote, ShardState
 from ..retrieval.search.retriever import Rankings, Retriever
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot, fitting_encoder
 from ..retrieval.store.documents import Place, Stored
-from ..retrieval.store.lease import Lease
+from ..retrieval.store.index_folder import Lease
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import WORDS, Signatures
 from . import layout
@@ -140,7 +140,7 @@ _OF_OWNER = ("document", "passages", "document_vector")
 
 
 class ShardedState:
-    """An :class:`factseek.retrieval.search.index_state.IndexState` that combines the states of shards.
+    """An :class:`factseek.retrieval.search.options.IndexState` that combines the states of shards.
 
     :meth:`close` also closes these states.
     """

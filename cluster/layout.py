@@ -20,7 +20,7 @@ import msgspec
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import read_regular, write_atomically
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.lease import Lease, take_segments
+from ..retrieval.store.index_folder import Lease, take_segments
 from ..retrieval.store.manifest import RESTORE, SHARDS, Manifest, ManifestPart
 
 LAYOUT = 1

@@ -29,7 +29,7 @@ from ..retrieval.search.collection_statistics import (
     joined_fields,
     weighted_terms,
 )
-from ..retrieval.search.index_state import IndexState
+from ..retrieval.search.options import IndexState
 from ..retrieval.search.order import ordered
 from ..retrieval.search.retriever import Ranked, Retriever
 from ..retrieval.store.manifest import LUCENE, VECTORS

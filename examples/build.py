@@ -14,7 +14,7 @@ from pathlib import Path
 from factseek import commands, settings
 from factseek.claims import settings as claims
 from factseek.claims.checkworthiness import ranking
-from factseek.indexer.sources import describe
+from factseek.indexer.build import describe
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import FactseekError, IndexStateError
 from factseek.retrieval.files import sha256

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Literal
 from msgspec import structs
 
 from ..retrieval.errors import IndexStateError, SourceError, UserError
-from ..retrieval.files import os_errors_reported
+from ..retrieval.files import os_errors_reported, sha256, storable
 from ..retrieval.filters import field_names
 from ..retrieval.lucene.analysis import analyzer_name, language_code
 from ..retrieval.progress import bar
@@ -31,7 +32,6 @@ from .encoders import Encoders, further_views
 from .lock import locked
 from .queue import overtake
 from .settings import Config
-from .sources import describe
 from .work import SourcesChangedError, Work
 
 _READ_FOR_LANGUAGE = 20
@@ -318,3 +318,26 @@ def _check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
         remedy = "leave out --no-dense, or replace the index with --overwrite"
     if what:
         raise IndexStateError(what, place=request.folder, remedy=remedy)
+
+
+def describe(sources: Sequence[Path]) -> tuple[SourceInfo, ...]:
+    """Describe sources by content: a file by its checksum, a folder by the checksums of the files below it."""
+    return tuple(map(_described, sources))
+
+
+def _described(source: Path) -> SourceInfo:
+    try:
+        if source.is_dir():
+            digest, size = hashlib.sha256(), 0
+            for path in sorted(path for path in source.rglob("*") if path.is_file()):
+                line = f"{path.relative_to(source).as_posix()}\0{sha256(path)}\n"
+                digest.update(line.encode("utf-8", "surrogateescape"))
+                size += path.stat().st_size
+            return SourceInfo(name=storable(source.resolve().name), bytes=size, sha256=digest.hexdigest())
+        if source.exists() and not source.is_file():  # reading a pipe would empty it
+            raise SourceError("is not a regular file; save its content to a file first", place=source)
+        return SourceInfo(name=storable(source.name), bytes=source.stat().st_size, sha256=sha256(source))
+    except FileNotFoundError:
+        raise SourceError("there is no such file or directory", place=source) from None
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", place=source) from None

@@ -18,9 +18,8 @@ from typing import NamedTuple
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.index_folder import IndexFolder, open_leased
 from ..retrieval.store.integrity import REMEDY, check_files, faults_in, file_faults
-from ..retrieval.store.lease import open_leased
 from ..retrieval.store.manifest import BUILD, LOCK, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.views import Tools
 from . import journal as journals

@@ -17,9 +17,8 @@ from ..retrieval.files import os_errors_reported
 from ..retrieval.progress import bar
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.documents import StoredDocument, checksum
-from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.index_folder import IndexFolder, open_leased
 from ..retrieval.store.integrity import Fault, file_faults
-from ..retrieval.store.lease import open_leased
 from ..retrieval.store.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.views import SegmentPlace, Tools, views
 from . import journal as journals

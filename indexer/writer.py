@@ -7,22 +7,34 @@ Changes that arrive while a batch is published form the next batch, so each chan
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+import msgspec
+
 from ..retrieval.errors import IndexBusyError, UserError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
+from ..retrieval.store.documents import checksum, state_of
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.manifest import SourceInfo
+from . import journal as journals
+from .build import BuildRequest, build_locked
+from .collections.jsonl import Refused, exported, read_line, unread_date
 from .compaction import merge_surplus
 from .deletion import publish_without
 from .encoders import Encoders
 from .lock import locked
-from .publishing import Bulk, DocumentState, published_documents, put
-from .queue import ChangeOutcome, ClaimedChange, Queue, Result
+from .queue import JOBS, ChangeOutcome, ClaimedChange, Job, Queue, Result
 from .settings import Config
 
+SOURCE = SourceInfo(name="http", bytes=0, sha256="")
+"""Every document that arrives over HTTP has this one source, so that the list of sources does not grow."""
+SLICE = 200
+"""The most documents of a bulk to publish together: a change to a single document waits for no more than these."""
 MOST = 200
 """The most changes to publish together."""
 LOOK_EVERY = 0.02
@@ -52,6 +64,130 @@ class WriterLimits(NamedTuple):
     write_seconds: float
     keep_jobs: int
     keep_job_days: float
+
+
+class DocumentState(NamedTuple):
+    """A published document: the checksum of its content and the name of its state."""
+
+    checksum: str
+    state: str
+
+
+StateOfDocument = Callable[[str], DocumentState | None]
+"""Return the state of the document with a docid, or None if the index does not contain it."""
+
+
+@contextmanager
+def published_documents(folder: Path) -> Iterator[StateOfDocument]:
+    """Yield a function that looks up published documents of an index. The caller holds the index's lock."""
+    with IndexFolder(folder).opened(manifests.read(folder).segments) as segments:
+
+        def state_of_document(docid: str) -> DocumentState | None:
+            for documents in segments:
+                if seen := documents.seen(docid):
+                    return DocumentState(seen[0], state_of(seen[0], documents.spans(docid)))
+            return None
+
+        yield state_of_document
+
+
+def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
+    """Publish documents. Each replaces the published document with the same docid.
+
+    ``lines`` come from :func:`factseek.indexer.collections.jsonl.exported`; no docid occurs twice. The caller holds the
+    index's lock. Raises the same errors as a build; what was published before the error stays.
+    """
+    source = folder / JOBS / "batch"
+    journals.clean(folder)  # all batches have the same fingerprint: none may resume another
+    try:
+        source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb="update")
+        # The index keeps its own analyzer; the configured one applies only to new indexes.
+        index = msgspec.structs.replace(config.index, analyzer="")
+        build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoders)
+    finally:
+        source.unlink(missing_ok=True)
+
+
+class _Item(NamedTuple):
+    """A document of a job: its exported line, or the reason why it is refused.
+
+    ``repeated`` means that an earlier item is the same. ``unread_date`` is the document's date if it was not
+    understood.
+    """
+
+    number: int
+    docid: str = ""
+    line: str = ""
+    checksum: str = ""
+    refused: str = ""
+    repeated: bool = False
+    unread_date: str = ""
+
+    @classmethod
+    def of(cls, number: int, line: bytes, language: str) -> _Item:
+        document = read_line(line.decode("utf-8", "replace"), language)
+        if isinstance(document, Refused):
+            return cls(number, refused=document.reason)
+        try:
+            digest = checksum(document)
+            line_of = exported(document, digest)
+        except RecursionError:
+            return cls(number, document.docid, refused="is nested too deeply")
+        return cls(number, document.docid, line_of, digest, unread_date=unread_date(document))
+
+
+class Bulk:
+    """A job with its documents."""
+
+    def __init__(self, job: Job, lines: Sequence[bytes], language: str) -> None:
+        """Check the documents of a job, each a line of JSON. ``language`` is that of documents that give none."""
+        self.job = job
+        self._items: list[_Item] = []
+        first: dict[str, _Item] = {}
+        for number, line in enumerate(lines, 1):
+            item = _Item.of(number, line, language)
+            if not item.refused and (before := first.setdefault(item.docid, item)) is not item:
+                reason = f"docid {item.docid!r} is already item {before.number}, with different content"
+                same = before.checksum == item.checksum
+                item = item._replace(repeated=True) if same else item._replace(refused=reason)
+            self._items.append(item)
+
+    @property
+    def done(self) -> bool:
+        """Whether all documents are handled."""
+        return self.job.handled >= len(self._items)
+
+    def next(self, live: StateOfDocument, newer: Container[str] = ()) -> tuple[Job, list[str]]:
+        """Return the state of the job after its next documents are published, and the lines of these documents.
+
+        ``newer`` contains the docids of documents changed after the job was accepted. The job skips these documents.
+        """
+        job = msgspec.structs.replace(self.job, refusals=[*self.job.refusals], skips=[*self.job.skips])
+        lines = []
+        for item in self._items[self.job.handled : self.job.handled + SLICE]:
+            job.handled += 1
+            if item.refused:
+                job.refuse(item.number, item.docid, item.refused)
+                continue
+            if item.docid in newer:
+                job.skip(item.number, item.docid)
+                continue
+            if item.unread_date:
+                job.unread_dates += 1
+                job.unread_date = job.unread_date or f"{item.unread_date[:40]!r} (item {item.number})"
+            there = live(item.docid)
+            other = there is not None and there.checksum != item.checksum
+            if other and job.mode == "append" and not item.repeated:
+                what = "already exists with different content; send it with mode=update to replace it"
+                job.refuse(item.number, item.docid, f"docid {item.docid!r} {what}")
+            elif item.repeated or (there and not other):
+                job.unchanged += 1
+            else:
+                job.replaced += other
+                job.added += not other
+                lines.append(item.line)
+        return job, lines
 
 
 class Writer:
@@ -130,104 +266,88 @@ class Writer:
             self._opened.close()
         self._encoders.close()
 
-    # Single documents.
-
     def _make(self, claimed: Sequence[ClaimedChange]) -> None:
         """Publish the claimed changes, and store the result of each."""
-        results: dict[int, Result] = {}
+        folder, results = self._folder, dict[int, Result]()
 
         def judge() -> None:
-            with published_documents(self._folder) as live:
-                for each in claimed:
-                    results[each.number] = result_of(each, live(each.change.docid))
+            with published_documents(folder) as live:
+                results.update((each.number, result_of(each, live(each.change.docid))) for each in claimed)
 
-        def with_result(*names: str) -> list[ClaimedChange]:
-            return [each for each in claimed if results.get(each.number, "") in names]
+        def with_result(*names: Result) -> list[ClaimedChange]:
+            return [each for each in claimed if results[each.number] in names]
 
-        error = self._tried(judge)
+        if error := self._tried(judge):
+            self._answer(claimed, results, error)
+            return
         puts, gone = with_result("created", "replaced"), with_result("deleted")
-        others = [each for each in claimed if each not in puts and each not in gone]
-        # A client relies on an answer "unchanged" or "absent", so bulks accepted earlier must not change that state.
-        same = _singles(with_result("unchanged", "absent"))
-        self._answer(others, results, error or self._tried(lambda: self._queue.note(same)))
-        if puts:
-            self._publish_singles(puts, results, lambda: self._put([each.change.line for each in puts]))
-        if gone:
-            docids, folder = [each.change.docid for each in gone], self._folder
-            self._publish_singles(gone, results, lambda: publish_without(folder, manifests.read(folder), docids))
+        lines, docids = [each.change.line for each in puts], [each.change.docid for each in gone]
+        self._settle(with_result("unchanged", "absent", "conflict", "unsure"), results, lambda: None)
+        self._settle(puts, results, lambda: put(folder, lines, self._config, self._encoders))
+        self._settle(gone, results, lambda: publish_without(folder, manifests.read(folder), docids))
 
-    def _publish_singles(
-        self, claimed: Sequence[ClaimedChange], results: dict[int, Result], publish: Callable[[], object]
+    def _settle(
+        self, claimed: Sequence[ClaimedChange], results: Mapping[int, Result], publish: Callable[[], object]
     ) -> None:
-        """Publish changes that earlier bulks must not undo, and store the result of each."""
-        singles = _singles(claimed)
-        error = self._tried(lambda: self._queue.note(singles)) or self._tried(publish)
-        if error:
-            self._tried(lambda: self._queue.unnote(singles))
-        self._answer(claimed, results, error)
-
-    def _answer(self, claimed: Sequence[ClaimedChange], results: dict[int, Result], error: str) -> None:
+        """Note the changes that earlier bulks must not undo, publish them, and store the result of each."""
+        # A client relies on an answer "unchanged" or "absent" too.
+        kept = [each for each in claimed if results[each.number] not in ("conflict", "unsure")]
+        singles = [(each.number, each.change.docid) for each in kept]
         if claimed:
-            self._count(error)
+            error = self._tried(lambda: self._queue.note(singles)) or self._tried(publish)
+            if error:
+                self._tried(lambda: self._queue.unnote(singles))
+            self._answer(claimed, results, error)
+
+    def _answer(self, claimed: Sequence[ClaimedChange], results: Mapping[int, Result], error: str) -> None:
+        self._failures = self._failures + 1 if error else 0
         for each in claimed:
             result = "failed" if error else results[each.number]
             self._queue.answer(each.number, ChangeOutcome(result=result, error=error))
 
-    # Bulks.
-
     def _advance(self, id_: str) -> None:
         """Publish the next slice of a job; end the job if that was the last slice or publishing failed."""
         if self._bulk is None or self._bulk.job.id != id_:
-            self._bulk = self._start(id_)
+            self._start(id_)
         bulk = self._bulk
         if bulk is None:
             return
-        error = self._tried(lambda: self._publish_slice(bulk))
-        self._count(error)
+
+        def publish_slice() -> None:
+            with published_documents(self._folder) as live:
+                after, lines = bulk.next(live, self._queue.newer_writes(id_))
+            if lines:
+                put(self._folder, lines, self._config, self._encoders)
+            after.attempts = 1  # the job advanced, so earlier processes did not die at the next slice
+            self._queue.save(after)
+            bulk.job = after
+
+        error = self._tried(publish_slice)
+        self._failures = self._failures + 1 if error else 0
         if error or bulk.done:
             self._queue.end(bulk.job, error)
             self._bulk = None
             self._remove_old()
 
-    def _start(self, id_: str) -> Bulk | None:
+    def _start(self, id_: str) -> None:
         """Begin a job, or resume one that another writer left; end a job that cannot begin."""
+        self._bulk = None
         job = self._queue.job(id_)
         if job is None:
-            return None
+            return
         job.attempts += 1
         job.state, job.started = "running", job.started or manifests.now()
         if job.attempts > ATTEMPTS:
             handled = f"{job.handled} of {job.documents} documents were handled"
             self._queue.end(job, f"the writer died {ATTEMPTS} times at the same place: {handled}")
-            return None
+            return
         self._queue.save(job)
-        bulks: list[Bulk] = []
 
         def read() -> None:
-            bulks.append(Bulk(job, self._queue.documents(id_), manifests.read(self._folder).language))
+            self._bulk = Bulk(job, self._queue.documents(id_), manifests.read(self._folder).language)
 
         if error := self._tried(read):
             self._queue.end(job, error)
-            return None
-        return bulks[0]
-
-    def _publish_slice(self, bulk: Bulk) -> None:
-        with published_documents(self._folder) as live:
-            after, lines = bulk.next(live, self._queue.newer_writes(bulk.job.id))
-        if lines:
-            self._put(lines)
-        after.attempts = 1  # the job advanced, so earlier processes did not die at the next slice
-        self._queue.save(after)
-        bulk.job = after
-
-    # Both.
-
-    def _put(self, lines: Sequence[str]) -> None:
-        put(self._folder, lines, self._config, self._encoders)
-
-    def _count(self, error: str) -> None:
-        """Count consecutive failures; a success resets the count."""
-        self._failures = self._failures + 1 if error else 0
 
     def _remove_old(self) -> None:
         self._queue.remove_old(most=self._limits.keep_jobs, days=self._limits.keep_job_days)
@@ -246,10 +366,6 @@ class Writer:
             _log.exception("a change could not be made")
             return UNTOLD
         return ""
-
-
-def _singles(claimed: Iterable[ClaimedChange]) -> list[tuple[int, str]]:
-    return [(each.number, each.change.docid) for each in claimed]
 
 
 def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:

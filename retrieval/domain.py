@@ -100,19 +100,13 @@ class DocumentQuery(str):
     A word retriever treats it as any other text. A vector retriever looks up the vectors of ``docid``.
     """
 
-    __slots__ = ("docid",)
-
     docid: str
 
-    def __new__(cls, words: str, docid: str) -> Self:
+    def __new__(cls, words: str, docid: str = "") -> Self:
         """Return the query for the document ``docid`` with these words."""
         query = super().__new__(cls, words)
         query.docid = docid
         return query
-
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
-        """Return the arguments that recreate it in another process."""
-        return type(self), (str(self), self.docid)
 
 
 class VectorQuery(str):
@@ -121,19 +115,13 @@ class VectorQuery(str):
     A vector retriever uses the vector. A word retriever uses the text.
     """
 
-    __slots__ = ("vector",)
-
     vector: tuple[float, ...]
 
-    def __new__(cls, text: str, vector: tuple[float, ...]) -> Self:
+    def __new__(cls, text: str, vector: tuple[float, ...] = ()) -> Self:
         """Return the query of a text and its vector."""
         query = super().__new__(cls, text)
         query.vector = vector
         return query
-
-    def __reduce__(self) -> tuple[type[Self], tuple[str, tuple[float, ...]]]:
-        """Return the arguments that recreate it in another process."""
-        return type(self), (str(self), self.vector)
 
 
 class WeightedQuery(str):
@@ -142,19 +130,13 @@ class WeightedQuery(str):
     A word retriever uses the terms. A vector retriever uses the text.
     """
 
-    __slots__ = ("terms",)
-
     terms: tuple[tuple[str, float], ...]
 
-    def __new__(cls, text: str, terms: tuple[tuple[str, float], ...]) -> Self:
+    def __new__(cls, text: str, terms: tuple[tuple[str, float], ...] = ()) -> Self:
         """Return the query of a text and its weighted terms."""
         query = super().__new__(cls, text)
         query.terms = terms
         return query
-
-    def __reduce__(self) -> tuple[type[Self], tuple[str, tuple[tuple[str, float], ...]]]:
-        """Return the arguments that recreate it in another process."""
-        return type(self), (str(self), self.terms)
 
 
 class Part(NamedTuple):

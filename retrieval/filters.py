@@ -1,4 +1,4 @@
-"""Filters of documents: parsed from the command line and HTTP, applied by Lucene and the documents' table."""
+"""Filters of documents: parsed from the command line and HTTP, applied by Lucene, and to single documents."""
 
 from __future__ import annotations
 

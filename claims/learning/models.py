@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.records.model_file import State, array, load, number
-from ...retrieval.search.trees import Trees
-from ...retrieval.search.trees import restore as restored_trees
+from ...retrieval.records.model_file import State, Trees, array, load, number, restore_trees
 from ..text.words import Analyze, NgramVocabulary
 
 Floats = NDArray[np.float64]
@@ -141,7 +139,7 @@ def grow_forest(features: Floats, labels: Labels, weights: Floats, *, trees: int
 
 def restore_forest(state: State, width: int) -> Forest:
     """Return the forest of its state; raise ValueError if its arrays do not fit each other."""
-    return Forest(restored_trees(state, width))
+    return Forest(restore_trees(state, width))
 
 
 class Logistic:

@@ -24,6 +24,7 @@ from ...retrieval.errors import MachineError, QueryError
 from ...retrieval.files import sha256, storable
 from ...retrieval.lucene.analysis import query_terms
 from ...retrieval.progress import Bar, Progress, silent
+from ...retrieval.records.model_file import Trees
 from ...retrieval.records.qrels import JudgedQueries
 from ...retrieval.search.combiner import (
     Averaged,
@@ -38,7 +39,6 @@ from ...retrieval.search.combiner import (
     views_of,
 )
 from ...retrieval.search.index import Index
-from ...retrieval.search.trees import Trees
 from ..run.batch import Judged, with_evidence
 from ..scoring.measures import values_of
 from ..scoring.statistics import Values, intervals, paired

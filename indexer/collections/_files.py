@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -139,7 +139,7 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[BinaryIO]:
+def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
     """Open a file for reading. Decompress it if it begins like gzip. Give the first table of a workbook as text."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # refuses a pipe instead of waiting for it
@@ -150,11 +150,11 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
             if head.startswith(b"PK") and shape_of_start(head).content.endswith(("(.xlsx)", "(.ods)")):
                 from ._office import first_table
 
-                yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path)))))
+                yield io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path))))
                 return
             if head.startswith(MAGIC):
                 with Unpacked(raw, "collection", partial(BadFileError, path)) as unpacked:
-                    yield cast(BinaryIO, unpacked)
+                    yield cast(io.BufferedReader, unpacked)
                 return
             _refuse_packed(path, head)
             yield raw

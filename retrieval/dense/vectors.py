@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import finalize
@@ -22,7 +21,6 @@ from ..config import DenseSettings
 from ..errors import IndexStateError, MachineError, QueryError
 from ..files import os_errors_reported
 from ..store.integrity import REMEDY, damage_reported
-from ..store.mapped import mapped
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 Vectors = NDArray[np.float32]
@@ -120,7 +118,7 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
         raise IndexStateError(what, place=path, remedy=REMEDY)
     if rows == 0:
         return np.empty((0, dimension), dtype=np.float32)
-    return np.asarray(mapped(path, "<f4", (rows, dimension)))
+    return np.asarray(np.memmap(path, "<f4", "r", shape=(rows, dimension)))
 
 
 def _evenly_spaced(rows: int, most: int) -> NDArray[np.int64]:
@@ -135,18 +133,23 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
     """
     if settings.type != "auto" or len(vectors) < max(settings.auto_flat_below, FEWEST_SCANNED):
         return False
+    faiss = _faiss()
     sample, dimension = vectors[_evenly_spaced(len(vectors), settings.train_sample)], vectors.shape[1]
     lists = max(1, min(settings.lists, len(sample) // POINTS_PER_LIST))
     parts = max(size for size in range(1, max(dimension // 2, 1) + 1) if dimension % size == 0)
-    with _one_thread():
-        index = _faiss().index_factory(dimension, f"IVF{lists},PQ{parts}x4fs", _faiss().METRIC_INNER_PRODUCT)
-        index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
+    index = faiss.index_factory(dimension, f"IVF{lists},PQ{parts}x4fs", faiss.METRIC_INNER_PRODUCT)
+    index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
         index.train(np.ascontiguousarray(sample, dtype=np.float32))
         for start in range(0, len(vectors), BLOCK_ROWS):
             index.add(np.ascontiguousarray(vectors[start : start + BLOCK_ROWS], dtype=np.float32))
+    finally:
+        faiss.omp_set_num_threads(threads)
     path = folder / file
     try:
-        _faiss().write_index(index, str(path))
+        faiss.write_index(index, str(path))
     except RuntimeError:
         remedy = "check that the folder exists and that the disk has room"
         raise MachineError("cannot be written", place=path, remedy=remedy) from None
@@ -209,7 +212,11 @@ class VectorIndex:
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         results: list[Nearest] = []
         for start in range(0, len(queries), BLOCK_QUERIES):
-            results += self._search(queries[start : start + BLOCK_QUERIES], k, keep)
+            some, parts = queries[start : start + BLOCK_QUERIES], []
+            for segment, first, end in zip(self._segments, self._bounds, self._bounds[1:], strict=False):
+                kept = None if keep is None else keep[first:end]
+                parts.append([Nearest(hit.scores, hit.rows + first) for hit in segment.search(some, k, kept)])
+            results += (_merged([part[number] for part in parts], k) for number in range(len(some)))
         return results
 
     def of_rows(self, rows: range) -> Vectors:
@@ -222,13 +229,6 @@ class VectorIndex:
         """Return the vectors of any rows, in their order, shape (rows, dimension)."""
         vectors = [self.of_rows(range(row, row + 1)) for row in rows]
         return np.concatenate(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
-
-    def _search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
-        parts = []
-        for segment, start, end in zip(self._segments, self._bounds, self._bounds[1:], strict=False):
-            kept = None if keep is None else keep[start:end]
-            parts.append([Nearest(hit.scores, hit.rows + start) for hit in segment.search(queries, k, kept)])
-        return [_merged([part[number] for part in parts], k) for number in range(len(queries))]
 
 
 class _Segment:
@@ -291,8 +291,8 @@ class _Segment:
         total, dimension = self._vectors.shape
         pointers = [faiss.swig_ptr(array) for array in (queries, self._vectors, scores, rows)]
         sizes = (dimension, len(queries), total, n)
-        selector = _selector(keep)
-        if selector is None and len(queries) < FEW_QUERIES:
+        selector = None if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
+        if keep is None and len(queries) < FEW_QUERIES:
             selector = faiss.IDSelectorAll()
         faiss.knn_inner_product(*pointers[:2], *sizes, *pointers[2:], selector)
         if (rows < 0).any():  # a row of -1 means that a vector is not a number
@@ -304,7 +304,9 @@ class _Segment:
         n = max(DEPTH * k, DEPTH_LEAST)
         if self._ann is None or n >= kept:
             return [None] * len(queries)
-        parameters = _faiss().SearchParametersIVF(nprobe=self._settings.scan_probes, sel=_selector(keep))
+        faiss = _faiss()
+        selector = None if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
+        parameters = faiss.SearchParametersIVF(nprobe=self._settings.scan_probes, sel=selector)
         rows = self._ann.search(queries, n, params=parameters)[1]
         results: list[Nearest | None] = []
         for query, candidates in zip(queries, rows, strict=True):
@@ -320,7 +322,8 @@ class _Segment:
         for start in range(0, len(rows), BLOCK_ROWS):
             block = self._of_rows(rows[start : start + BLOCK_ROWS]).astype(np.float64)
             scores[start : start + BLOCK_ROWS] = (block * exact).sum(axis=1)
-        self._check_unit(rows[(scores == 0) | ~np.isfinite(scores)])
+        if len(odd := rows[(scores == 0) | ~np.isfinite(scores)]):
+            self._check_unit(odd)
         return Nearest(scores, rows)
 
     def _check_unit(self, rows: NDArray[np.int64]) -> None:
@@ -383,19 +386,3 @@ def _check_unit(chunk: Vectors, dimension: int, before: int) -> None:
         raise ValueError(f"vectors have the shape {chunk.shape}, expected (n, {dimension})")
     for wrong in not_unit(chunk):
         raise ValueError(f"vector {before + wrong} is not of unit length")
-
-
-def _selector(keep: Mask | None) -> Any:
-    return None if keep is None else _faiss().IDSelectorBitmap(np.packbits(keep, bitorder="little"))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Run FAISS on one thread, so that its result does not depend on the machine's cores."""
-    faiss = _faiss()
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)

@@ -5,7 +5,6 @@ The functions that open a model raise MachineError if the model is not installed
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,24 +13,23 @@ import numpy as np
 from ..config import CrossEncoderSettings
 from ..dense.encoder import LABELS, Entailment
 from ..files import storable
-from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, cache_folder, exported, model_digest
+from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, Export, cache_folder, exported, model_digest
 from .runtime import CHARACTERS_PER_TOKEN, encodable, load_exported
 from .sources import find_model
 
 
 def open_cross_encoder(settings: CrossEncoderSettings) -> OnnxCrossEncoder:
     """Open the configured re-ranker; export its model first if necessary."""
-    folder, description, model = exported(settings, CROSS_ENCODER)
-    return OnnxCrossEncoder(folder, name=model.name, max_tokens=description.max_tokens)
+    return OnnxCrossEncoder(exported(settings, CROSS_ENCODER))
 
 
 class OnnxPairModel:
     """An exported model that reads two texts together. Any number of threads may use it at once."""
 
-    def __init__(self, folder: Path, *, name: str, max_tokens: int) -> None:
-        self._model = load_exported(folder)
-        self._most = CHARACTERS_PER_TOKEN * max_tokens
-        self.name = name
+    def __init__(self, export: Export) -> None:
+        self._model = load_exported(export.folder)
+        self._most = CHARACTERS_PER_TOKEN * export.description.max_tokens
+        self.name = export.model.name
 
     def scores(self, first: str, second: str) -> Any:
         """Return the scores of a pair from the model's head; they depend on the pair alone."""
@@ -79,15 +77,7 @@ class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
     """Open the configured model; export it first if necessary. Raises MachineError if its labels do not fit."""
-    folder, description, model = exported(settings, ENTAILMENT)
-    info = EntailmentInfo(
-        name=storable(model.name),
-        revision=description.revision,
-        model=storable(model.setting or model.name),
-        precision=settings.precision,
-        max_tokens=settings.max_tokens,
-    )
-    return OnnxEntailment(folder, info, description.labels, description.max_tokens)
+    return OnnxEntailment(exported(settings, ENTAILMENT), settings)
 
 
 def revision_of(settings: CrossEncoderSettings) -> str:
@@ -98,10 +88,17 @@ def revision_of(settings: CrossEncoderSettings) -> str:
 class OnnxEntailment(OnnxPairModel):
     """An exported entailment model."""
 
-    def __init__(self, folder: Path, info: EntailmentInfo, labels: tuple[str, ...], max_tokens: int) -> None:
-        super().__init__(folder, name=info.name, max_tokens=max_tokens)
-        self.info = info
-        self._columns = [labels.index(label) for label in LABELS]
+    def __init__(self, export: Export, settings: CrossEncoderSettings) -> None:
+        super().__init__(export)
+        self.name = storable(export.model.name)
+        self.info = EntailmentInfo(
+            name=self.name,
+            revision=export.description.revision,
+            model=storable(export.model.setting or export.model.name),
+            precision=settings.precision,
+            max_tokens=settings.max_tokens,
+        )
+        self._columns = [export.description.labels.index(label) for label in LABELS]
 
     def judge(self, text: str, claim: str) -> Entailment:
         """Return three probabilities, which add up to 1, for what a text says about a claim."""

@@ -9,7 +9,6 @@ import os
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -25,7 +24,7 @@ from ..dense.encoder import Encoder, Origin
 from ..errors import MachineError
 from ..store.manifest import EncoderInfo
 from ..text import refuse_text
-from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, exported
+from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, exported
 from .sources import for_language, languages, of_index
 
 CHARACTERS_PER_TOKEN = 64  # a text of this many characters per token nearly always fills the model's window
@@ -105,53 +104,33 @@ def available_cores() -> int:
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
     """Open the configured encoder; a ``layered`` one reads several layers, so its revision and vectors differ."""
     settings = for_language(settings, "en")
-    folder, description, model = exported(settings)
-    revision = description.revision + ("-layered" if layered else "")
-    if settings.max_tokens or settings.document_prompt:  # these change the vector of a document
-        changed = f"{revision}\n{settings.max_tokens}\n{settings.document_prompt}"
-        revision = hashlib.sha256(changed.encode()).hexdigest()[:16]
-    prompts = {"": "", **description.prompts}
-    default = prompts.get(description.default_prompt, "")
-    document = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
-    return OnnxEncoder(
-        folder=folder,
-        name=model.name,
-        revision=revision,
-        dimension=description.dimension,
-        languages=languages(model.name, settings),
-        max_tokens=description.max_tokens,
-        precision=description.precision,
-        query_prompt=settings.query_prompt or prompts.get("query", default),
-        document_prompt=settings.document_prompt or next(document, default),
-        threads=settings.threads or available_cores(),
-        origin=Origin(
-            model.setting or model.name, settings.max_tokens, settings.query_prompt, settings.document_prompt
-        ),
-        output=LAYERED if layered else VECTOR,
-    )
+    return OnnxEncoder(exported(settings), settings, layered=layered)
 
 
-@dataclass(eq=False, kw_only=True)
 class OnnxEncoder:
     """An exported encoder. A text's vector depends on that text alone, not on other texts or ``threads``.
 
     It loads the model for the first text, once for all threads. Open it after a fork, not before.
     """
 
-    folder: Path
-    name: str
-    revision: str
-    dimension: int
-    languages: tuple[str, ...]
-    max_tokens: int
-    precision: str
-    query_prompt: str
-    document_prompt: str
-    threads: int
-    origin: Origin
-    output: str
-
-    def __post_init__(self) -> None:
+    def __init__(self, export: Export, settings: EncoderSettings, *, layered: bool) -> None:
+        self.folder, description, model = export
+        self.name = model.name
+        self.revision = description.revision + ("-layered" if layered else "")
+        if settings.max_tokens or settings.document_prompt:  # these change the vector of a document
+            changed = f"{self.revision}\n{settings.max_tokens}\n{settings.document_prompt}"
+            self.revision = hashlib.sha256(changed.encode()).hexdigest()[:16]
+        self.dimension, self.max_tokens = description.dimension, description.max_tokens
+        self.precision, self.output = description.precision, LAYERED if layered else VECTOR
+        self.languages = languages(model.name, settings)
+        self.threads = settings.threads or available_cores()
+        prompts = {"": "", **description.prompts}
+        default = prompts.get(description.default_prompt, "")
+        document = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
+        self.query_prompt = settings.query_prompt or prompts.get("query", default)
+        self.document_prompt = settings.document_prompt or next(document, default)
+        setting = model.setting or model.name
+        self.origin = Origin(setting, settings.max_tokens, settings.query_prompt, settings.document_prompt)
         self._lock = Lock()
         self._model: ExportedModel | None = None
         self._pool: ThreadPoolExecutor | None = None

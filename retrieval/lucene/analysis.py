@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, partial
 
 from .. import languages
@@ -62,7 +61,7 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
     return name
 
 
-MOST_REMEMBERED = 400_000  # the most chunks, words and terms in memory; beyond this the cache starts again from empty
+MOST_REMEMBERED = 200_000  # the most words and chunks in memory; beyond this the cache starts again from empty
 LONGEST_REMEMBERED = 100  # the most characters of a cached word: in a script without spaces a word may be a whole text
 PIECE = 50_000  # the number of characters to highlight at once: analysing new words takes a few tenths of a second
 _FEW_CHUNKS = 32  # the most chunks to find one by one; for more, one pass over the text is faster
@@ -142,42 +141,31 @@ def terms_of(analyzer: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(terms.split("\0")) if terms else () for terms in made]
 
 
-class _Memory:
-    """The terms of words, the known chunks, and the chunks that contain each term."""
-
-    def __init__(self) -> None:
-        self.terms: Terms = {}
-        self.chunks: set[str] = set()
-        self.chunks_of: dict[str, set[str]] = {}
-        self.size = 0
-
-
 class TermCache:
-    """A cache of the terms of words, and of the words that have certain terms. It is safe for threads.
+    """A cache of the terms of words and of chunks, which are the texts between two spaces. It is safe for threads.
 
     Analysing a word takes a thousand times as long as looking it up. Finding the words of a text takes several times as
-    long as splitting it at spaces. So the cache has words with their terms, and chunks, the texts between two spaces.
+    long as splitting it at spaces.
     """
 
     def __init__(self, analyze: Analyze, most: int = MOST_REMEMBERED) -> None:
-        """Cache at most ``most`` chunks, words and terms; ``analyze`` makes the terms of words."""
+        """Cache about ``most`` words and chunks; ``analyze`` makes the terms of words."""
         self._analyze = analyze
         self._most = most
-        self._adding = threading.Lock()
-        self._memory = _Memory()
+        self._words: Terms = {}
+        self._chunks: Terms = {}
 
     def __call__(self, word: str) -> tuple[str, ...]:
         """Return the terms of ``word``: none for a stop word."""
-        known = self._memory.terms.get(word)
-        return self._learned({word: [word]})[word] if known is None else known
+        known = self._words.get(word)
+        return self._terms_of([word])[word] if known is None else known
 
     def matcher(self, wanted: frozenset[str]) -> Callable[[str], Terms]:
         """Return a function from a text to its words with a term in ``wanted``, each with all its terms."""
-
         holding = self._holding(wanted)
 
         def matching(text: str) -> Terms:
-            terms = self._learned({chunk: words_of(chunk) for chunk in holding(text)})
+            terms = self._terms_of({word for chunk in holding(text) for word in words_of(chunk)})
             return {word: made for word, made in terms.items() if not wanted.isdisjoint(made)}
 
         return matching
@@ -192,7 +180,7 @@ class TermCache:
             if known is None:
                 form, starts, ends = folded_with_places(chunk)
                 words = _words_and_parts(form)
-                terms = self._learned({chunk: [word for _, _, word in words]})
+                terms = self._terms_of([word for _, _, word in words])
                 known = []
                 for start, end, word in words:
                     for first, last in _inside(word, terms[word], wanted):
@@ -215,59 +203,34 @@ class TermCache:
         return stretches
 
     def _holding(self, wanted: frozenset[str]) -> Callable[[str], set[str]]:
-        """Return a function from a text to its chunks that contain a wanted term or are too long for the cache."""
-        known: set[str] = set()
-        of: tuple[_Memory, int] | None = None
+        """Return a function from a text to its chunks that contain a wanted term or are not in the cache."""
         letters = list(filter(LETTER.search, wanted))
 
         def holding(text: str) -> set[str]:
-            nonlocal known, of
-            memory, chunks, held = self._memory, set(text.split()), set[str]()
-            if not memory.chunks.issuperset(chunks):
-                unknown = chunks - memory.chunks
-                held = {chunk for chunk in unknown if len(chunk) > LONGEST_REMEMBERED}
-                new = {
-                    chunk: [word for _, _, word in _words_and_parts(folded(chunk))] for chunk in sorted(unknown - held)
-                }
-                terms = self._learned(new)
-                held.update(c for c, words in new.items() if any(not wanted.isdisjoint(terms[word]) for word in words))
-            if of != (memory, memory.size):
-                of = memory, memory.size
-                known = set().union(*(memory.chunks_of.get(term, ()) for term in wanted))
+            chunks = set(text.split())
+            known = self._chunks
+            new = [chunk for chunk in chunks if chunk not in known and len(chunk) <= LONGEST_REMEMBERED]
+            if new:
+                words = {chunk: [word for _, _, word in _words_and_parts(folded(chunk))] for chunk in new}
+                terms = self._terms_of({word for chunk in new for word in words[chunk]})
+                self._chunks.update((c, tuple({term for word in words[c] for term in terms[word]})) for c in new)
+            known = self._chunks
+            held = {chunk for chunk in chunks if chunk not in known or not wanted.isdisjoint(known[chunk])}
             if letters and not text.isascii():
                 forms = {chunk: folded(chunk) for chunk in chunks if not chunk.isascii()}
                 held.update(chunk for chunk, form in forms.items() if any(letter in form for letter in letters))
-            return held | (chunks & known)
+            return held
 
         return holding
 
-    def _learned(self, chunks: dict[str, list[str]]) -> Terms:
-        """Return the words of chunks with their terms; analyse all new words at once, and cache the short ones."""
-        memory = self._memory
-        words = {word for words in chunks.values() for word in words}
-        terms = {word: made for word in words if (made := memory.terms.get(word)) is not None}
-        unknown = sorted(words - terms.keys())
-        if unknown:
-            terms.update(zip(unknown, self._analyze(unknown), strict=True))
-        elif memory.chunks.issuperset(chunks):
-            return terms
-        with self._adding:
-            if self._memory.size >= self._most:
-                self._memory = _Memory()
-            memory = self._memory
-            for chunk, inside in chunks.items():
-                if memory.size >= self._most:
-                    break
-                for word in inside:
-                    if len(word) <= LONGEST_REMEMBERED and word not in memory.terms:
-                        memory.terms[word] = terms[word]
-                        memory.size += 1 + len(terms[word])
-                if len(chunk) <= LONGEST_REMEMBERED and chunk not in memory.chunks:
-                    held = {term for word in inside for term in terms[word]}
-                    for term in held:
-                        memory.chunks_of.setdefault(term, set()).add(chunk)
-                    memory.size += 1 + len(held)
-                    memory.chunks.add(chunk)  # last: a thread that finds a chunk known also finds its terms
+    def _terms_of(self, words: Collection[str]) -> Terms:
+        """Return the terms of words; analyse all new words in one call, and cache the short ones."""
+        terms = {word: made for word in words if (made := self._words.get(word)) is not None}
+        if len(self._words) + len(self._chunks) > self._most:
+            self._words, self._chunks = {}, {}
+        if new := sorted(set(words) - terms.keys()):
+            terms.update(zip(new, self._analyze(new), strict=True))
+            self._words.update((word, terms[word]) for word in new if len(word) <= LONGEST_REMEMBERED)
         return terms
 
 

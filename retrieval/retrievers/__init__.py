@@ -20,7 +20,7 @@ from ..store.manifest import Manifest
 from ..terminal import listed
 
 if TYPE_CHECKING:
-    from ..search.index_state import IndexState
+    from ..search.options import IndexState
     from ..search.snapshot import Snapshot
 
 
@@ -87,9 +87,7 @@ class ExpandingRetriever(Retriever, Protocol):
 KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "the retrievers are", joint="+")
 
 
-def names() -> list[str]:
-    """Return the names of the kinds of retriever, in alphabetical order."""
-    return KINDS.names()
+names = KINDS.names
 
 
 def kind(name: str) -> RetrieverKind:

@@ -25,7 +25,7 @@ from ..store.manifest import Manifest
 from . import bm25
 
 if TYPE_CHECKING:
-    from ..search.index_state import IndexState
+    from ..search.options import IndexState
     from ..search.snapshot import Snapshot
 
 LABEL = "Sparse, expanded"

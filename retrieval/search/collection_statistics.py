@@ -7,6 +7,7 @@ passages as one index of all passages would.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ..domain import WeightedQuery
 
 Vectors = NDArray[np.float32]
+NO_VECTORS: Mapping[str, Vectors] = MappingProxyType({})
 Term = tuple[str, str]  # a field and one of its terms
 
 
@@ -50,24 +52,19 @@ class CollectionQuery(str):
     retriever uses the given vectors and encodes nothing. ``terms`` are those of a :class:`WeightedQuery`.
     """
 
-    __slots__ = ("statistics", "terms", "vectors")
-
     statistics: CollectionStatistics | None
     vectors: Mapping[str, Vectors]
     terms: tuple[tuple[str, float], ...]
 
-    def __new__(cls, text: str, statistics: CollectionStatistics | None, vectors: Mapping[str, Vectors]) -> Self:
+    def __new__(
+        cls, text: str, statistics: CollectionStatistics | None = None, vectors: Mapping[str, Vectors] = NO_VECTORS
+    ) -> Self:
         """Return the query for a text after its profile; statistics and vectors that no ranking reads may be absent."""
         query = super().__new__(cls, text)
         query.statistics = statistics
         query.vectors = vectors
         query.terms = weighted_terms(text)
         return query
-
-    def __reduce__(self) -> tuple[type[Self], tuple[str, CollectionStatistics | None, Mapping[str, Vectors]]]:
-        """Return the arguments that recreate it in another process."""
-        text = WeightedQuery(self, self.terms) if self.terms else str(self)
-        return type(self), (text, self.statistics, self.vectors)
 
 
 def weighted_terms(query: str) -> tuple[tuple[str, float], ...]:

@@ -22,11 +22,9 @@ from ..domain import Hit, Part
 from ..errors import SourceError
 from ..lucene.analysis import TermCache, query_terms, words_of
 from ..records import model_file, qrels
-from ..records.model_file import State, array, number, restored_from
+from ..records.model_file import State, Trees, array, number, restore_trees, restored_from
 from ..records.qrels import JudgedQueries
 from ..store.manifest import VECTORS
-from .trees import Trees
-from .trees import restore as restored_trees
 
 TASK = "combine"
 _SPREADS = ("spread of the weights", "spread of the trees")
@@ -181,13 +179,13 @@ def load(path: Path) -> Combiner:
 def _restored(manifest: CombinerManifest, state: State) -> CombinerModel:
     width = len(manifest.features)
     if manifest.model == Boosted.KIND:
-        return Boosted(restored_trees(state, width))
+        return Boosted(restore_trees(state, width))
     if manifest.model == WeightedSum.KIND:
         return _restored_weights(state, width)
     if manifest.model != Averaged.KIND:
         raise ValueError(f"{manifest.model} is not a kind of combination")
     of_weights, of_trees = (number(state, name, lambda value: value > 0) for name in _SPREADS)
-    return Averaged(_restored_weights(state, width), Boosted(restored_trees(state, width)), (of_weights, of_trees))
+    return Averaged(_restored_weights(state, width), Boosted(restore_trees(state, width)), (of_weights, of_trees))
 
 
 def _restored_weights(state: State, width: int) -> WeightedSum:

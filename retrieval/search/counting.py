@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import proxy
 
 import numpy as np
 
-from ..caching import remembered
 from ..domain import FacetCounts, Filter, Total
 from ..errors import QueryError
-from ..store.columns import COUNTED, YEAR, Documents, Rows
+from ..filters import FIELDS
+from ..store.columns import COUNTED, YEAR, Rows
 from .collection_statistics import weighted_terms
 from .evidence import AnswerPart
-from .index_state import CountQuery
+from .options import CountQuery
 
 if TYPE_CHECKING:
     from .snapshot import Snapshot
@@ -104,19 +105,8 @@ def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
 
 
 REMEMBERED = 16
-"""The number of queries and filters whose matches stay in memory, a byte per document: later pages repeat them."""
-_Key = tuple[str, tuple[str, ...], str, tuple[tuple[str, float], ...], Filter]
-
-
-class _Matches(NamedTuple):
-    """The passages that match a query, and their documents, before the filter's conditions on documents apply.
-
-    None means all of them. ``by_words`` says that each contains a word of the query.
-    """
-
-    rows: Rows | None
-    documents: Documents | None
-    by_words: bool
+"""The number of queries whose matches stay in memory, a byte per passage: later pages and other filters repeat them."""
+_Key = tuple[str, tuple[str, ...], str, tuple[tuple[str, float], ...]]
 
 
 class HitCounter:
@@ -125,56 +115,51 @@ class HitCounter:
     def __init__(self, snapshot: Snapshot) -> None:
         """Count over ``snapshot``, which owns this counter."""
         self._snapshot: Snapshot = proxy(snapshot)
-        self._remembered: dict[_Key, _Matches] = {}
-        self._passing = remembered(REMEMBERED, self._passing_documents)
+        self._remembered: dict[_Key, Rows | None] = {}
 
     def count(self, question: CountQuery) -> Total:
         """Return the number of documents that a search can return, or of passages if passages are ranked."""
-        matches, passing = self._matching(question), self._passing(question.where, "")
-        if question.resolved.settings.search.group:
-            mask, size = _both(matches.documents, passing), self._snapshot.columns.size
+        matching, group = self._matching(question), question.resolved.settings.search.group
+        rows = _both(matching, self._snapshot.mask(question.where))
+        if rows is None:
+            hits = self._snapshot.columns.size if group else len(self._snapshot.rows.docids)
         else:
-            size = len(self._snapshot.rows.docids)
-            admitted = None if passing is None else self._snapshot.columns.rows(passing)
-            mask = _both(matches.rows, admitted)
-        return Total(size if mask is None else int(np.count_nonzero(mask)), matches.by_words)
+            hits = int(np.count_nonzero(self._snapshot.columns.documents(rows) if group else rows))
+        return Total(hits, matching is not None)
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents of a query by the values of each field, without the filter's condition on that field."""
-        columns, where = self._snapshot.columns, question.where
-        matches, typed = self._matching(question), self._passing(question.typed, "")
+        columns, where, matching = self._snapshot.columns, question.where, self._matching(question)
         filtered = dict(where.values()) if where is not None else {}
         facets = {}
         for field, most in fields.items():
-            dated = where is not None and bool(where.as_of or where.since)
-            beside = field if field in filtered or (field == YEAR and dated) else ""
-            mask = _both(_both(matches.documents, typed if beside else None), self._passing(where, beside))
+            admitted = self._snapshot.mask(_without(where, field) if where is not None else None)
+            rows = _both(_both(matching, admitted), self._snapshot.mask(question.typed))
+            mask = None if rows is None else columns.documents(rows)
             facets[field] = columns.facet(field, most, mask, filtered.get(field, ()))
         return facets
 
-    def _passing_documents(self, where: Filter | None, beside: str) -> Documents | None:
-        columns = self._snapshot.columns
-        if where is None:
-            return columns.passing(None, beside)
-        excluded = {columns.owner(row) for docid in where.excluded for row in self._snapshot.rows_of(docid)}
-        return columns.passing(where.of_documents, beside, sorted(excluded))
+    def _matching(self, question: CountQuery) -> Rows | None:
+        """Return the passages that match a query, whatever the filter; None means all, not by their words."""
+        text, resolved = question.text, question.resolved
+        key = (resolved.retriever, resolved.rankings, text, weighted_terms(text))
+        with suppress(KeyError):
+            return self._remembered[key]
+        rows = self._snapshot.ranking(resolved.retriever, resolved.settings).matching(text)
+        for old in list(self._remembered)[: len(self._remembered) + 1 - REMEMBERED]:
+            self._remembered.pop(old, None)
+        self._remembered[key] = rows
+        return rows
 
-    def _matching(self, question: CountQuery) -> _Matches:
-        text, resolved, where, _ = question
-        of_words = where.of_words if where is not None else Filter()
-        key = (resolved.retriever, resolved.rankings, text, weighted_terms(text), of_words)
-        matches = self._remembered.get(key)
-        if matches is None:
-            rows = self._snapshot.ranking(resolved.retriever, resolved.settings).matching(text)
-            by_words = rows is not None
-            if of_words != Filter():
-                rows = _both(rows, self._snapshot.mask(of_words))
-            documents = None if rows is None else self._snapshot.columns.documents(rows)
-            matches = _Matches(rows, documents, by_words)
-            for old in list(self._remembered)[: len(self._remembered) + 1 - REMEMBERED]:
-                self._remembered.pop(old, None)
-            self._remembered[key] = matches
-        return matches
+
+def _without(where: Filter, field: str) -> Filter:
+    """Return a filter without its condition on a field."""
+    if field == YEAR:
+        return where._replace(as_of="", since="")
+    if field in FIELDS:
+        condition: dict[str, Any] = {field: ()}
+        return where._replace(**condition)
+    return where._replace(metadata=tuple(each for each in where.metadata if each[0] != field))
 
 
 def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
@@ -188,9 +173,9 @@ def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
             raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field", field="facets")
 
 
-def _both(first: Documents | None, second: Documents | None) -> Documents | None:
+def _both(first: Rows | None, second: Rows | None) -> Rows | None:
     """Return the intersection of two masks; None means everything."""
     if first is None or second is None:
         return second if first is None else first
-    both: Documents = first & second
+    both: Rows = first & second
     return both

@@ -9,9 +9,10 @@ indexes are always distinct.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -138,7 +139,8 @@ def answer(
     for name, index in indexes.items():
         search = searches[name]._replace(k=min(deepest, index.settings.search.max_k), offset=0, sort="")
         try:
-            (rankings[name],) = _of_index(name, index.search, [text], search)
+            with _index_named(name):
+                (rankings[name],) = index.search([text], search)
         except CutOffError:
             rankings[name] = []
             cut_off.append(name)
@@ -181,14 +183,11 @@ def _bears(index: Index, text: str, search: Search, hit: Hit) -> bool:
     return index.bears(text, scores, index.word_weights(text, [hit], search)[0])
 
 
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-
-
-def _of_index(name: str, call: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
-    """Return what a call to an index returns; a QueryError that it raises names the index."""
+@contextmanager
+def _index_named(name: str) -> Iterator[None]:
+    """Name the index in a QueryError that it raises."""
     try:
-        return call(*args, **options)
+        yield
     except QueryError as error:
         raise QueryError(f"{name}: {error.what}", remedy=error.remedy, field=error.field) from None
 
@@ -206,8 +205,9 @@ def counts_of_many(
     for name, index in indexes.items():
         lacking = declared.difference(index.info.filter_fields)
         wanted = {field: MOST_VALUES for field in fields if field != INDEX and field not in lacking}
-        totals[name] = _of_index(name, index.count, query, searches[name])
-        each[name] = dict(_of_index(name, index.facets, query, wanted, searches[name]))
+        with _index_named(name):
+            totals[name] = index.count(query, searches[name])
+            each[name] = index.facets(query, wanted, searches[name])
     filtered = [dict(search.where.values()) for search in searches.values() if search.where]
     chosen = {field: {value for admitted in filtered for value in admitted.get(field, ())} for field in fields}
     return CountsOfMany(

@@ -5,7 +5,6 @@ Its state reads the files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -35,22 +34,17 @@ from ..text import PROFILES, has_words, refuse_text
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
 from .counting import check_fields
-from .evidence import Evidence
-from .evidence_reader import EvidenceReader
-from .index_state import CountQuery, ShardState
+from .evidence import Evidence, read_evidences, read_passages, read_texts
 from .opening import Opening, open_state
-from .options import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, reads_vectors
+from .options import DEFAULT_SEARCH, CountQuery, Footprint, IndexInfo, ResolvedSearch, Search, ShardState, reads_vectors
 from .parts import footprint, left_out, like, note, spellings, word_weights
 from .retriever import Retriever
 from .snapshot import IndexEncoders
 
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """The options of a :class:`Search` with the same name in ``config.search``."""
-_CHOICES = (*_SHARED, "collapse", "sort", "bm25")
-"""The options of a :class:`Search` that decide how it is resolved; its filter and limit have no effect on that."""
 REMEMBERED = 64
 """The number of resolved searches in memory: nearly all searches of an index differ in query and filter alone."""
-_WORD = re.compile(r"\w")
 _SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
 """A hit that contains more than half of a text's words seems related; a longer text counts as this many words."""
@@ -101,7 +95,6 @@ class Index:
         self._state = opened(place, config, encoders or self._own_encoders)
         self.settings = retrievers.with_default_weights(config, self._state.manifest)
         """The default settings of a search."""
-        self._reader = EvidenceReader(self._state)
         # The cache refers to the state, not to this object: a cycle would keep a closed index in memory until
         # garbage collection.
         resolve = partial(_resolved, self._state.manifest, self._state.folder, self.settings)
@@ -139,8 +132,7 @@ class Index:
             _check_filter(options.where, self._state.manifest)
         refuse_text("stages", options.stages)
         named = None if options.stages is None else tuple(options.stages)
-        shared = (options.k, options.retriever, options.fusion, options.profile, options.group, named)
-        return self._resolved(*shared, options.collapse, options.sort, options.bm25)
+        return self._resolved(options._replace(stages=named, where=None, typed=None, limit=None, offset=0))
 
     def search(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
         """Return the hits of each query, best first. Raises QueryError if a query or an option is out of range."""
@@ -148,7 +140,8 @@ class Index:
         k, texts = _depth(options, resolved), _worded(queries, resolved)
         staged, retriever = self._stages(resolved, options.where), self._retriever(resolved)
         if staged:
-            ranked = stages.search(retriever, staged, resolved, self._reader.texts, queries=texts, k=k, options=options)
+            read = partial(read_texts, self._state)
+            ranked = stages.search(retriever, staged, resolved, read, queries=texts, k=k, options=options)
         else:
             ranked = retriever.search(texts, k, options.where, options.limit)
         return [hits[options.offset :] for hits in ranked] if options.offset else ranked
@@ -230,12 +223,12 @@ class Index:
         read = [(resolved.text(query), hits) for query, hits in ranked]
         copies = partial(stages.copies_of, self._stages(resolved, options.where))
         shown: dict[str, Any] = {"highlight": highlight, "limit": options.limit, "after": options.offset}
-        evidences = self._reader.evidences(read, resolved.retriever, copies, **shown)
+        evidences = read_evidences(self._state, read, resolved.retriever, copies, **shown)
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
     def with_passages(self, query: str, hits: Sequence[Evidence], options: Search = DEFAULT_SEARCH) -> list[Evidence]:
         """Return the hits, each with its best passage and, if read in time, all others with a word of ``query``."""
-        return self._reader.with_passages(self.resolve(options).text(query), hits, options.limit)
+        return read_passages(self._state, self.resolve(options).text(query), hits, options.limit)
 
     def answer(self, question: Question) -> Answer:
         """Answer a question, as :func:`factseek.retrieval.search.answer.answer` does."""
@@ -326,7 +319,7 @@ class Index:
     def close(self) -> None:
         """Close the files and the encoders that this index opened."""
         self._retrievers.clear()
-        self._context.close()
+        self._context.opened.let_go()
         self._state.close()
         self._own_encoders.close()
 
@@ -351,9 +344,8 @@ def _check_filter(where: Filter, manifest: Manifest) -> None:
             raise QueryError(f"there is no field {name!r} to filter by", remedy=remedy)
 
 
-def _resolved(manifest: Manifest, folder: Path, config: Config, *chosen: Any) -> ResolvedSearch:
-    """Return a search with every option resolved; ``chosen`` are the values of :data:`_CHOICES`."""
-    options = Search(**dict(zip(_CHOICES, chosen, strict=True)))
+def _resolved(manifest: Manifest, folder: Path, config: Config, options: Search) -> ResolvedSearch:
+    """Return a search with every option resolved; its filter, offset and limit have no effect on that."""
     varied = {name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None}
     last = [f"{name}={value}" for name, value in (("collapse", options.collapse), ("sort", options.sort)) if value]
     if last:

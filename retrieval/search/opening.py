@@ -13,9 +13,9 @@ from typing import Any
 from ..config import Config
 from ..errors import IndexStateError
 from ..store import manifest as manifests
-from ..store.lease import open_leased
+from ..store.index_folder import open_leased
 from ..store.manifest import SHARDS, Manifest
-from .index_state import IndexState
+from .options import IndexState
 from .snapshot import IndexEncoders, Snapshot
 
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]

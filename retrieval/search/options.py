@@ -1,15 +1,15 @@
-"""The options of a search, a search with every option resolved, and the description of an open index."""
+"""The options of a search, a search with every option resolved, and the state and description of an open index."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from ..config import BM25Settings, Config, FusionSettings
 from ..deadline import Deadline
-from ..domain import DocumentQuery, Filter
+from ..domain import Document, DocumentQuery, Filter, Span
 from ..errors import PartMissingError
 from ..store.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
 from ..terminal import counted
@@ -17,6 +17,7 @@ from ..text import PROFILES, has_words
 
 if TYPE_CHECKING:
     from .index import Index
+    from .snapshot import Snapshot
 
 
 class Search(NamedTuple):
@@ -190,3 +191,34 @@ def check_whole(index: Index, since: float) -> None:
     missing = index.missing_since(since)
     if missing:
         raise PartMissingError(f"{', '.join(missing)} did not answer, so the answer would be incomplete")
+
+
+ReadNote = Callable[[Document, Span], object]  # a callback that receives each passage as it is read
+
+
+class CountQuery(NamedTuple):
+    """A request to count, its text after the profile; ``typed`` is the part of the filter that comes from the query."""
+
+    text: str
+    resolved: ResolvedSearch
+    where: Filter | None
+    typed: Filter | None = None
+
+
+IndexState: TypeAlias = "Snapshot"
+"""The state of an index in one folder; a sharded index has the same methods."""
+
+
+class ReplicaState(NamedTuple):
+    """A replica of a shard: its node, ``""`` if unknown, and whether it answered the last request."""
+
+    node: str
+    state: Literal["answers", "lost", "unasked"]
+
+
+class ShardState(NamedTuple):
+    """A shard: its name, the id of the generation in use, and its replicas."""
+
+    name: str
+    generation: str
+    replicas: Sequence[ReplicaState]

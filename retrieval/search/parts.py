@@ -21,8 +21,7 @@ from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, Manifest
 from ..store.signatures import most_disagreements
 from ..terminal import listed
 from ..views import view
-from .index_state import IndexState
-from .options import Footprint, IndexInfo, ResolvedSearch
+from .options import Footprint, IndexInfo, IndexState, ResolvedSearch
 
 QUERY_WORDS = 25  # the number of words of a document query; Lucene uses the same number
 READ_CHARS = 100_000  # the number of characters at the beginning of a document from which its query words are taken

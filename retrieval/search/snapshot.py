@@ -1,15 +1,15 @@
 """One published state of an index that stays open: its live segments, its rows and its views.
 
-It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index in one folder.
+It is the :class:`factseek.retrieval.search.options.IndexState` of an index in one folder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,45 +19,33 @@ from ..config import Config
 from ..dense.encoder import Encoder
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
 from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_direction
-from ..domain import Document, FacetCounts, Filter, Passage, Span, Total
+from ..domain import Document, FacetCounts, Filter, Passage, Total
 from ..errors import IndexStateError, NotFoundError
 from ..lucene.analysis import Analyzer
 from ..lucene.index import PassageSearcher, Weights
 from ..lucene.jvm import start
 from ..lucene.spelling import WordNearby
-from ..store.columns import DocumentColumns, SegmentColumns
-from ..store.documents import Place, SegmentDocuments, Stored
-from ..store.index_folder import IndexFolder
+from ..store.columns import DocumentColumns
+from ..store.documents import Place, Stored
+from ..store.index_folder import IndexFolder, Lease, open_leased, take_segments
 from ..store.integrity import REMEDY, check_files, check_own
-from ..store.manifest import LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest, SegmentInfo
+from ..store.manifest import LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest
 from ..store.signatures import Signatures
 from ..views import OpenSegment
 from ..views.words import WordIndex
 from .collection_statistics import FieldStatistics, Term, TermCount
 from .counting import HitCounter
-from .index_state import CountQuery, ShardState
+from .options import CountQuery, ReadNote, ShardState
 from .order import Rows
 from .retriever import Rankings, Retriever
 
 IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
 """Open an encoder, from its description in a manifest and the folder of the index."""
-MASKS = 8
+MASKS = 16
 """The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
 REMEMBERED = 20_000  # the number of query words to remember, each with whether the index contains it
 REMEMBERED_NEAR = 1_000
 """The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
-
-
-class Segment(NamedTuple):
-    """A live segment: its manifest entry, its documents, and the number of its first row among all rows."""
-
-    info: SegmentInfo
-    documents: SegmentDocuments
-    base: int
-
-
-def _ignore(*_: object) -> None:
-    """Do nothing."""
 
 
 class Snapshot:
@@ -75,13 +63,19 @@ class Snapshot:
         self.config = config
         self._encoders = encoders
         self.place = IndexFolder(folder)
-        self.manifest, self._lease = self.place.leased(manifest)
+        if manifest is None:
+            self.manifest, self._lease = open_leased(folder)
+        else:
+            self.manifest, self._lease = manifest, Lease()
+            take_segments(self._lease, folder, manifest)
         if config.index.verify:
             for info in self.manifest.segments:
                 check_files(folder, info)
         bases = accumulate((info.passages for info in self.manifest.segments), initial=0)
-        infos = zip(self.manifest.segments, bases, strict=False)
-        self.segments = tuple(Segment(info, self.place.documents(info), base) for info, base in infos)
+        self.segments = tuple(
+            OpenSegment(self.place.segment(info.name), info, self.place.documents(info), base)
+            for info, base in zip(self.manifest.segments, bases, strict=False)
+        )
         self._filtered = remembered(MASKS, self._passing)
         self._undated = remembered(MASKS, self._undated_documents)
         self._opened = OpenedOnce()
@@ -101,11 +95,10 @@ class Snapshot:
         """Return the view of this name, opened over all segments. Raises IndexStateError if there is none."""
         if name not in self.manifest.views:
             raise IndexStateError(f"has no view {name}", place=self.folder)
-        parts = [OpenSegment(self.place.segment(part.info.name), part.info, part.documents) for part in self.segments]
         view = views.view(name, self.manifest)
-        for part in parts:
-            check_own(part.folder, part.info, view.owns)
-        return view.open(parts, self.manifest, self.config)
+        for segment in self.segments:
+            check_own(segment.folder, segment.info, view.owns)
+        return view.open(self.segments, self.manifest, self.config)
 
     @property
     @opened_once
@@ -152,19 +145,15 @@ class Snapshot:
     @opened_once
     def columns(self) -> DocumentColumns:
         """The values of all documents in the countable fields, read for the first count."""
-        parts = []
-        for info, documents, _ in self.segments:
-            owners = documents.owners if info.passages != info.documents else None
-            parts.append(SegmentColumns(info.kind, info.documents, documents.columns, owners, info.deleted))
-        return DocumentColumns(parts, self.manifest.filter_fields)
+        segments = ((segment.info, segment.documents) for segment in self.segments)
+        return DocumentColumns(segments, self.manifest.filter_fields)
 
     def mask(self, where: Filter | None) -> Mask | None:
         """Return a mask of the rows that pass the filter and are not deleted; None if all do."""
-        if where is None:
+        if where is None or where._replace(undated=False) == Filter():
             return self._live()
         if where.excluded:
-            wider = where._replace(excluded=())
-            admitted = self.mask(wider if wider._replace(undated=False) != Filter() else None)
+            admitted = self.mask(where._replace(excluded=()))
             keep = np.ones(len(self.rows.docids), dtype=np.bool_) if admitted is None else admitted.copy()
             for docid in where.excluded:
                 keep[self.rows_of(docid)] = False
@@ -175,7 +164,7 @@ class Snapshot:
         """Return the document of this docid."""
         return self._found(docid)[1]
 
-    def _found(self, docid: str) -> tuple[Segment, Document]:
+    def _found(self, docid: str) -> tuple[OpenSegment, Document]:
         for segment in reversed(self.segments):
             document = segment.documents.document(docid)
             if document is not None:
@@ -187,16 +176,14 @@ class Snapshot:
         segment, document = self._found(docid)
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
 
-    def stored(
-        self, places: Iterable[Place], note: Callable[[Document, Span], object] = _ignore
-    ) -> dict[Place, Stored]:
+    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by docid and number; all of a segment are read together, and ``note`` receives each."""
         read: dict[Place, Stored] = {}
         missing = list(places)
         for segment in reversed(self.segments):
-            kind = segment.info.kind
-            for place, (document, span) in segment.documents.with_passages(missing, note).items():
-                read[place] = Stored(document, span, kind)
+            for document, span in segment.documents.with_passages(missing):
+                note(document, span)
+                read[document.docid, span.number] = Stored(document, span, segment.info.kind)
             missing = [place for place in missing if place not in read]
             if not missing:
                 break
@@ -214,12 +201,14 @@ class Snapshot:
     def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
         """Yield the documents that can be found and pass the filter; its conditions on words are ignored."""
         begin, first = (0, 0) if after is None else self._behind(after)
-        for number, segment in enumerate(self.segments[begin:]):
-            row = 0 if number else first
-            if where is None:
-                yield from segment.documents.each(row)
-            elif not where.kind or segment.info.kind in where.kind:
-                yield from segment.documents.passing(where, row)
+        keep = self.mask(where.of_documents) if where is not None else None
+        if keep is None:
+            for number, segment in enumerate(self.segments[begin:]):
+                yield from segment.documents.each(0 if number else first)
+            return
+        start = self.rows_of(after).stop if after is not None else 0
+        passing = (self.rows.docids[row] for row in (np.flatnonzero(keep[start:]) + start).tolist())
+        yield from (self.document(docid) for docid, _ in groupby(passing))
 
     def _behind(self, docid: str) -> tuple[int, int]:
         """Return where the documents after this one begin: the number of its segment, and the row after its own."""
@@ -339,10 +328,9 @@ class Snapshot:
         return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
 
     def _undated_documents(self, where: Filter) -> int:
-        return sum(segment.documents.undated(where) for segment in self._of_kinds(where))
-
-    def _of_kinds(self, where: Filter) -> Iterator[Segment]:
-        return (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
+        ever = where._replace(as_of="9999-12-31")
+        dated, every = self._passing(ever), self._passing(ever._replace(undated=True))
+        return len({self.rows.docids[row] for row in np.flatnonzero(every & ~dated).tolist()})
 
     @opened_once
     def noise_similarities(self, view: str) -> list[float]:
@@ -356,11 +344,9 @@ class Snapshot:
         return noise_similarities(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
 
     def _passing(self, where: Filter) -> Mask:
-        keep = np.zeros(sum(info.passages for info in self.manifest.segments), dtype=np.bool_)
-        for segment in self._of_kinds(where):
-            keep[np.asarray(segment.documents.kept(where.of_documents), dtype=np.int64) + segment.base] = True
-        if where.of_words != Filter():
-            keep &= self._lucene.matching(where.of_words)
+        keep, live = self._lucene.matching(where), self._live()
+        if live is not None:
+            keep = keep & live
         keep.flags.writeable = False
         return keep
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -18,17 +18,17 @@ from ..domain import Filter, Hit, Part
 from ..errors import QueryError
 from ..lucene.analysis import TermCache
 from ..plugins import Plugins
-from ..search.evidence import Copies
-from ..search.index_state import IndexState
-from ..search.options import ResolvedSearch, Search
+from ..search.options import IndexState, ResolvedSearch, Search
 from ..search.order import float32, ordered, scores_below
 from ..search.retriever import Retriever
 from ..store.documents import Stored
 from ..store.manifest import Manifest
 
+if TYPE_CHECKING:
+    from ..search.evidence import Copies
+
 Texts = Callable[[Sequence[Hit]], list[Stored]]
 """Read the passages of hits with their documents, all together, in the order of the hits."""
-Kept = TypeVar("Kept")
 
 
 class StageContext:
@@ -38,19 +38,16 @@ class StageContext:
         self.settings = settings
         self.manifest = manifest
         self.terms = terms
-        self._kept = OpenedOnce()
-
-    def keep(self, name: str, opened: Callable[[], Kept]) -> Kept:
-        """Return the object kept under a name; open it on first use."""
-        return self._kept.get(name, opened)
-
-    def close(self) -> None:
-        """Close the kept objects."""
-        self._kept.let_go()
+        self.opened = OpenedOnce()
 
 
 class Stage(Protocol):
-    """One step after retrieval. Its first hits are the same for any number of requested hits."""
+    """One step after retrieval. Its first hits are the same for any number of requested hits.
+
+    A stage that reads more of an index than the passages of hits also has ``over(state, where)``, which returns the
+    stage over an index under the filter of the search. A stage that groups near-duplicates under the hit that it keeps
+    also has ``copies(hits)``, which returns :class:`Copies` for each remaining hit.
+    """
 
     @property
     def window(self) -> int | None:
@@ -65,22 +62,6 @@ class Stage(Protocol):
         """Return the hits of each query in their new order, each with its old rank and score (:func:`with_part`)."""
 
 
-@runtime_checkable
-class OverIndex(Protocol):
-    """A stage that reads more of an index than the passages of hits."""
-
-    def over(self, state: IndexState, where: Filter | None) -> Stage:
-        """Return the stage over an index, under the filter of the search."""
-
-
-@runtime_checkable
-class TellsCopies(Protocol):
-    """A stage that groups near-duplicate hits under the hit that it keeps."""
-
-    def copies(self, hits: Sequence[Hit]) -> list[Copies]:
-        """Return, for each remaining hit, the near-duplicates grouped under it."""
-
-
 class StageKind(Protocol):
     """The interface of a module of this package.
 
@@ -91,7 +72,7 @@ class StageKind(Protocol):
     LABEL: str  # its name for people, in a word or two
     HELP: str  # half a line on what it does
 
-    def open(self, value: str, context: StageContext) -> Stage | OverIndex:
+    def open(self, value: str, context: StageContext) -> Stage:
         """Return the stage of ``NAME=VALUE``; ``""`` is the default value. Raises QueryError if it cannot work."""
 
 
@@ -105,9 +86,7 @@ class Named(NamedTuple):
 KINDS: Plugins[StageKind] = Plugins(__name__, QueryError, "stage", "the stages are", joint="_")
 
 
-def names() -> list[str]:
-    """Return the names of the stages, in alphabetical order."""
-    return KINDS.names()
+names = KINDS.names
 
 
 def ranking() -> list[str]:
@@ -115,9 +94,9 @@ def ranking() -> list[str]:
     return [name for name in names() if getattr(KINDS.load(name), "RANKS", False)]
 
 
-def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage | OverIndex]:
+def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage]:
     """Return the stages that ``texts`` name, in this order, by name. Raises QueryError if one cannot work here."""
-    stages: dict[str, Stage | OverIndex] = {}
+    stages: dict[str, Stage] = {}
     for text in texts:
         name, _, value = text.partition("=")
         kind = KINDS.load(name)
@@ -132,16 +111,13 @@ def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage | Ove
 
 def opened_over(texts: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
     """Return the stages that ``texts`` name, in this order, over an index and under the filter of a search."""
-    return [
-        Named(name, stage.over(state, where) if isinstance(stage, OverIndex) else stage)
-        for name, stage in opened(texts, context).items()
-    ]
+    named = opened(texts, context).items()
+    return [Named(name, stage.over(state, where) if hasattr(stage, "over") else stage) for name, stage in named]
 
 
 def copies_of(stages: Sequence[Named], hits: Sequence[Hit]) -> list[Copies] | None:
     """Return the near-duplicates grouped under each hit; None if no stage groups hits."""
-    folding = (stage for _, stage in stages if isinstance(stage, TellsCopies))
-    return next((stage.copies(hits) for stage in folding), None)
+    return next((stage.copies(hits) for _, stage in stages if hasattr(stage, "copies")), None)
 
 
 def with_part(hit: Hit, stage: str, rank: int, score: float, gave: float = 0.0) -> Hit:

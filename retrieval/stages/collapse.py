@@ -7,6 +7,7 @@ depends on better hits only, so a shorter list is the beginning of a longer one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..deadline import Deadline
 from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..search.evidence import Copies
-from ..search.index_state import IndexState
+from ..search.options import IndexState
 from ..store.manifest import SIGNATURES
 from ..store.signatures import WORDS, Signatures, disagreements, most_disagreements
 from . import StageContext, Texts, with_part
@@ -38,21 +39,14 @@ def open(value: str, context: StageContext) -> Collapse:
 
 
 class Collapse:
-    """The collapse stage before it has an index."""
-
-    def over(self, state: IndexState, where: Filter | None) -> CollapseOver:
-        return CollapseOver(state, where)
-
-
-class CollapseOver:
     """Groups the near-duplicates in one index, and names them."""
 
     window = None
+    _most = most_disagreements(NEAR)
 
-    def __init__(self, state: IndexState, where: Filter | None) -> None:
-        self._state = state
-        self._where = where
-        self._most = most_disagreements(NEAR)
+    def over(self, state: IndexState, where: Filter | None) -> Self:
+        self._state, self._where = state, where
+        return self
 
     def depth(self, k: int) -> int:
         return 2 * k

@@ -17,7 +17,7 @@ from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..lucene.analysis import query_terms
 from ..search.combiner import Combiner, load, matrix, views_of
-from ..search.index_state import IndexState
+from ..search.options import IndexState
 from . import StageContext, Texts, rescored
 
 LABEL = "Combine"
@@ -47,21 +47,14 @@ def open(value: str, context: StageContext) -> Combine:
 
 
 class Combine:
-    """The combination stage before it has an index."""
+    """Scores the first hits by a learned combination; later hits follow in their old order."""
 
     def __init__(self, context: StageContext) -> None:
         self._context = context
 
-    def over(self, state: IndexState, where: Filter | None) -> CombineOver:
-        return CombineOver(self._context, state)
-
-
-class CombineOver:
-    """Scores the first hits by a learned combination; later hits follow in their old order."""
-
-    def __init__(self, context: StageContext, state: IndexState) -> None:
-        self._context = context
+    def over(self, state: IndexState, where: Filter | None) -> Self:
         self._state = state
+        return self
 
     @property
     def window(self) -> int:
@@ -71,7 +64,8 @@ class CombineOver:
         return k
 
     def _combiner(self) -> Combiner:
-        return self._context.keep("combine", partial(load, Path(self._context.settings.of(CombineSettings).model)))
+        path = Path(self._context.settings.of(CombineSettings).model)
+        return self._context.opened.get("combine", partial(load, path))
 
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None

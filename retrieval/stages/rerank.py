@@ -38,7 +38,7 @@ SETTINGS = RerankSettings
 
 def re_ranker(context: StageContext) -> OnnxCrossEncoder:
     """Return the configured model that reads query and passage together, opened once."""
-    return context.keep(_NAME, partial(open_cross_encoder, _configured(context)))
+    return context.opened.get(_NAME, partial(open_cross_encoder, _configured(context)))
 
 
 def _configured(context: StageContext) -> RerankSettings:

@@ -6,18 +6,20 @@ document, for any number of values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import FacetCounts, Filter
+from ..domain import FacetCounts
 from ..filters import FIELDS, metadata_values
+from .documents import SegmentDocuments
+from .manifest import SegmentInfo
 
 Documents = NDArray[np.bool_]  # a mask of documents: one value per document, over all segments
 Rows = NDArray[np.bool_]  # a mask of passages
-YEAR, DAY = "year", "last_day"
+YEAR = "year"
 COUNTED = (*FIELDS, YEAR)  # the fields that every index can count, in addition to its declared metadata fields
 NO_VALUE = 0
 
@@ -34,18 +36,6 @@ class ValueColumn(NamedTuple):
     documents: NDArray[np.int32] | None = None
     having: NDArray[np.int32] | None = None
 
-    def admitting(self, admitted: Iterable[str], size: int) -> Documents:
-        """Return a mask, shape (``size``,), of the documents that have one of the values."""
-        wanted = set(admitted)
-        of_code = np.array([value in wanted for value in self.values], dtype=np.bool_)
-        of_code[NO_VALUE] = False
-        if self.documents is None:
-            mask: Documents = of_code[self.codes]
-            return mask
-        mask = np.zeros(size, dtype=np.bool_)
-        mask[self.documents[of_code[self.codes]]] = True
-        return mask
-
     def counts(self, chosen: NDArray[np.intp] | None, mask: Documents | None) -> NDArray[np.int64]:
         """Return the number of documents of each code in ``mask``, whose positions are ``chosen``; None means all."""
         codes = self.codes
@@ -56,34 +46,35 @@ class ValueColumn(NamedTuple):
         return np.bincount(codes, minlength=len(self.values))
 
 
-class SegmentColumns(NamedTuple):
-    """A segment's data for columns; ``values`` yields each document's topic, source, language, last day and metadata.
-
-    ``owners`` returns the document of each passage, None if every document is one passage.
-    """
-
-    kind: str
-    size: int
-    values: Callable[[bool], Iterable[tuple[str, str, str, str, Mapping[str, object]]]]
-    owners: Callable[[], Sequence[int]] | None
-    deleted: Iterable[int]
-
-
 class DocumentColumns:
     """The columns of an index. It never changes, so it is safe for threads."""
 
-    def __init__(self, segments: Sequence[SegmentColumns], declared: Sequence[str] = ()) -> None:
+    def __init__(self, segments: Iterable[tuple[SegmentInfo, SegmentDocuments]], declared: Sequence[str] = ()) -> None:
         """Read the fields of all documents; ``declared`` names the countable metadata fields."""
-        self.declared = tuple(declared)
-        self.size = sum(segment.size for segment in segments)
-        self._columns = _columns_of(segments, self.declared)
-        self._owners = _owners(segments)
-        self._live = _live(segments, self.size)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields that can be counted."""
-        return (*COUNTED, *self.declared)
+        topics, sources, languages, years, kinds = (_Codes() for _ in range(5))
+        several = {name: _Codes() for name in declared}
+        number, split, owners = 0, False, list[NDArray[np.int64]]()
+        for info, documents in segments:
+            owns_one = info.passages == info.documents
+            owners.append(number + (np.arange(info.documents) if owns_one else np.array(documents.owners(), np.int64)))
+            split = split or not owns_one
+            kinds.codes += [kinds.of(info.kind)] * info.documents
+            for topic, source, language, day, metadata in documents.columns(bool(declared)):
+                topics.codes.append(topics.of(topic))
+                sources.codes.append(sources.of(source))
+                languages.codes.append(languages.of(language))
+                years.codes.append(years.of(day[:4]))
+                for name, codes in several.items():
+                    for value in metadata_values(metadata.get(name)):
+                        codes.codes.append(codes.of(value))
+                        codes.documents.append(number)
+                number += 1
+        self.size = number
+        single = {"topic": topics, "source": sources, "language": languages, YEAR: years, "kind": kinds}
+        self._columns = {name: codes.column() for name, codes in single.items()}
+        self._columns |= {name: codes.of_several(number) for name, codes in several.items()}
+        self._owners = np.concatenate(owners) if split else None
+        """The document of each passage; None if each document is one passage."""
 
     def documents(self, rows: Rows) -> Documents:
         """Return the documents with at least one passage in ``rows``."""
@@ -92,30 +83,6 @@ class DocumentColumns:
         mask = np.zeros(self.size, dtype=np.bool_)
         mask[self._owners[rows]] = True
         return mask
-
-    def rows(self, documents: Documents) -> Rows:
-        """Return the passages of documents."""
-        return documents if self._owners is None else documents[self._owners]
-
-    def owner(self, row: int) -> int:
-        """Return the document of a passage."""
-        return row if self._owners is None else int(self._owners[row])
-
-    def passing(self, where: Filter | None, beside: str = "", excluded: Sequence[int] = ()) -> Documents | None:
-        """Return the live documents that pass a filter without its condition on ``beside``; None means all."""
-        masks = [] if self._live is None else [self._live]
-        if excluded:
-            others = np.ones(self.size, dtype=np.bool_)
-            others[excluded] = False
-            masks.append(others)
-        for name, admitted in where.values() if where is not None else ():
-            if name != beside:
-                masks.append(self._columns[name].admitting(admitted, self.size))
-        if where is not None and (where.as_of or where.since) and beside != YEAR:
-            days, last = self._columns[DAY], where.as_of or "9999-12-31"
-            dated = [where.since <= day <= last if day else where.undated for day in days.values]
-            masks.append(np.array(dated, dtype=np.bool_)[days.codes])
-        return np.logical_and.reduce(masks) if masks else None
 
     def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str] = ()) -> FacetCounts:
         """Return counts in ``mask`` by value: the ``most`` frequent, equal ones by alphabet, then those of ``kept``."""
@@ -132,52 +99,6 @@ class DocumentColumns:
         if column.having is not None:
             missing = total - (len(column.having) if mask is None else int(np.count_nonzero(mask[column.having])))
         return FacetCounts(values, len(there) - len(first), missing)
-
-
-def _columns_of(segments: Sequence[SegmentColumns], declared: Sequence[str]) -> dict[str, ValueColumn]:
-    topics, sources, languages, days, kinds = (_Codes() for _ in range(5))
-    several = {name: _Codes() for name in declared}
-    number = 0
-    for segment in segments:
-        kinds.codes += [kinds.of(segment.kind)] * segment.size
-        for topic, source, language, day, metadata in segment.values(bool(declared)):
-            topics.codes.append(topics.of(topic))
-            sources.codes.append(sources.of(source))
-            languages.codes.append(languages.of(language))
-            days.codes.append(days.of(day))
-            for name, codes in several.items():
-                for value in metadata_values(metadata.get(name)):
-                    codes.codes.append(codes.of(value))
-                    codes.documents.append(number)
-            number += 1
-    single = {"topic": topics, "source": sources, "language": languages, DAY: days, "kind": kinds}
-    columns = {name: codes.column() for name, codes in single.items()}
-    dated = columns[DAY]
-    years = sorted({day[:4] for day in dated.values})
-    of_day = np.array([years.index(day[:4]) for day in dated.values], dtype=np.int32)
-    columns[YEAR] = ValueColumn(tuple(years), of_day[dated.codes])
-    return columns | {name: codes.of_several(number) for name, codes in several.items()}
-
-
-def _owners(segments: Sequence[SegmentColumns]) -> NDArray[np.int64] | None:
-    """Return the document of each passage; None if each document is one passage."""
-    if all(segment.owners is None for segment in segments):
-        return None
-    base, owners = 0, []
-    for segment in segments:
-        own = np.arange(segment.size) if segment.owners is None else np.array(segment.owners(), dtype=np.int64)
-        owners.append(own + base)
-        base += segment.size
-    return np.concatenate(owners)
-
-
-def _live(segments: Sequence[SegmentColumns], size: int) -> Documents | None:
-    """Return a mask of the documents that are not deleted; None if none is deleted."""
-    live, base = np.ones(size, dtype=np.bool_), 0
-    for segment in segments:
-        live[np.array(list(segment.deleted), dtype=np.int64) + base] = False
-        base += segment.size
-    return None if live.all() else live
 
 
 class _Codes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..domain import NO_METADATA, Document, Filter, Passage, Span
+from ..domain import NO_METADATA, Document, Passage, Span
 from ..errors import IndexStateError
 from ..files import storable
-from ..filters import FIELDS, has_metadata, last_day
+from ..filters import last_day
 from .documents_file import SCHEMA, DocumentsFile, Types
 from .integrity import REMEDY
 
@@ -130,10 +130,6 @@ class StoredDocument(NamedTuple):
     place: str
 
 
-def _ignore(*_: object) -> None:
-    """Do nothing."""
-
-
 class SegmentDocuments:
     """Reads a published segment's documents, for all threads; raises IndexStateError if the file is damaged."""
 
@@ -153,17 +149,11 @@ class SegmentDocuments:
 
     def document(self, docid: str) -> Document | None:
         """Return the document of this docid, or None."""
-        row = self.row(docid)
-        if row is None:
-            return None
-        columns = self._only_row(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", _DOCUMENT, row)
-        return self._document(columns)
+        columns = self._columns_of(docid, _COLUMNS, _DOCUMENT)
+        return self._document(columns) if columns else None
 
-    def with_passages(
-        self, wanted: Sequence[Place], note: Callable[[Document, Span], object] = _ignore
-    ) -> dict[Place, tuple[Document, Span]]:
-        """Return those of these passages that exist, with their documents; ``note`` receives each as it is read."""
-        there = {}
+    def with_passages(self, wanted: Sequence[Place]) -> Iterator[tuple[Document, Span]]:
+        """Yield those of these passages that exist, with their documents."""
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
             values = ", ".join(["(?, ?)"] * len(some))
@@ -171,16 +161,12 @@ class SegmentDocuments:
             types = (int, *_DOCUMENT, int, int, int)
             for number, *columns, row, first, last in self._file.stream(query, types, list(chain.from_iterable(some))):
                 if row not in self._deleted:
-                    record = there[columns[0], number] = self._document(columns), Span(number, first, last)
-                    note(*record)
-        return there
+                    yield self._document(columns), Span(number, first, last)
 
     def row(self, docid: str) -> int | None:
         """Return the row of the document of this docid, or None."""
-        if not _is_text(docid):
-            return None
-        rows = self._file.select("SELECT row FROM documents WHERE docid = ?", (int,), (docid,))
-        return int(rows[0][0]) if rows and rows[0][0] not in self._deleted else None
+        columns = self._columns_of(docid, "row", (int,))
+        return int(columns[0]) if columns else None
 
     def counts(self) -> tuple[int, int]:
         """Return the numbers of documents and of passages."""
@@ -188,11 +174,8 @@ class SegmentDocuments:
 
     def seen(self, docid: str) -> tuple[str, str] | None:
         """Return the checksum and the place of the document of this docid, or None."""
-        row = self.row(docid)
-        if row is None:
-            return None
-        digest, place = self._only_row("SELECT checksum, place FROM documents WHERE row = ?", (str, str), row)
-        return digest, place
+        columns = self._columns_of(docid, "checksum, place", (str, str))
+        return (columns[0], columns[1]) if columns else None
 
     def spans(self, docid: str) -> list[Span]:
         """Return the passages of a document, by number."""
@@ -207,17 +190,6 @@ class SegmentDocuments:
         for row, *columns in self._consecutive(rows, first, self._counts[0]):
             if row not in self._deleted:
                 yield self._document(columns)
-
-    def passing(self, where: Filter, first: int = 0) -> Iterator[Document]:
-        """Iterate, as :meth:`each` does, over the documents that pass a filter; the caller checks its ``kind``."""
-        clauses, values = _where(where)
-        query = f"SELECT d.row, {_COLUMNS} FROM documents d WHERE {clauses} AND d.row >= ? ORDER BY d.row"
-        for row, *columns in self._file.stream(query, (int, *_DOCUMENT), [*values, first]):
-            if row in self._deleted or columns[0] in where.excluded:
-                continue
-            document = self._document(columns)
-            if has_metadata(where, document.metadata):
-                yield document
 
     def each_stored(self) -> Iterator[StoredDocument]:
         """Iterate over all documents, with all their stored data, in the order of their rows."""
@@ -275,23 +247,6 @@ class SegmentDocuments:
             numbers.append(number)
         return of_rows, numbers
 
-    def kept(self, where: Filter) -> list[int]:
-        """Return the rows of the passages whose document passes the filter; the caller checks the filter's ``kind``."""
-        clauses, values = _where(where)
-        query = f"SELECT p.row, d.row FROM passages p JOIN documents d ON d.row = p.document WHERE {clauses}"
-        without = self._deleted | self._lacking(where)
-        rows = [row for row, owner in self._file.select(query, (int, int), values) if owner not in without]
-        if rows and not 0 <= min(rows) <= max(rows) < self._counts[1]:
-            raise self._file.damaged("a row is out of range")
-        return rows
-
-    def undated(self, where: Filter) -> int:
-        """Return how many documents have no date and pass the filter's other conditions."""
-        clauses, values = _where(where._replace(as_of="", since=""))
-        query = f"SELECT d.row FROM documents d WHERE {clauses} AND d.last_day = ''"
-        without = self._deleted | self._lacking(where)
-        return sum(row not in without for (row,) in self._file.select(query, (int,), values))
-
     def columns(self, metadata: bool) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
         """Yield topic, source, language, last day and, if requested, metadata of each document, deleted or not."""
         columns = f"row, topic, source, language, last_day, {'metadata' if metadata else repr('{}')}"
@@ -305,12 +260,6 @@ class SegmentDocuments:
     def close(self) -> None:
         """Close the file; current reads continue to their end."""
         self._file.close()
-
-    def _lacking(self, where: Filter) -> frozenset[int]:
-        if not where.metadata:
-            return frozenset()
-        rows = self._in_order("row, metadata", "documents", (int, str))
-        return frozenset(row for row, encoded in rows if not has_metadata(where, self._metadata(encoded)))
 
     def _metadata(self, encoded: str) -> dict[str, Any]:
         try:
@@ -327,11 +276,13 @@ class SegmentDocuments:
         ((documents, passages),) = self._file.select(query, (int, int))
         return documents + 1, passages + 1
 
-    def _only_row(self, query: str, types: Types, row: int) -> Any:
-        rows = self._file.select(query, types, (row,))
-        if len(rows) != 1:
-            raise self._file.damaged("its tables and their indexes contradict each other")
-        return rows[0]
+    def _columns_of(self, docid: str, columns: str, types: Types) -> Sequence[Any]:
+        """Return columns of the document of this docid; nothing if there is none, or if it is deleted."""
+        if not docid.isascii() and _SURROGATE.search(docid):  # an argument of a command may have bytes that are no text
+            return ()
+        query = f"SELECT row, {columns} FROM documents WHERE docid = ?"
+        row, *there = next(iter(self._file.select(query, (int, *types), (docid,))), (-1,))
+        return there if row not in self._deleted else ()
 
     def _in_order(self, columns: str, table: str, types: Types) -> Iterator[Any]:
         total = self._counts[0 if table == "documents" else 1]
@@ -352,21 +303,3 @@ class SegmentDocuments:
             return Document._make([*columns[:-1], _METADATA(columns[-1])])
         except (msgspec.DecodeError, RecursionError) as error:
             raise IndexStateError(f"document {columns[0]!r} cannot be read: {error}", place=self._file.path) from error
-
-
-def _is_text(value: str) -> bool:
-    """Return whether a value can be stored: an argument of a command may contain bytes that are not text."""
-    return value.isascii() or not _SURROGATE.search(value)
-
-
-def _where(where: Filter) -> tuple[str, list[str]]:
-    clauses, values = ["1"], list[str]()
-    for name, admitted in where.values():
-        if name in FIELDS[:3]:
-            clauses.append(f"d.{name} IN ({', '.join('?' * len(admitted))})")
-            values.extend(admitted)
-    if where.as_of or where.since:
-        undated = " OR d.last_day = ''" if where.undated else ""
-        clauses.append(f"((d.last_day BETWEEN ? AND ? AND d.last_day != ''){undated})")
-        values.extend([where.since, where.as_of or "9999-12-31"])
-    return " AND ".join(clauses), values

@@ -1,16 +1,23 @@
-"""The folder of an index: the paths of its parts, and the opening of its documents."""
+"""The folder of an index: the paths of its parts, the opening of its documents, and leases of its segments.
+
+A lease is a reader's hold on the segments that it has opened, so that no writer removes them: a shared lock on a
+segment's folder. Taking it needs no write permission and never waits. The system frees it when the process that holds
+it ends.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from ..store import manifest as manifests
+from . import manifest as manifests
 from .documents import SegmentDocuments
 from .integrity import check_own
-from .lease import Lease, open_leased, take_segments
-from .manifest import BUILD, DOCUMENTS, LOCK, NAME, SEGMENTS, Manifest, SegmentInfo
+from .manifest import BUILD, DOCUMENTS, NAME, SEGMENTS, Manifest, SegmentInfo
 
 
 class IndexFolder:
@@ -19,9 +26,7 @@ class IndexFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.manifest = self.path / NAME  # replacing it publishes a new state
-        self.lock = self.path / LOCK  # the only writer holds it
         self.segments = self.path / SEGMENTS
-        self.building = self.path / BUILD  # the segments of a running or interrupted build
 
     def __str__(self) -> str:
         return str(self.path)
@@ -32,19 +37,11 @@ class IndexFolder:
 
     def unfinished(self, name: str) -> Path:
         """Return the folder of an unfinished segment."""
-        return self.building / name
+        return self.path / BUILD / name
 
     def read(self) -> Manifest:
         """Return the manifest, as :func:`factseek.retrieval.store.manifest.read` does."""
         return manifests.read(self.path)
-
-    def leased(self, manifest: Manifest | None = None) -> tuple[Manifest, Lease]:
-        """Return the manifest and a lease of its segments; a given ``manifest`` (of a shard) is returned unchanged."""
-        if manifest is None:
-            return open_leased(self.path)
-        lease = Lease()
-        take_segments(lease, self.path, manifest)
-        return manifest, lease
 
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
         """Open the documents of a published segment. Raises IndexStateError if they are not those of the manifest."""
@@ -61,3 +58,72 @@ class IndexFolder:
         """Open the documents of published segments, and close them after use."""
         with ExitStack() as closed_last:
             yield [closed_last.enter_context(closing(self.documents(segment))) for segment in segments]
+
+
+class Lease:
+    """Holds folders until it is closed."""
+
+    def __init__(self) -> None:
+        self._handles: list[int] = []
+
+    def take(self, folder: Path) -> bool:
+        """Hold ``folder``; return whether it exists."""
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            return False
+        self._handles.append(handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return os.path.samestat(os.fstat(handle), folder.stat())
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Release every folder."""
+        while self._handles:
+            os.close(self._handles.pop())
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def open_leased(folder: Path) -> tuple[Manifest, Lease]:
+    """Read the manifest of the index in ``folder`` and hold its segments; a missing segment raises no error yet."""
+    manifest = manifests.read(folder)
+    while True:
+        lease = Lease()
+        if not take_segments(lease, folder, manifest):
+            return manifest, lease
+        # If a segment was removed between reading and holding, there is a newer manifest.
+        newer = manifests.read(folder)
+        if newer == manifest:
+            return manifest, lease
+        lease.close()
+        manifest = newer
+
+
+def take_segments(lease: Lease, folder: Path, manifest: Manifest) -> list[Path]:
+    """Hold the segments that a manifest of the index in ``folder`` names; return the missing ones."""
+    segments = [folder / SEGMENTS / segment.name for segment in manifest.segments]
+    return [segment for segment in segments if not lease.take(segment)]
+
+
+def remove_unless_held(folder: Path) -> bool:
+    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it was removed."""
+    hidden = folder.with_name(f".{folder.name.lstrip('.')}")
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if hidden != folder:
+            shutil.rmtree(hidden, ignore_errors=True)
+            folder.rename(hidden)
+        shutil.rmtree(hidden, ignore_errors=True)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)

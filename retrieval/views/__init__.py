@@ -56,11 +56,12 @@ class SegmentPlace(NamedTuple):
 
 
 class OpenSegment(NamedTuple):
-    """A live segment, open for searching: its folder, its manifest entry, and its documents."""
+    """A live segment, open for searching; ``base`` is the number of its first row among all rows of the index."""
 
     folder: Path
     info: SegmentInfo
     documents: SegmentDocuments
+    base: int = 0
 
 
 class Merged(NamedTuple):
@@ -150,9 +151,7 @@ class ViewKind(Protocol):
 _KINDS: Plugins[ViewKind] = Plugins(__name__, IndexStateError, "kind of view", "this factseek has")
 
 
-def kinds() -> list[str]:
-    """Return the names of the kinds of view."""
-    return _KINDS.names()
+kinds = _KINDS.names
 
 
 def view(name: str, manifest: Manifest) -> View:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.indexer.publishing import published_documents
 from factseek.indexer.queue import Job, Queue
-from factseek.indexer.writer import Writer
+from factseek.indexer.writer import Writer, published_documents
 from factseek.retrieval.domain import Document
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.documents import checksum

@@ -9,9 +9,8 @@ import pytest
 
 from factseek.indexer.collections.jsonl import exported
 from factseek.indexer.lock import POLL_SECONDS
-from factseek.indexer.publishing import SLICE, put
 from factseek.indexer.queue import Change, Job, Mode, Queue
-from factseek.indexer.writer import ATTEMPTS, Writer, WriterLimits
+from factseek.indexer.writer import ATTEMPTS, SLICE, Writer, WriterLimits, put
 from factseek.retrieval.domain import Document
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests

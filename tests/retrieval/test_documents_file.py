@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.retrieval.domain import Document, Filter, Span
+from factseek.retrieval.domain import Document, Span
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.store.documents import DocumentWriter, SegmentDocuments, checksum
 
@@ -33,13 +33,12 @@ def read_all(path: Path) -> None:
     documents = SegmentDocuments(path, (1,), (300, 600))
     try:
         documents.document("d7")
-        documents.with_passages([("d7", 1), ("d8", 0)])
+        list(documents.with_passages([("d7", 1), ("d8", 0)]))
         documents.seen("d7")
         documents.spans("d7")
         documents.rows()
         documents.deleted_rows()
         documents.deleted_docids()
-        documents.kept(Filter(topic=("t",)))
         list(documents.each_stored())
         list(documents.each_passage())
     finally:

@@ -17,7 +17,7 @@ from factseek.cluster.coordinator import Gathering, ShardedState
 from factseek.indexer.build import BuildRequest
 from factseek.retrieval.config import Config as RetrievalConfig
 from factseek.retrieval.search.index import Index
-from factseek.retrieval.search.index_state import IndexState
+from factseek.retrieval.search.options import IndexState
 from factseek.retrieval.search.snapshot import IndexEncoders, Snapshot
 from factseek.server.app import create_app
 from factseek.settings import Config

@@ -14,7 +14,7 @@ from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.lucene.analysis import TermCache
 from factseek.retrieval.records import model_file
-from factseek.retrieval.records.model_file import State
+from factseek.retrieval.records.model_file import State, Trees
 from factseek.retrieval.search.combiner import (
     Boosted,
     Combiner,
@@ -29,7 +29,6 @@ from factseek.retrieval.search.combiner import (
 from factseek.retrieval.search.combiner import columns as features_of
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.search.trees import Trees
 from factseek.retrieval.stages.combine import CombineSettings
 
 QUERY = "Vaccination against measles prevented 57 million deaths in Africa"

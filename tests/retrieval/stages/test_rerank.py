@@ -13,6 +13,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
+from factseek.retrieval.search.evidence import read_texts
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages import StageContext, rerank
@@ -95,7 +96,7 @@ def test_what_no_time_was_left_for_keeps_its_order(index: Path, config: Config, 
         limit = Deadline(60, executor)
         stages = rerank.open("", StageContext(config, opened.info.published, lambda: opened.terms))
         over = Deadline(-1, executor)
-        texts = partial(opened._reader.texts, spend=lambda _: None)
+        texts = partial(read_texts, opened._state, spend=lambda _: None)
         (left,) = stages.apply([QUERY], [plain], texts, over)
         stages.apply([QUERY], [plain], texts, limit)
     assert [hit.docid for hit in left] == [hit.docid for hit in plain]
