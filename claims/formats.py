@@ -26,7 +26,7 @@ def add_learning(
     """Add the options for the task, the training files, the saved model and its kind; ``what`` names the model."""
     parser.add_argument("task", choices=tasks, metavar="TASK", help=f"one of {', '.join(tasks)}")
     parser.add_argument("--train", nargs="+", type=Path, default=[], metavar="FILE", help=train)
-    parser.add_argument("--load", type=Path, metavar="MODEL", help=f"a {what} that --save wrote; replaces --train")
+    parser.add_argument("--load", type=Path, metavar="MODEL", help=f"a {what} of --save; use it instead of --train")
     parser.add_argument("--save", type=Path, metavar="MODEL", help=f"write the trained {what} to this file")
     parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(models)} (default: {model})")
 

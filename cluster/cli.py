@@ -53,7 +53,7 @@ def register(commands: Subparsers) -> None:
     unshard = commands.add_parser(
         "unshard",
         help="turn a sharded index into one without shards",
-        description="Copy the documents of a sharded index into one without shards, with their vectors.",
+        description="Copy the documents of a sharded index into an index without shards, with their vectors.",
     )
     unshard.add_argument("index", type=Path, metavar="DIR", help="the index directory")
     for how, parser in (("shard", shard), ("reshard", reshard), ("unshard", unshard)):

@@ -1,6 +1,6 @@
-"""Aliases: names that point to indexes. One step switches an alias to another index, even while a server uses it.
+"""Aliases: names that point to indexes. An alias can be switched to another index even while a server uses the alias.
 
-An alias is a symbolic link, so every command that takes an index directory takes an alias. A process that has opened an
+An alias is a symbolic link, so every command accepts an alias as an index directory. A process that has opened an
 index by its alias continues to use that index. A server, however, notices the switch and then serves the other index.
 """
 
@@ -27,12 +27,12 @@ class Pointed(NamedTuple):
 def point(alias: Path, index: Path) -> Pointed:
     """Make ``alias`` point to ``index`` in one step. If ``index`` is an alias, use the index that it points to.
 
-    Raises IndexStateError if the alias would point to itself, if there is no index, or if ``alias`` exists and is not
-    an alias; MachineError if the alias cannot be written.
+    Raises IndexStateError if the alias would point to itself, if ``index`` is not an index, or if ``alias`` exists and
+    is not an alias. Raises MachineError if the alias cannot be written.
     """
     own, other = (path.parent.resolve() / path.name for path in (alias.absolute(), index.absolute()))
     if own == other:
-        raise IndexStateError("an alias cannot point to itself", place=alias, remedy="name the index that it points to")
+        raise IndexStateError("an alias cannot point to itself", place=alias, remedy="give the path of an index")
     manifest = published(index)
     if alias.exists() and not alias.is_symlink():
         what = "is not an alias: it is a file or folder itself"

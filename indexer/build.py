@@ -35,7 +35,7 @@ from .settings import Config
 from .work import SourcesChangedError, Work
 
 _READ_FOR_LANGUAGE = 20
-"""The number of documents whose texts are compared with the language of the index."""
+"""The number of documents whose language is detected and compared with the language of the index."""
 Verb = Literal["", "append", "update", "overwrite"]
 
 
@@ -43,12 +43,13 @@ Verb = Literal["", "append", "update", "overwrite"]
 class BuildRequest:
     """The request for a build. ``verb`` says what to do if an index exists already.
 
-    A new index has a view of each kind; without ``dense`` it has no vectors. ``views`` names additional views.
-    ``encoders`` names the models that make the vectors, instead of the configured model; each model makes its own view.
-    With ``share``, the build takes only documents whose docid it accepts. If it accepts none, a new index has no
-    documents. A ``quiet`` build leaves the reader's reports to the build of another share. ``wait`` is the number of
-    seconds to wait for another writer to finish. ``dates`` is the order of dates such as 3/5/2020 if a file does not
-    show it. ``columns`` pairs fields with the names of table columns.
+    A new index has one view of each kind (Lucene's index, vectors and so on); without ``dense`` it has no vectors.
+    ``views`` names additional views. ``encoders`` names the models that make the vectors, instead of the configured
+    model; each model makes a separate view. The build takes only documents whose docid ``share`` accepts. If ``share``
+    accepts no docid, a new index has no documents. A ``quiet`` build does not report what the reader left out; the
+    build of another share does. ``wait`` is the number of seconds to wait for another writer to finish. ``dates`` is
+    the order of day and month in a date such as 3/5/2020 if its file does not show the order. ``columns`` pairs fields
+    with the names of table columns.
     """
 
     kind: str
@@ -95,8 +96,8 @@ def build(request: BuildRequest, config: Config, encoders: Encoders | None = Non
 
     ``encoders`` replace those that the request and the settings name; the build does not close them. Raises SourceError
     if a source cannot be read. Raises IndexStateError if an index exists and no verb is given, or if the existing index
-    does not fit the request. Raises MachineError if the disk is full, or if Java or the encoder is missing. What was
-    published before the error stays.
+    does not fit the request. Raises MachineError if the disk is full, or if Java or the encoder is missing. After an
+    error, the index keeps what was published before.
     """
     folder = request.folder
     reader(request.kind)
@@ -211,8 +212,8 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
                 yield record
     if not request.language and (language := other_language(first, options.language)):
         options.note(
-            f"the texts look like {language}, but the language of the index is {options.language}; "
-            f"to change it, build the index again with --language {language}"
+            f"the language of the texts seems to be {language}, but the language of the index is {options.language}; "
+            f"if so, build the index again with --language {language}"
         )
 
 
@@ -255,7 +256,7 @@ def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: W
 
 
 def already_there(folder: Path) -> IndexStateError:
-    """Return the error for a request without a verb if the folder already contains an index."""
+    """Return the error for a folder that contains an index already, if the request has no verb."""
     return IndexStateError(
         "there is an index already",
         place=folder,

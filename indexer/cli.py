@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .deletion import Deleted
 
 MOST_NAMES = 10
-"""The most names to print on standard error for each reason to leave something out."""
+"""The maximum number of names that are printed on standard error for each reason why something was left out."""
 
 
 def register(commands: Subparsers) -> None:
@@ -65,7 +65,8 @@ def _register_index(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "index",
         help="build an index from a collection",
-        description="Build an index from a collection, or add to an index. If interrupted, the same command continues.",
+        description="Build an index from a collection, or add to an index. "
+        " To continue an interrupted build, run the same command again.",
         epilog="kinds of source:\n" + "\n".join(f"  {kind:10} {reader(kind).SUMMARY}" for kind in kinds()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -89,20 +90,21 @@ def _register_index(commands: Subparsers) -> None:
     )
     vectors = parser.add_mutually_exclusive_group()
     vectors.add_argument(
-        "--no-dense", action="store_true", help="build no vectors, so that only bm25 can search the index"
+        "--no-dense", action="store_true", help="build no vectors; dense and hybrid cannot search such an index"
     )
     vectors.add_argument(
         "--encoder",
         action="append",
         metavar="MODEL",
-        help="the encoder of the vectors (default: encoder.model); if given twice, each encoder gets its own vectors",
+        help="the encoder of the vectors (default: encoder.model); repeatable: each encoder makes separate vectors",
     )
     parser.add_argument("--skip-bad-lines", type=int, metavar="N", help="skip up to N unreadable lines, and list them")
     parser.add_argument(
         "--column",
         action="append",
         metavar="FIELD=NAME",
-        help="the table column to use as id, text, title, url, date, language, source or topic; repeatable",
+        help="read FIELD from the table column NAME; fields: id, text, title, url, date, language, source and topic;"
+        " repeatable",
     )
     parser.add_argument(
         "--dates", choices=ORDERS, default="", help="how to read 3/5/2020 if no other date in the file shows the order"
@@ -180,8 +182,8 @@ def tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> 
         left_out.setdefault(reason, []).append(place)
     _say_what_was_not_read(built, left_out)
     added = f"{counted(built.documents, 'document')} in {counted(built.passages, 'passage')}"
-    added += f", of which {built.replaced} replaced others" if built.replaced else ""
-    added += f", {built.duplicates} were there already" if built.duplicates else ""
+    added += f" (earlier versions replaced: {built.replaced})" if built.replaced else ""
+    added += f", {built.duplicates} were already in the index" if built.duplicates else ""
     added += f", {built.bad_lines.count} bad lines skipped" if built.bad_lines.count else ""
     facts = {
         "index": str(args.index),
@@ -199,7 +201,7 @@ def tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> 
         "went_on": built.resumed,
         "seconds": round(seconds, 3),
     }
-    went_on = "went on and " if built.resumed else ""
+    went_on = "continued and " if built.resumed else ""
     report(args, facts, f"{args.index}: {went_on}added {added} in {seconds:.1f} s\n")
 
 
@@ -223,11 +225,11 @@ def _say_what_was_not_read(built: BuildReport, left_out: dict[str, list[str]]) -
     if built.merged > 0:
         say(f"small segments were merged; segments now: {len(built.manifest.segments)}")
     if built.unmerged:
-        say(f"the segments could not be merged: {built.unmerged}")
+        say(f"the documents were added, but the segments could not be merged: {built.unmerged}")
 
 
 def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
-    """Delete documents with ``delete``, by default the function for an index without shards; print their number."""
+    """Delete documents with ``delete``, by default the function for an index without shards; print how many."""
     from ..retrieval.search.opening import published
     from . import deletion
 

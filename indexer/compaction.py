@@ -43,11 +43,12 @@ def compact(
 ) -> Compacted:
     """Merge the segments of an index, separately for each kind of source, and drop deleted documents.
 
-    There remain as few segments as ``index.segment_passages`` allows. ``add`` names views to add to the index.
-    ``models`` names encoders; each adds its vectors to the index. If the index lacks one of these views, every segment
-    is written again. A process that has the index open keeps the segments that it opened. Raises UsageError if there is
-    no such view. Raises IndexStateError if there is no index, another process writes it, or a file to copy is damaged.
-    Raises MachineError if the disk is full. What was published before the error stays.
+    The result has as few segments as ``index.segment_passages`` allows. ``add`` names views to add to the index, such
+    as ``signatures``. ``models`` names encoders; each adds its vectors to the index. If the index lacks one of these
+    views, every segment is written again. A process that has the index open keeps the segments that it opened. Raises
+    UsageError if ``add`` names an unknown view. Raises IndexStateError if there is no index, another process writes
+    it, or a file to copy is damaged. Raises MachineError if the disk is full. After an error, the index keeps what was
+    published before.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -75,8 +76,8 @@ def merge_surplus(folder: Path, config: Config) -> Compacted:
 def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
     """Return the segments that a compaction rewrites, in groups to merge. Each group has one kind of source.
 
-    A compaction leaves a segment alone if it has ``most`` passages and no deleted document. It leaves a group alone if
-    merging would neither drop a document nor reduce the number of segments.
+    A compaction does not rewrite a segment that has at least ``most`` passages and no deleted document. It does not
+    rewrite a group if merging would neither drop a document nor reduce the number of segments.
     """
     worth = [segment for segment in segments if segment.deleted or segment.passages < most]
     return [group for group in _by_kind(worth) if _gains(group, most)]
@@ -106,7 +107,7 @@ def _by_kind(segments: Sequence[SegmentInfo]) -> list[Group]:
 
 
 def _smallest(group: Group) -> Group:
-    """Return the two smallest segments, and each one no larger than all smaller ones together, in the group's order."""
+    """Return the two smallest segments, and each that is no larger than all smaller ones together, in group order."""
     chosen: Group = []
     for segment in sorted(group, key=lambda segment: segment.passages):
         if len(chosen) > 1 and segment.passages > sum(part.passages for part in chosen):
@@ -120,7 +121,7 @@ def _gains(group: Group, most: int) -> bool:
 
 
 def _segments(group: Group, most: int) -> int:
-    """Return the most segments that a group can have after merging."""
+    """Return the maximum number of segments that a group can have after merging."""
     return -(-sum(segment.passages for segment in group) // most)
 
 
@@ -142,7 +143,7 @@ def _published(
         without, further = set(kinds()).difference(lacking), set(lacking).difference(kinds())
         described = descriptions(config, encoders, without=sorted(without), further=sorted(further))
         for name in set(lacking) - described.keys():
-            raise UsageError(f"--add {name}: the configuration disables this view", remedy=f"set index.{name}")
+            raise UsageError(f"--add {name}: the configuration disables this view", remedy=f"set index.{name} to true")
         shape = msgspec.structs.replace(base, views={**base.views, **described})
         tools = Tools(IndexFolder(folder), shape, config, encoders)
         merges = [Merge([(folder, each) for each in group], tools, rebuild=frozenset(lacking)) for group in groups]

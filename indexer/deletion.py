@@ -29,7 +29,7 @@ class Deleted(NamedTuple):
 def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0) -> Deleted:
     """Delete from an index the documents with these docids and those that match ``where``, and publish the rest.
 
-    An unknown docid is reported in the result and is no error. Raises IndexStateError if there is no index, or if
+    An unknown docid is reported in the result; it is not an error. Raises IndexStateError if there is no index, or if
     another process writes it for longer than ``wait`` seconds.
     """
     manifests.read(folder)
@@ -42,7 +42,7 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
                 passing = (each for each in documents.each() if where and matches(where, each, segment.kind))
                 going += [document.docid for document in passing]
         gone = publish_without(folder, before, going)
-        overtake(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must not add these, even absent ones
+        overtake(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must add none of these documents
     return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 
@@ -73,7 +73,7 @@ def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]
 
 
 def with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...], folder: Path) -> Manifest:
-    """Return ``shape`` with these segments, their counts and the current time."""
+    """Return the manifest ``shape`` with these segments, their counts and the current time."""
     with IndexFolder(folder).opened([segment for segment in segments if segment.deleted]) as opened:
         gone = sum(len(documents.deleted_rows()) for documents in opened)
     return msgspec.structs.replace(

@@ -24,7 +24,7 @@ class Encoders:
         language: str = "en",
         models: Sequence[str] = (),
     ) -> None:
-        """Use the encoders in ``opened``, by the names of their views. ``close`` does not close these encoders.
+        """``opened`` maps names of views to open encoders, which ``close`` does not close.
 
         New vectors come from the encoder that is configured for ``language``. If ``models`` are given, they make the
         vectors instead: the first makes the view ``vectors``, the others the views that :func:`further_views` names.
@@ -37,17 +37,19 @@ class Encoders:
         self._new = {view: for_language(each, language) for view, each in zip(views, settings, strict=True)}
 
     def __call__(self, view: str, made_by: EncoderInfo | None = None) -> Encoder:
-        """Return the encoder that made a view's vectors if ``made_by`` describes it, else the one to make them."""
+        """Return the encoder of a view: the one that ``made_by`` describes, else the one that makes new vectors."""
         if view not in self._opened:
             if made_by:
                 self._opened[view] = open_encoder(of_index(made_by, self._config.encoder))
             elif view not in self._new:
-                raise ConfigError(f"there is no encoder for the view {view} of the index", place="encoder")
+                raise ConfigError(
+                    f"no model is given for {view}; name one with --encoder (in Python: encoders)", place="encoder"
+                )
             else:
                 try:
                     self._opened[view] = open_encoder(self._new[view])
                 except MissingModelError as error:
-                    remedy = f"{error.remedy}, or build without vectors with --no-dense" if error.remedy else ""
+                    remedy = f"{error.remedy}, or use --no-dense to build no vectors" if error.remedy else ""
                     raise MissingModelError(error.what, place=error.place, remedy=remedy) from None
             self._own.append(view)
         return self._opened[view]

@@ -2,7 +2,7 @@
 
 The export as ClaimReview is one JSON-LD document: schema.org's ``DataFeed`` with one review per line. A review
 needs a claim, an address and a rating, because schema.org's validator and Google's documentation of fact checks require
-them. Documents that lack one are left out.
+them. Documents that lack one of the three are left out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
 def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -> Iterator[bytes]:
     """Yield the feed in pieces, one for each document that is a review. Count the other documents in ``left_out``.
 
-    Raises what :func:`documents_of` raises, and SourceError if no document is a review.
+    Raises the errors of :func:`documents_of`, and SourceError if no document is a review.
     """
     last = b""
     for stored in documents_of(folder, where):
@@ -60,7 +60,7 @@ def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -
         raise SourceError(
             "contains no review of a claim",
             place=folder,
-            remedy="each review needs a text, a web address, and a rating in its metadata",
+            remedy="add documents with a text, a web address, and a rating in their metadata",
         )
     yield last + _FOOT
 

@@ -22,9 +22,9 @@ _SHARD = re.compile(r"shard-\d+")
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """The counts of the documents read when a segment's text was complete.
+    """The numbers of documents that a build had read when it completed the text of a segment.
 
-    ``clashes`` counts documents that were skipped because an earlier one has their docid and other content.
+    ``clashes`` counts documents that were skipped because an earlier one has the same docid but different content.
     """
 
     records: int = 0
@@ -102,7 +102,7 @@ def give_up(folder: Path) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Remove all leftovers of builds. What a reader has open stays until the next writer runs."""
+    """Remove all leftovers of builds. Segments that a reader has open stay until the next writer runs."""
     remove_build(folder)
     sweep(folder)
 
@@ -119,7 +119,7 @@ def remove_build(folder: Path) -> None:
 
 
 def segments_in(folder: Path) -> list[Path]:
-    """Return the subfolders, also hidden ones, that are named like segments, except indexes, complete or not."""
+    """Return the subfolders with names of segments, even hidden ones, except complete or incomplete indexes."""
     return [
         path
         for path in folder.glob("*")
@@ -133,11 +133,11 @@ def parts_in(folder: Path) -> list[Path]:
 
 
 def remove_part(part: Path) -> None:
-    """Remove a former part. What readers have open is removed later; files that factseek did not write stay."""
+    """Remove a former part. Segments that readers have open are removed later; files of other programs stay."""
     if remove_index(part) and {path.name for path in part.iterdir()} <= {LOCK, PART}:
         for name in (LOCK, PART):
             (part / name).unlink(missing_ok=True)
-        with suppress(OSError):  # it may be a link
+        with suppress(OSError):  # the part may be a link
             part.rmdir()
 
 
@@ -175,13 +175,13 @@ def sweep(folder: Path) -> None:
 
 
 def first_segment(folder: Path) -> int:
-    """Return the number after the highest of all segments in ``folder``; segments that only readers use count too."""
+    """Return one more than the highest number of a segment in ``folder``, including segments that only readers use."""
     names = (_named(folder) or set()) | {path.name for path in folder.glob(f"{SEGMENTS}/*")}
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 
 
 def _named(folder: Path) -> set[str] | None:
-    """Return the segments that the manifest names; None if it cannot be read, so that all segments are kept."""
+    """Return the segments in the manifest, or None if it cannot be read; the caller then keeps all segments."""
     if not (folder / manifests.NAME).is_file():
         return set()
     try:

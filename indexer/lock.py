@@ -25,9 +25,9 @@ _parts: set[Path] = set()
 def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the writer's lock of an index. The operating system releases it if the holder dies.
 
-    Wait up to ``wait`` seconds for another holder to finish. Raises IndexBusyError, with the holder's name, if it
-    does not finish in time. Raises IndexStateError if ``folder`` is a file, or if it is a part of an index that this
-    process does not write.
+    Wait up to ``wait`` seconds for another holder to finish. Raises IndexBusyError, with the holder's name, if that
+    holder does not finish in time. Raises IndexStateError if ``folder`` is a file, or if it is a part of an index that
+    this process does not write.
     """
     if folder.exists() and not folder.is_dir():
         raise IndexStateError("is a file, not an index directory", place=folder)
@@ -46,7 +46,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
         yield
     finally:
         if made and folder.is_dir() and [path.name for path in folder.iterdir()] == [LOCK]:
-            # Nothing was written, so remove the folder: a mistake must not leave one behind.
+            # Nothing was written, so remove the new folder: a wrong path must not leave a folder behind.
             (folder / LOCK).unlink()
             folder.rmdir()
         os.close(taken)
@@ -56,8 +56,8 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
 def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -> Iterator[None]:
     """Let this process write the parts of an index, which are indexes themselves.
 
-    If ``note`` is given, write the file that marks each part. Its second line is ``note``. If ``note`` is ``None``, the
-    file already exists. The mark keeps other processes from writing the part.
+    If ``note`` is given, write the file that marks each part, with ``note`` as its second line. Otherwise the file must
+    exist already. This file prevents other processes from writing the part.
     """
     own = {part.resolve() for part in parts}
     for part in own if note is not None else ():
@@ -71,7 +71,7 @@ def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -
 
 
 def _try_to_take(folder: Path) -> int | str:
-    """Return the descriptor of the lock or, if another process holds it, the name of its holder."""
+    """Return the descriptor of the lock or, if another process holds the lock, the name of that process."""
     with os_errors_reported(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)

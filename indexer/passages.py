@@ -1,4 +1,4 @@
-"""Passages: runs of whole sentences, about as long as an encoder can read, with their position in the document."""
+"""Passages: sequences of whole sentences, about as long as an encoder's input, with positions in the document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHORTEST_TAIL = 0.2  # a remainder shorter than this share of a passage joins t
 
 
 def whole(text: str) -> tuple[Span, ...]:
-    """Return a document that is not split as one passage."""
+    """Return the span of the only passage of a document that is not split: its whole text."""
     return (Span(0, 0, len(text)),)
 
 

@@ -2,7 +2,7 @@
 
 The queue is an SQLite database. Every process that serves the index can submit a change and look up the result of a
 change or a bulk. A bulk survives the process that accepted it. Changes and bulks are numbered in the order of
-acceptance. While bulks wait, each single change is noted before it is published. A bulk skips documents that were
+acceptance. While bulks wait, each single change is recorded before it is published. A bulk skips documents that were
 changed after the bulk was accepted, even if the writer dies in between.
 """
 
@@ -28,14 +28,14 @@ from ..retrieval.store.manifest import NAME, SHARDS, now
 JOBS = "jobs"
 """The folder of the queue in an index directory. No manifest names it, so snapshots and builds ignore it."""
 LOCK, FILE = "lock", "queue.sqlite"
-"""Two files in that folder. The writer locks the first; the second is the queue."""
+"""Two files in the folder ``JOBS``. The writer locks the first; the second is the queue."""
 MOST_REFUSALS = 100
-"""The most refused documents that a job names; the others are only counted."""
+"""The maximum number of refused documents that a job lists; the others are only counted."""
 Mode = Literal["append", "update"]
 State = Literal["queued", "running", "done", "failed"]
 Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
 _SECONDS = 5.0
-"""How long a process waits while another writes the queue."""
+"""The seconds that a process waits while another process writes to the queue."""
 _FORGOTTEN = 3600.0
 """Seconds after which no client asks for the result of a change any more."""
 _TABLES = """
@@ -88,13 +88,13 @@ class Job(msgspec.Struct, kw_only=True):
     error: str = ""
 
     def refuse(self, item: int, docid: str, reason: str) -> None:
-        """Count a refused document, and name it if fewer than ``MOST_REFUSALS`` are named."""
+        """Count a refused document, and list it if the list has fewer than ``MOST_REFUSALS`` documents."""
         self.refused += 1
         if len(self.refusals) < MOST_REFUSALS:
             self.refusals.append(BulkRefusal(item=item, docid=docid, reason=reason))
 
     def skip(self, item: int, docid: str) -> None:
-        """Count a document that was changed later, and name it if fewer than ``MOST_REFUSALS`` are named."""
+        """Count a document that was changed later, and list it if the list has fewer than ``MOST_REFUSALS``."""
         self.skipped += 1
         if len(self.skips) < MOST_REFUSALS:
             reason = f"docid {docid!r} was changed after this bulk was accepted; the later change stays"
@@ -102,7 +102,7 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A change: write a document (``line``, as exported, and its ``checksum``) or, if ``line`` is empty, delete it.
+    """A change: it writes a document (``line``, as exported, with ``checksum``) or, if ``line`` is empty, deletes it.
 
     If ``states`` is not empty, the document must be in one of these states before the change (``*``: any state). If
     ``absent``, the document must not exist.
@@ -193,7 +193,7 @@ class Queue:
         return self._change("DELETE FROM change WHERE number = ? AND NOT taken", number) > 0
 
     def submit_bulk(self, mode: Mode, documents: Sequence[bytes]) -> Job:
-        """Add documents, each a line of JSON, for the writer. They are durable on disk when this returns."""
+        """Add documents, each a line of JSON, for the writer. They are durable on disk when this method returns."""
         job = Job(id=secrets.token_hex(12), mode=mode, documents=len(documents), created=now())
         row = (msgspec.json.encode(job), b"\n".join(documents))
         with self._transaction(durable=True):
@@ -260,14 +260,14 @@ class Queue:
         self._change(statement, msgspec.json.encode(job), time.time(), job.id, durable=True)
 
     def note(self, singles: Iterable[tuple[int, str]]) -> None:
-        """If bulks wait, note changes (number, docid) that are about to be published."""
+        """If bulks wait, record the changes (number, docid) that are about to be published."""
         rows = list(singles)
         if rows and self.bulks():
             with self._transaction(durable=True):
                 self._database.executemany("INSERT OR IGNORE INTO single VALUES (?, ?)", rows)
 
     def unnote(self, singles: Iterable[tuple[int, str]]) -> None:
-        """Remove the notes of changes that were not published."""
+        """Remove the records of changes that were not published."""
         with self._transaction():
             self._database.executemany("DELETE FROM single WHERE number = ? AND docid = ?", list(singles))
 
@@ -276,7 +276,7 @@ class Queue:
         return set(self._column("SELECT docid FROM single WHERE number > (SELECT number FROM bulk WHERE id = ?)", id_))
 
     def remove_old(self, *, most: int, days: float) -> None:
-        """Remove ended jobs older than ``days`` or not among the newest ``most``; remove unneeded results and notes."""
+        """Remove ended jobs older than ``days`` or beyond the ``most`` newest; remove unneeded results and notes."""
         with self._transaction():
             newest = "SELECT number FROM bulk WHERE ended IS NOT NULL ORDER BY number DESC LIMIT ?"
             self._database.execute(
@@ -290,7 +290,7 @@ class Queue:
             self._database.execute("DELETE FROM single WHERE NOT EXISTS (SELECT 1 FROM bulk WHERE ended IS NULL)")
 
     def overtake(self, docids: Iterable[str]) -> None:
-        """If bulks wait, note the documents that a command has just changed."""
+        """If bulks wait, record the documents that a command has just changed."""
         if self.bulks():
             with self._transaction():
                 number = self._next()
@@ -353,7 +353,7 @@ def bulks_waiting(folder: Path) -> int:
 
 
 def overtake(folder: Path, docids: Iterable[str]) -> None:
-    """If bulks wait, note the documents that a command has just changed. The caller holds the index's lock."""
+    """If bulks wait, record the documents that a command has just changed. The caller holds the index's lock."""
     if has_queue(folder):
         with Queue(folder) as queue:
             queue.overtake(docids)
@@ -389,7 +389,7 @@ def _reported(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise MachineError(f"{error}", place=path, remedy="make room, or let this user write there") from None
+        raise MachineError(f"{error}", place=path, remedy="free disk space, or let this user write the file") from None
     except sqlite3.ProgrammingError:
         raise
     except sqlite3.DatabaseError as error:

@@ -1,6 +1,6 @@
 """Write one segment in its own folder, from documents or from the remaining documents of other segments.
 
-The views that take documents one by one are written at the same time, the others afterwards.
+Views that take documents one by one are written together with the documents, the other views afterwards.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TextWriter:
             sink.add(document, spans)
 
     def finish(self) -> None:
-        """Make the documents of the segment, and the views written at the same time, durable."""
+        """Make the documents of the segment durable, and the views that were written together with them."""
         for sink in self._sinks:
             sink.end()
         self.stored.finish()
@@ -84,8 +84,8 @@ class Merge(NamedTuple):
     """A merge of segments. ``group`` contains segments of one kind.
 
     ``tools`` names the target index and its manifest. With ``mend``, files are copied even if they differ from the
-    manifest. The views named in ``rebuild`` are made from the documents instead of copied. Only documents whose
-    docid is ``wanted`` are copied.
+    manifest. The views in ``rebuild`` are not copied, but made from the documents. Only documents whose docid
+    ``wanted`` accepts are copied; ``None`` accepts all.
     """
 
     group: Sequence[Origin]
@@ -97,8 +97,8 @@ class Merge(NamedTuple):
     def segments(self, number: int) -> Iterator[SegmentInfo]:
         """Write and yield new segments with the documents of the group, in order, without publishing them.
 
-        Their names count from ``number`` on. All segments but the last are full. Raises IndexStateError if a file to
-        copy is damaged.
+        The names of the new segments are consecutive numbers from ``number``. All segments but the last are full.
+        Raises IndexStateError if a file to copy is damaged.
         """
         if not self.mend:
             copied = [view for view in views(self.tools.manifest) if view.name not in self.rebuild]
@@ -170,7 +170,7 @@ class Merge(NamedTuple):
 
 
 def merged_segments(segments: Sequence[SegmentInfo], merges: Sequence[Merge], folder: Path) -> tuple[SegmentInfo, ...]:
-    """Write the merges into the index in ``folder``; return ``segments``, each group replaced by its new segments."""
+    """Write the merges into the index in ``folder``; return ``segments`` with new segments instead of each group."""
     made: dict[str, list[SegmentInfo]] = {}
     number = journals.first_segment(folder)
     for merge in merges:

@@ -43,9 +43,10 @@ class Copied(NamedTuple):
 def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
     """Copy the published state of an index to ``target``, completely or not at all.
 
-    It takes no lock, so others can read and write meanwhile. Files are shared if the file system allows it, unless
-    ``copy``. Copied files are compared with the manifest. Raises IndexStateError if there is no index, ``target`` is
-    not free, or a file is damaged; MachineError if the disk is full or not writable.
+    It takes no lock, so other processes can read and write the index meanwhile. Without ``copy``, files are shared if
+    the file system allows it. Copied files are compared with the manifest. Raises IndexStateError if there is no index,
+    if ``target`` is not a new or empty folder, or if a file is damaged. Raises MachineError if the disk is full or not
+    writable.
     """
     manifest, lease = open_leased(folder)
     with closing(lease), os_errors_reported(target), _place_for(folder, target) as place:
@@ -69,7 +70,7 @@ class Copier:
         self.shared = 0
 
     def segment(self, folder: Path, segment: SegmentInfo, place: Path) -> None:
-        """Copy the files of a segment of an index to ``place``; raise IndexStateError if one is missing or damaged."""
+        """Copy the files of a segment of an index to ``place``; raise IndexStateError if any is missing or damaged."""
         shared = self.shared
         for name in segment.files:
             try:
@@ -123,11 +124,11 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
     """Make the state of a snapshot the published state of the index in ``folder``.
 
     A process that has the index open keeps the segments that it opened. Raises IndexStateError if ``source`` is not a
-    snapshot or is damaged, or if an index exists and ``overwrite`` is not given; MachineError if the disk is full. The
-    earlier state stays published until the copy is complete.
+    snapshot or is damaged, or if an index exists and ``overwrite`` is not given. Raises MachineError if the disk is
+    full. The earlier state stays published until the copy is complete.
     """
     wanted, lease = open_leased(source)
-    with closing(lease):  # the source may be an index that is written meanwhile
+    with closing(lease):  # the source may be an index that another process writes meanwhile
         _check_plain(source, wanted)
         for segment in wanted.segments:
             check_files(source, segment)

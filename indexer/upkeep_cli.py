@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .verification import Repaired, Verified
 
 PATIENCE = 60.0
-"""Seconds that a batch of watched files waits for another writer to finish; then the batch is tried again later."""
+"""Seconds that a batch of watched files waits for another writer to finish; after that, it is tried again later."""
 
 
 def register(commands: Subparsers) -> None:
@@ -64,7 +64,7 @@ def register(commands: Subparsers) -> None:
     verify = commands.add_parser(
         "verify-index",
         help="check an index for damage",
-        description="Check every file of an index against its checksum, and check that its parts agree.",
+        description="Check every file of an index against its checksum, and check that the parts of the index agree.",
     )
     add_index(verify)
     verify.add_argument("--repair", action="store_true", help="rebuild damaged parts from the documents")
@@ -77,7 +77,7 @@ def register(commands: Subparsers) -> None:
         description="Copy the current state of an index to a new folder. The copy is a complete index.",
     )
     snapshot.add_argument("target", type=Path, metavar="DIR", help="the new folder")
-    snapshot.add_argument("--copy", action="store_true", help="copy every file, even if files could be shared")
+    snapshot.add_argument("--copy", action="store_true", help="copy every file instead of sharing it by a hard link")
     add_index(snapshot)
     add_json(snapshot)
     snapshot.set_defaults(command=_take_snapshot, interrupted=STAYS_WHOLE)
@@ -113,7 +113,7 @@ def register(commands: Subparsers) -> None:
     alias = commands.add_parser(
         "alias",
         help="give an index another name",
-        description="Point a name to an index, or switch it to another index in one step, even while a server uses it.",
+        description="Let NAME point to an index, in one step, even while a server uses NAME for another index.",
         epilog="Every command accepts NAME as an index directory.",
     )
     alias.add_argument("alias", metavar="NAME=DIR", help="the path of the alias, and the index that it points to")
@@ -122,8 +122,7 @@ def register(commands: Subparsers) -> None:
     watch = commands.add_parser(
         "watch",
         help="index files as they appear in a folder",
-        description="Add the files of a folder to an index, then add files as they appear or change, until you stop"
-        " it.",
+        description="Add the files of a folder to an index, then add new and changed files until you stop the command.",
     )
     watch.add_argument("folder", type=Path, metavar="DIR", help="the folder to watch")
     add_index(watch)
@@ -291,7 +290,7 @@ def _export_documents(args: argparse.Namespace) -> int:
     to_file = args.output not in (None, Path("-"))
     if args.json and not to_file:
         raise UsageError(
-            "--json reports on a file that --output writes",
+            "--json describes the file that --output writes, but --output is missing",
             remedy="give --output, or leave out --json: the documents are JSON already",
         )
     left_out: Counter[str] = Counter()
@@ -325,12 +324,12 @@ def _watch_folder(args: argparse.Namespace) -> int:
     watched = Watched(folder=args.folder, request=request, pattern=args.pattern)
     check(watched)
     with _stopped_by_signals() as stop:
-        say(f"watching {args.folder}; Ctrl-C stops")
+        say(f"watching {args.folder}; press Ctrl-C to stop")
         for files, report, error in watch(watched, config_of(args, Config), stop):
             if report is None:
                 say(f"factseek: {error}")
                 continue
-            replaced = f", of which {report.replaced} replaced others" if report.replaced else ""
+            replaced = f" (earlier versions replaced: {report.replaced})" if report.replaced else ""
             added, read = counted(report.documents, "document"), counted(len(files), "file")
             write_now(f"{args.index}: added {added}{replaced} from {read}\n")
     say("stopped")

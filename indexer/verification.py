@@ -1,4 +1,4 @@
-"""Verify an index: compare every file with the manifest and every view with the documents. Repair it."""
+"""Verify an index: compare every file with the manifest and every view with the documents. Repair damaged segments."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from .segment import Merge, merged_segments
 from .settings import Config
 
 MOST = 100
-"""The most faults of one kind to name in a segment; the others are only counted."""
+"""The maximum number of faults of one kind that are listed for a segment; the others are only counted."""
 
 
 class Verified(NamedTuple):
-    """The result of a verification: the manifest, and the faults by segment; ``""`` holds those of the whole index.
+    """The result of a verification: the manifest, and the faults by segment; ``""`` has the whole index's faults.
 
     ``docids`` counts the undamaged copies of each document. ``intact`` names the segments without a damaged document.
     """
@@ -50,7 +50,7 @@ class Verified(NamedTuple):
 
     @property
     def all_faults(self) -> list[Fault]:
-        """The faults of all segments."""
+        """All faults, of the segments and of the index as a whole."""
         return [fault for faults in self.faults.values() for fault in faults]
 
 
@@ -151,7 +151,7 @@ def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> lis
             count += 1
             if count <= MOST:
                 faults.append(Fault(path, what, segment))
-    except FactseekError as error:  # without its remedy, which the command prints once for all faults
+    except FactseekError as error:  # leave out its remedy, which the command prints once for all faults
         faults.append(Fault(Path(error.place) if error.place else path, " ".join(error.what.split()), segment))
     if count > MOST:
         faults.append(Fault(path, f"and {count - MOST} more", segment))

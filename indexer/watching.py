@@ -58,7 +58,7 @@ class Watch:
         self._notes: list[WatchOutcome] = []
 
     def look(self, paths: Sequence[Path] | None = None) -> None:
-        """Note which files have appeared or changed, among ``paths`` or in the whole folder."""
+        """Record which files have appeared or changed, among ``paths`` or in the whole folder."""
         now = self._clock()
         for path in [*self._files(), *self._read] if paths is None else paths:
             if path in self._read and not os.path.lexists(path):
@@ -145,7 +145,7 @@ def check(watched: Watched) -> None:
     if not folder.is_dir():
         raise SourceError("there is no such folder to watch", place=folder)
     if Path(os.path.realpath(index)).is_relative_to(os.path.realpath(folder)):
-        raise SourceError(f"lies in the folder {folder} that is watched; put the index somewhere else", place=index)
+        raise SourceError(f"lies in the watched folder {folder}; put the index somewhere else", place=index)
 
 
 def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[WatchOutcome]:

@@ -1,4 +1,4 @@
-"""The work of a build: it writes segments and lists them in the journal, so that an interrupted build can resume."""
+"""The work of a build: write segments and list them in the journal, so that an interrupted build can resume."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Work:
         self._split = config.passages.split.get(kind, self._reader.SPLIT)
         self._live = [self._folder.documents(info) for info in live]
         self._finished = [self._folder.documents(info) for info in journal.finished]
-        # The documents of the sources that are already live. They are on disk, so that memory does not grow: an empty
-        # name makes a temporary database that only this connection sees.
+        # The documents that the sources contain and the index has already. They are on disk, so that memory does not
+        # grow: an empty name makes a temporary database that only this connection sees.
         self._unchanged = sqlite3.connect("", isolation_level=None)
         self._unchanged.execute("CREATE TABLE unchanged (docid TEXT PRIMARY KEY, checksum TEXT, place TEXT)")
         self._unchanged.execute("BEGIN")
@@ -70,8 +70,9 @@ class Work:
         """Write all records, after finishing the segment that an interrupted build had started.
 
         A record that an interrupted build had read is skipped. If the sources have changed since (someone fixed a
-        broken line, say), their documents are compared one by one. The build resumes only if the sources still begin
-        with what it had read and still contain everything that it wrote. Raises SourcesChangedError otherwise.
+        broken line, say), their documents are compared one by one. This build resumes the interrupted one only if the
+        sources still begin with what that build had read and contain everything that it wrote. Otherwise it raises
+        SourcesChangedError.
         """
         self._lap()
         if self.journal.text_of:
@@ -107,7 +108,7 @@ class Work:
             yield from documents.docids()
 
     def docids(self) -> Iterator[str]:
-        """Yield the docids of the documents that the build wrote or found live with the same content."""
+        """Yield the docids of the documents that the build wrote, or found in the index with the same content."""
         yield from self.new_docids()
         yield from (docid for (docid,) in self._unchanged.execute("SELECT docid FROM unchanged"))
 

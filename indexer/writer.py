@@ -34,26 +34,27 @@ from .settings import Config
 SOURCE = SourceInfo(name="http", bytes=0, sha256="")
 """Every document that arrives over HTTP has this one source, so that the list of sources does not grow."""
 SLICE = 200
-"""The most documents of a bulk to publish together: a change to a single document waits for no more than these."""
+"""The maximum number of documents of a bulk to publish together. A single change waits for at most one such slice."""
 MOST = 200
-"""The most changes to publish together."""
+"""The maximum number of changes to publish together."""
 LOOK_EVERY = 0.02
 BUSY_EVERY = 0.2
 BREATH = 0.1
 TROUBLED_EVERY = 2.0
-"""Seconds, in this order: between two looks for work, and between two tries while another process writes the index.
-The third is a pause in which another process can take the lock; the fourth follows an error of the directory.
+"""Seconds. ``LOOK_EVERY`` is the time between two looks for work. ``BUSY_EVERY`` is the time between two attempts
+while another process writes the index. ``BREATH`` is a pause in which another process can take the lock.
+``TROUBLED_EVERY`` is the pause after an error of the directory.
 """
 BREATH_EVERY = 1.0
 """Seconds of continuous changes after which the writer pauses. It also pauses after every slice of a bulk."""
 PATIENCE = 5.0
-"""Seconds beyond ``write_seconds`` after which the client has certainly withdrawn its change, or died."""
+"""Seconds added to ``write_seconds``. After this time, the client has certainly withdrawn its change, or died."""
 IDLE = 300.0
-"""Seconds without work after which the writer ends; the next change starts another."""
+"""Seconds without work after which the writer ends; the next change starts another writer."""
 FAILURES = 5
-"""Consecutive failures after which the writer ends: a new process may get files or memory that this one lacks."""
+"""The number of consecutive failures after which the writer ends; a new process may get the missing resources."""
 ATTEMPTS = 3
-"""The number of processes that die at one slice of a job before the job fails."""
+"""The number of processes that may die at one slice of a job; after that, the job fails."""
 UNTOLD = "an internal error occurred; see the server's log"
 _log = logging.getLogger("factseek.writer")
 
@@ -67,14 +68,14 @@ class WriterLimits(NamedTuple):
 
 
 class DocumentState(NamedTuple):
-    """A published document: the checksum of its content and the name of its state."""
+    """A published document: the checksum of its content and the id of its state."""
 
     checksum: str
     state: str
 
 
 StateOfDocument = Callable[[str], DocumentState | None]
-"""Return the state of the document with a docid, or None if the index does not contain it."""
+"""A function that returns the state of the document with a docid, or None if the index does not contain it."""
 
 
 @contextmanager
@@ -92,13 +93,13 @@ def published_documents(folder: Path) -> Iterator[StateOfDocument]:
 
 
 def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
-    """Publish documents. Each replaces the published document with the same docid.
+    """Publish documents. Each document replaces the published one with the same docid.
 
     ``lines`` come from :func:`factseek.indexer.collections.jsonl.exported`; no docid occurs twice. The caller holds the
-    index's lock. Raises the same errors as a build; what was published before the error stays.
+    index's lock. Raises the same errors as a build. After an error, the index keeps what was published before.
     """
     source = folder / JOBS / "batch"
-    journals.clean(folder)  # all batches have the same fingerprint: none may resume another
+    journals.clean(folder)  # all batches have the same fingerprint, and none may resume another
     try:
         source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
         request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb="update")
@@ -141,7 +142,7 @@ class Bulk:
     """A job with its documents."""
 
     def __init__(self, job: Job, lines: Sequence[bytes], language: str) -> None:
-        """Check the documents of a job, each a line of JSON. ``language`` is that of documents that give none."""
+        """Check the documents of a job, each a line of JSON. ``language`` applies to documents without one."""
         self.job = job
         self._items: list[_Item] = []
         first: dict[str, _Item] = {}
@@ -161,7 +162,7 @@ class Bulk:
     def next(self, live: StateOfDocument, newer: Container[str] = ()) -> tuple[Job, list[str]]:
         """Return the state of the job after its next documents are published, and the lines of these documents.
 
-        ``newer`` contains the docids of documents changed after the job was accepted. The job skips these documents.
+        ``newer`` contains the docids of documents that changed after the job was accepted. The job skips them.
         """
         job = msgspec.structs.replace(self.job, refusals=[*self.job.refusals], skips=[*self.job.skips])
         lines = []
@@ -179,7 +180,7 @@ class Bulk:
             there = live(item.docid)
             other = there is not None and there.checksum != item.checksum
             if other and job.mode == "append" and not item.repeated:
-                what = "already exists with different content; send it with mode=update to replace it"
+                what = "already exists with different content; to replace it, use mode=update"
                 job.refuse(item.number, item.docid, f"docid {item.docid!r} {what}")
             elif item.repeated or (there and not other):
                 job.unchanged += 1
@@ -205,7 +206,7 @@ class Writer:
 
     @property
     def _queue(self) -> Queue:
-        """The queue, opened on first use: the index may be missing for a while."""
+        """The queue, opened on first use, because the index may be missing at the start."""
         self._opened = self._opened or Queue(self._folder)
         return self._opened
 

@@ -1,1 +1,1 @@
-"""ASK: from a query to ranked hits. Imports none of the other packages."""
+"""ASK: from a query to ranked hits. This package imports none of the other packages."""

@@ -1,4 +1,4 @@
-"""Caches: objects that are opened once, and the latest results of methods. They are safe for threads."""
+"""Caches: objects that are opened once, and the latest results of methods. The caches are safe for threads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OpenedOnce:
             return cast(T, self._open[name])
 
     def let_go(self) -> dict[Any, Any]:
-        """Release all objects, and return the open ones by name; wait for those that are being opened."""
+        """Wait for the objects that are being opened, then release all objects and return them by name."""
         with self._lock:
             names = list(self._opening)
         kept = {}
@@ -53,7 +53,10 @@ class OpenedOnce:
 
 
 def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method that keeps one result per positional arguments in ``self._opened``, an :class:`OpenedOnce`."""
+    """Return a method that keeps one result for each combination of positional arguments.
+
+    ``self._opened``, an :class:`OpenedOnce`, keeps the results.
+    """
 
     @wraps(method)
     def get(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
@@ -64,7 +67,9 @@ def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenat
 
 
 def remembered(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:
-    """Return a bound method that caches its ``most`` latest results; its object must outlive the returned method.
+    """Return a bound method with a cache of its latest results, ``most`` at the maximum.
+
+    The object of the method must outlive the returned method.
 
     The cache refers to the object weakly. A strong reference would form a cycle, and a closed index would stay in
     memory until garbage collection.

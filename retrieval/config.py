@@ -1,8 +1,8 @@
 """The settings of retrieval, and how a configuration file is read, checked and explained.
 
 Each other package keeps its settings in a class of its own that extends :class:`Config`; ``factseek.settings.Config``
-combines all. ``config.yaml`` at the top of the project documents each setting and its unit; a test compares it with the
-classes.
+combines them. ``config.yaml`` at the top of the project documents each setting and its unit; a test compares it with
+the classes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 DenseType = Literal["auto", "flat"]
-AUTO = "auto"  # the index chooses: among retrievers its preferred one, among encoders the one for its language
+AUTO = "auto"  # the index decides: its preferred retriever, or the encoder for its language
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
@@ -51,7 +51,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Former settings of the group, each with its replacement."""
 
     def anchored(self, folder: Path) -> Self:
-        """Return these settings with relative paths resolved from ``folder``; a group with paths overrides this."""
+        """Return these settings with relative paths resolved from ``folder``.
+
+        A group with paths overrides this method.
+        """
         groups = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return msgspec.structs.replace(
             self, **{name: group.anchored(folder) for name, group in groups if isinstance(group, Settings)}
@@ -59,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class IndexSettings(Settings, frozen=True, kw_only=True):
-    """The settings that are fixed when an index is built."""
+    """The settings of an index; its language, analyzer and fields cannot change after the build."""
 
     language: str = "en"
     analyzer: str = ""
@@ -84,7 +87,7 @@ class BM25Settings(Settings, frozen=True, kw_only=True):
 
 
 class DenseSettings(Settings, frozen=True, kw_only=True):
-    """The FAISS index of a segment's vectors."""
+    """The settings of the FAISS index of a segment's vectors."""
 
     removed = MappingProxyType(
         {
@@ -127,7 +130,7 @@ class EncoderSettings(Settings, frozen=True, kw_only=True):
 
 
 class BuildSettings(Settings, frozen=True, kw_only=True):
-    """The settings for writing the views of a new segment; the indexer extends this class."""
+    """The settings for writing a new segment's views (Lucene's index, vectors, ...); the indexer extends this class."""
 
     lucene_buffer_mb: Positive = 128
 
@@ -204,7 +207,10 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def plugin_settings(only: Collection[str] | None = None) -> dict[str, type[Settings]]:
-    """Return the class ``SETTINGS`` of each retriever and stage that has one, or of ``only`` some, by module name."""
+    """Return, by module name, the class ``SETTINGS`` of each retriever and stage that has one.
+
+    If ``only`` is given, return only the classes of the modules with these names.
+    """
     modules = [
         load_plugin(package, name)
         for package in (f"{__package__}.retrievers", f"{__package__}.stages")
@@ -255,7 +261,7 @@ def _is_foreign(path: Path, kind: type[Config]) -> bool:
 
 
 def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
-    """Read one configuration file, which may contain the groups of ``kind``. Raises ConfigError as :func:`load`."""
+    """Read a configuration file, which may contain the groups of ``kind``. Raises ConfigError as :func:`load` does."""
     from .config_file import read_yaml  # importing YAML is slow: import it only to read a file
 
     raw = read_yaml(path)
@@ -293,7 +299,7 @@ def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) ->
 
 
 def to_mapping(config: Config) -> dict[str, Any]:
-    """Return settings in the form of a configuration file, for another process or a new file (:func:`convert`)."""
+    """Return settings in the form of a configuration file, for another process or a file. :func:`convert` reads it."""
     mapping: dict[str, Any] = msgspec.to_builtins(config)
     del mapping["plugins"]
     groups = {type(group).__module__.rpartition(".")[2]: group for group in config.plugins}
@@ -306,7 +312,7 @@ def view(config: Config, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def explain(error: msgspec.ValidationError, kind: type[Settings]) -> str:
-    """Return a validation error as ``bm25.k1: expected float, got str``."""
+    """Return a validation error in words, for example ``bm25.k1: expected float, got str``."""
     return _explained(mismatch(error), kind)
 
 

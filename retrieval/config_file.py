@@ -1,4 +1,4 @@
-"""Read the YAML of a configuration file: only data, and a repeated key is an error."""
+"""Read the YAML of a configuration file: it may contain only data, and a repeated key is an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from .files import read_regular
 
 
 def read_yaml(path: Path) -> Any:
-    """Return the content of a YAML file, None if it is empty. Raises ConfigError, naming the file and the line."""
+    """Return the content of a YAML file, None if it is empty.
+
+    Raises ConfigError if the file cannot be read or is invalid. The error names the file and, if known, the line.
+    """
     try:
         return yaml.load(read_regular(path).decode("utf-8"), _UniqueKeyLoader)  # noqa: S506  it makes nothing that SafeLoader does not
     except FileNotFoundError:

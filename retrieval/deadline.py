@@ -29,7 +29,7 @@ class Memory(Protocol):
         """Reserve ``size`` bytes; raise an error if they are not available."""
 
     def give_back(self, size: int) -> None:
-        """Return ``size`` reserved bytes."""
+        """Release ``size`` reserved bytes."""
 
 
 class Unbounded:
@@ -39,7 +39,7 @@ class Unbounded:
         """Reserve nothing."""
 
     def give_back(self, size: int) -> None:
-        """Return nothing."""
+        """Release nothing."""
 
 
 class Deadline:
@@ -59,7 +59,7 @@ class Deadline:
         self._deadline = self.began + seconds
 
     def renew(self) -> Deadline:
-        """Return a new limit of the same length that starts now, with nothing missing."""
+        """Return a new limit of the same length that starts now, with an empty ``missing`` list."""
         return Deadline(self._seconds, self.beside, self.memory)
 
     def left(self, retriever: str) -> float:
@@ -83,7 +83,10 @@ class Deadline:
         return CutOffError(f"{retriever} took longer than the time limit of the search")
 
     def shorter(self, seconds: float) -> Deadline:
-        """Return a limit of ``seconds`` (0: none) with the same ``missing`` list, or this limit if it ends first."""
+        """Return a limit of ``seconds`` with the same ``missing`` list.
+
+        If ``seconds`` is 0, or if this limit ends first, return this limit.
+        """
         left = self._deadline - monotonic()
         if not 0 < seconds < left:
             return self

@@ -59,8 +59,8 @@ class Passage(NamedTuple):
 class Statement(NamedTuple):
     """A tweet or a sentence that may contain a claim worth checking.
 
-    ``label`` is 1 if it is worth checking, 0 if not, ``None`` if unlabelled. ``place`` is its position in the input
-    (``file:line``). ``language`` is an ISO 639-1 code. An unknown value is ``""``.
+    ``label`` is 1 if the statement is worth checking, 0 if not, ``None`` if unlabelled. ``place`` is its position in
+    the input (``file:line``). ``language`` is an ISO 639-1 code. An unknown value is ``""``.
     """
 
     qid: str
@@ -75,8 +75,8 @@ class Statement(NamedTuple):
 class Claim(NamedTuple):
     """A claim to verify.
 
-    ``label`` is the correct verdict. Each of ``groups`` is sufficient evidence for it: docids with passage numbers.
-    ``place`` is its position in the input (``file:line``). An unknown value is ``""`` or empty.
+    ``label`` is the correct verdict. Each of ``groups`` is sufficient evidence for this verdict: docids with passage
+    numbers. ``place`` is the position of the claim in the input (``file:line``). An unknown value is ``""`` or empty.
     """
 
     qid: str
@@ -95,7 +95,7 @@ class Query(NamedTuple):
 
 
 class DocumentQuery(str):
-    """A document of the index as a query; its text is the document's heaviest words.
+    """A document of the index as a query; its text is the document's words with the highest weights.
 
     A word retriever treats it as any other text. A vector retriever looks up the vectors of ``docid``.
     """
@@ -110,7 +110,7 @@ class DocumentQuery(str):
 
 
 class VectorQuery(str):
-    """A text with its vector, whose length may be anything but 0.
+    """A text with its vector, whose norm may have any value except 0.
 
     A vector retriever uses the vector. A word retriever uses the text.
     """
@@ -125,7 +125,7 @@ class VectorQuery(str):
 
 
 class WeightedQuery(str):
-    """A text with weighted terms of the index, which replace its own words in a search; each weight is above 0.
+    """A text with weighted terms of the index, which replace the words of the text in a search; each weight is above 0.
 
     A word retriever uses the terms. A vector retriever uses the text.
     """

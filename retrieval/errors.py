@@ -37,7 +37,7 @@ class FactseekError(Exception):
         self.remedy = remedy
 
     def __reduce__(self) -> tuple[Callable[..., FactseekError], tuple[object, ...]]:
-        """Return the arguments that recreate it in another process."""
+        """Return the arguments that recreate this error in another process."""
         return _copied, (type(self), self.what, self.place, self.remedy)
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ from .errors import FactseekError, MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
 """A sample: the last ``BLOCK`` bytes of at most ``SAMPLED`` stretches of ``STRETCH`` bytes, first and last included."""
-MOST_READ = 1 << 30  # the most bytes to read into memory: files of models, indexes and settings are much smaller
+MOST_READ = 1 << 30  # the maximum number of bytes to read into memory: models, indexes and settings are much smaller
 _PIECE = 1 << 20
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
@@ -51,7 +51,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file, or an inherited one such as ``/dev/stdin``; it never waits for a named pipe or a device."""
+    """Open a regular or an inherited file (``/dev/stdin``); the call never waits for a named pipe or a device."""
     inherited = str(path) == "/dev/stdin" or os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd"
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if inherited else os.O_NONBLOCK))
     try:
@@ -182,7 +182,8 @@ def storable(name: str) -> str:
 def sample(path: Path) -> str:
     """Return a digest of a few blocks of a file, which distinguishes it from others without reading all of it.
 
-    A page of SQLite is filled from its end, and a file of Lucene ends with its checksum. So this reads the ends.
+    A page of SQLite is filled from its end, and a file of Lucene ends with its checksum. So the blocks are
+    at the ends of stretches of the file.
     """
     with open_regular(path) as file:
         size = file.seek(0, os.SEEK_END)
@@ -201,7 +202,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_ROOM = 64 << 20  # the fewest free bytes on a disk that is not full; with fewer, any failed write counts as a full disk
+_ROOM = 64 << 20  # if a disk has fewer free bytes than this, any failed write counts as a full disk
 _NO_ROOM = ("No space left on device", "Disk quota exceeded")
 _NOT_WRITTEN = ("inline_container", "PytorchStreamWriter", "SafetensorError", "I/O error", "Parent directory")
 """Words in the libraries' errors for failed writes, which hide the system's error."""
@@ -232,5 +233,8 @@ def user_cache(name: str) -> Path:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether this user owns a file or folder and nobody else can write it: its content may be executed."""
+    """Return whether this user owns a file or folder and nobody else can write to it.
+
+    Only such a file, or files in such a folder, may be executed.
+    """
     return status.st_uid == os.getuid() and not status.st_mode & 0o022

@@ -22,7 +22,7 @@ FIELDS = ("topic", "source", "language", "kind")
 METADATA = "metadata"  # the prefix of declared fields' tokens, which keeps them apart from built-in fields
 RESERVED = (*FIELDS, "date", "id", "year", "as_of", "since", "undated")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-MOST_CHARS = 8_000  # the most characters of a filter token: Lucene refuses tokens of more than 32,766 bytes
+MOST_CHARS = 8_000  # the maximum length of a value in a filter token: Lucene refuses tokens of more than 32,766 bytes
 _SAFE = re.compile(r"[A-Za-z0-9_.~:-]*")  # unreserved characters, and colons
 _LETTERS = re.compile(f"((?:{LETTER.pattern})+)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -41,7 +41,7 @@ def field_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def metadata_values(value: object) -> list[str]:
-    """Return the filter values of a metadata field: a text, a whole number, true or false, or a list of these."""
+    """Return the filter values of a metadata value. It may be a text, a whole number, a Boolean, or a list of these."""
     return list(dict.fromkeys(filter(None, map(_text_of, value if isinstance(value, list) else [value]))))
 
 
@@ -97,10 +97,10 @@ def parse_filter(
 
 
 class DateError(QueryError):
-    """A date bound is invalid; ``unnamed`` is the message for callers with another name for the field."""
+    """A date bound is invalid; ``unnamed`` is the message without the name of the field."""
 
     def __init__(self, name: str, value: str) -> None:
-        """Name the field and the value."""
+        """Make the message from the name of the field and the value."""
         self.unnamed = f"{value!r} is not a date of the form 2020-03-01, 2020-03 or 2020"
         super().__init__(f"{name} {self.unnamed}")
 
@@ -133,7 +133,10 @@ def first_day(value: str, name: str) -> str:
 
 
 def narrowed(where: Filter | None, further: Filter) -> Filter | None:
-    """Return the filter that admits what both admit; None if that is everything. Raises QueryError if it is nothing."""
+    """Return the filter that admits what both filters admit, None if both admit everything.
+
+    Raises QueryError if no document can pass both filters.
+    """
     where = where or Filter()
     values: dict[str, Any] = {name: _common(name, getattr(where, name), getattr(further, name)) for name in FIELDS}
     as_of = min(filter(None, (where.as_of, further.as_of)), default="")
@@ -224,7 +227,7 @@ def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:
-    """Return whether a document passes the filter, ignoring conditions on words; every index must do the same."""
+    """Return whether a document passes the filter, ignoring conditions on words; every index must decide alike."""
     if document.docid in where.excluded:
         return False
     have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}

@@ -62,7 +62,7 @@ def _normalized(text: str) -> str:
 
 
 def folded_value(value: str) -> str:
-    """Return a field's value as stored and compared: NFKC, with ASCII apostrophes and hyphens, nothing invisible."""
+    """Return a field's value as stored and compared: NFKC, ASCII apostrophes and hyphens, no invisible characters."""
     if value.isascii():
         return value
     value = _normalized(_INVISIBLE.sub("", value)).replace("\u2010", "-")

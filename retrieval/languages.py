@@ -32,7 +32,7 @@ _NO_LANGUAGE = "zxx"  # the identifier's label for codes and numbers
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
-    """Return the script or language of ``text`` if not in ``known``, else ``""``; an empty ``known`` means all."""
+    """Return the script or language of ``text`` if ``known`` lacks it, else ``""``; an empty ``known`` means all."""
     if not known:
         return ""
     script = _script(text)
@@ -70,7 +70,7 @@ def _latin_language(text: str, known: tuple[str, ...]) -> str:
 def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabilities: bool = False) -> Any:
     """Return py3langid's identifier, whose ``classify`` returns a language's code and a score.
 
-    ``among`` restricts its codes; empty means all. ``iso_639_1`` restricts them to codes of two letters. With
+    ``among`` restricts its codes unless it is empty. ``iso_639_1`` restricts them to codes of two letters. With
     ``probabilities`` the score is between 0 and 1. All identifiers share one model of 70 MB, which takes half a second
     to unpack.
     """
@@ -138,10 +138,10 @@ za zha|zh zho chi cmn chinese mandarin 中文 汉语 漢語|zu zul zulu
 
 
 def language_code(written: str) -> str:
-    """Return the ISO 639 code of a language, of two letters if it has one; ``""`` if ``written`` names no language.
+    """Return the ISO 639 code of a language, the two-letter code if there is one; ``""`` if it is not a language.
 
-    It reads ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français``, ``العربية``; of several languages, the first. A
-    code of three letters without a shorter form stays unchanged.
+    ``written`` may be ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français`` or ``العربية``. Of several languages,
+    the first counts. A code of three letters without a shorter form stays unchanged.
     """
     known = _codes()
     first = _letters(re.split(r"[,;(/|]", written, maxsplit=1)[0])

@@ -23,7 +23,7 @@ class Bar(Protocol):
 
 
 Progress = Callable[[str, str, int | None], Bar]
-"""Start progress, given what is being done, the unit in the singular, and the total number, None if unknown."""
+"""Start progress. The arguments are the activity, the unit in the singular, and the total number, None if unknown."""
 
 
 def bar(doing: str, unit: str, total: int | None = None) -> Bar:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _END = re.compile(
-    r"""(?:(?<![.!?؟…])[.!?؟…]++["'”’»)\]]*+  # a whole run of stops: tried at each of them, it would cost its square
+    r"""(?:(?<![.!?؟…])[.!?؟…]++["'”’»)\]]*+  # all stops of a run at once: a match per stop would take quadratic time
             (?=\s++["'“‘«(\[]?[^\Wa-z_])         # then white space and no small Latin letter
         |[。！？]+[」』”）]*                                  # a full-width stop
         |(?=\n))""",

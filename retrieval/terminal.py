@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
             self.register("action", name, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments, starting without recorded options. Raises UsageError if an argument is unknown."""
+        """Forget the recorded options, then parse arguments. Raises UsageError if an argument is unknown."""
         self.options_read.clear()
         parsed, left = super().parse_known_args(args, namespace)
         if left and self._subparsers is None:
@@ -116,7 +116,10 @@ def listed(words: Sequence[str], conjunction: str = "and") -> str:
 
 
 def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None, around: Around = nullcontext) -> int:
-    """Run the named command in the context ``around``; return 0, 1 for a bad checked file, 2 for a user's error."""
+    """Run the command that the arguments name, in the context ``around``, and return its exit code.
+
+    If the command fails, the code is 1 for a bad checked file, 2 for another error and 130 for an interruption.
+    """
     _open_streams()
     args = argparse.Namespace(interrupted=BEFORE_ANYTHING)
     try:
@@ -199,7 +202,8 @@ def add_filter(parser: argparse.ArgumentParser, what: str = "only documents") ->
         action="append",
         default=[],
         metavar="FIELD=VALUE",
-        help=f"{what} with this topic, source, language, kind or --filter-field value; repeatable",
+        help=f"{what} with this value; repeatable: values of one field are alternatives, different fields must all"
+        " match; fields: topic, source, language, kind and those of index --filter-field",
     )
 
 

@@ -13,7 +13,7 @@ from ..retrieval.errors import ConfigError, UsageError
 from ..retrieval.terminal import DONE, Subparsers, add_config, add_verify, config_of, say, write
 from .settings import Config
 
-_UNLESS = " of the configuration; none with --index"
+_UNLESS = " of the configuration; if --index is given, none"
 _KEY_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -33,13 +33,12 @@ def register(commands: Subparsers) -> None:
     for parser in (serving, tools):
         _add_named(parser, "--index", "NAME=DIR", "serve the index in DIR as NAME", "indexes of the configuration")
         _add_named(parser, "--ranker", "NAME=FILE", "serve the ranker in FILE as NAME", f"rankers{_UNLESS}")
-    judge = "judge claims on the page with the model in FILE (from factseek verdict --save)"
+    judge = "judge claims with the model in FILE (from factseek verdict --save)"
     _add_named(serving, "--verdicts", "NAME=FILE", judge, f"verdicts{_UNLESS}")
     speak = "serve the protocol NAME under /NAME/ with INDEX or the first index"
     _add_named(serving, "--adapter", "NAME[=INDEX]", speak, "adapters of the configuration, else none")
-    judge = "judge claims with the model in FILE (from factseek verdict --save)"
     tools.add_argument("--verdicts", type=Path, metavar="FILE", help=judge)
-    tools.add_argument("--http", action="store_true", help="serve over HTTP, at /mcp, instead of standard input")
+    tools.add_argument("--http", action="store_true", help="use HTTP, at /mcp, instead of standard input and output")
     host = "the address to listen on (default: server.host, else 127.0.0.1)"
     serving.add_argument("--host", metavar="ADDRESS", help=host)
     port = "the port; 0 takes any free port (default: server.port, else 8000)"

@@ -85,7 +85,7 @@ def test_words_without_quotes_are_one_query(here: Path, command: Run) -> None:
         (["tune-encode"], "there is no command 'tune-encode'; did you mean tune-encoder?; see factseek --help"),
         (
             ["search", "x", "--index", "ix", "--index", "ix"],
-            "argument --index: is given twice; give it once; see factseek search --help",
+            "--index names the same index twice; give it once; see factseek search --help",
         ),
         (["search", "x", "--index", "ix", "-k", "3", "-k", "10"], "argument -k: is given twice; give it once; see "),
     ],

@@ -183,7 +183,7 @@ def test_bad_lines_are_tolerated_up_to_a_number_and_listed(here: Path, run: Run,
     name, content, listed = SKIPPED[kind]
     Path(name).write_bytes(content)
     done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 1)
-    assert refusal(done).endswith("; this is bad line 2, but --skip-bad-lines allows only 1")
+    assert refusal(done).endswith("; fix it (it is bad line 2), or allow more than 1 with --skip-bad-lines")
     assert files(here / "new") == {}
     done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 2)
     assert done.code == 0
@@ -365,11 +365,12 @@ DAMAGES = {
     "another version": (
         changed(layout=1),
         "broken/manifest.json: has layout 1, but this factseek reads layout 3; "
-        "rebuild it with: factseek index KIND SOURCE --overwrite",
+        "rebuild it with: factseek index KIND SOURCE --index DIR --overwrite",
     ),
     "cut manifest": (
         cut("manifest.json"),
-        "broken/manifest.json: is damaged (not JSON: Input data was truncated); restore it or rebuild with --overwrite",
+        "broken/manifest.json: is damaged (not JSON: Input data was truncated); restore the index from a snapshot, "
+        "or rebuild it with --overwrite",
     ),
     "no documents": (
         lambda index: (index / "segments/000000/documents.sqlite").unlink(),

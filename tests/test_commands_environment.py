@@ -263,5 +263,5 @@ def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path) -> None:
     assert printed == ""
     message = refusal(started(tmp_path, "search", "measles", "--index", "new"))
     assert message == "new: the index is half-built; run the same factseek index command again to continue"
-    assert ran(tmp_path, *command).startswith("new: went on and added 8,000 documents in 8,000 passages in ")
+    assert ran(tmp_path, *command).startswith("new: continued and added 8,000 documents in 8,000 passages in ")
     assert "x7998" in ran(tmp_path, "search", "7998", "--index", "new")

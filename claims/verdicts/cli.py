@@ -45,7 +45,7 @@ def register(commands: Subparsers, formats: VerdictTasks) -> None:
     parser = commands.add_parser(
         "verdict",
         help="judge claims by their evidence: give each a label with its evidence, or no verdict",
-        description="Train or load a verdict model, find evidence for each claim, and judge the claim by it.",
+        description="Train or load a verdict model, find evidence for each claim, and judge the claim by the evidence.",
         epilog=_EPILOG + "\n".join(f"  {name:10}  {kind(name).SUMMARY}" for name in names()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -29,7 +29,7 @@ def register(commands: Subparsers) -> None:
         "bench",
         help="measure quality against speed: sparse, dense, hybrid",
         description="Measure quality, latency, memory and size of the retrievers on one index; the first measure is "
-        "plotted. DIR gets bench.json, bench.md, bench.png and bench.html.",
+        "plotted. The folder of --output gets bench.json, bench.md, bench.png and bench.html.",
     )
     add_index(parser)
     add_judged(parser)
@@ -43,9 +43,9 @@ def register(commands: Subparsers) -> None:
         "--measures",
         default=_MEASURES,
         metavar="LIST",
-        help=f"names of ir-measures or trec_eval (default: {_MEASURES})",
+        help=f"measures by their names in ir-measures or trec_eval (default: {_MEASURES})",
     )
-    add_option(parser, "timed", int, 500, "searches to time, with one caller and with eight")
+    add_option(parser, "timed", int, 500, "the number of searches to time, with one caller and with eight")
     parser.add_argument("--name", metavar="NAME", help="the name of the collection (default: the index's folder)")
     add_option(parser, "seed", int, 0, "the seed of the resampling")
     add_json(parser)

@@ -41,8 +41,8 @@ _COMBINER_EPILOG = """\
 The model is one file: set combine.model to it, and the stage combine runs it. The figures are cross-validated: each
 query is scored by a model that was trained without it."""
 _MODEL_EPILOG = """\
-One tenth of the judged queries decides when to stop, and two tenths measure the result. Queries that share a relevant
-document are in the same part. README.md in the folder describes the training data and the results."""
+One tenth of the judged queries decides when training stops, and two tenths measure the result. Queries that share a
+relevant document are in the same part. README.md in the new folder describes the training data and the results."""
 _ALL_EPILOG = """\
 The folder gets an encoder, a copy of the index to which the encoder's vectors are added, and a combination of all
 rankings. The same command skips the steps that are done, and continues an interrupted training. The combination learns
@@ -55,12 +55,12 @@ _MODELS = {
 }
 _MODEL_OPTIONS: tuple[tuple[str, type, str], ...] = (
     ("epochs", int, "the maximum number of passes over the training data"),
-    ("batch", int, "training examples per step"),
+    ("batch", int, "the number of training examples per step"),
     ("rate", float, "the highest learning rate"),
-    ("negatives", int, "non-relevant hits for each relevant passage"),
-    ("depth", int, "hits per query from which negatives are taken"),
+    ("negatives", int, "the number of non-relevant hits for each relevant passage"),
+    ("depth", int, "the number of first hits of a query from which negatives are taken"),
     ("max-tokens", int, "the maximum number of tokens of each text or, for a re-ranker, of query and text together"),
-    ("looks", int, "evaluations per epoch that decide when to stop"),
+    ("looks", int, "the number of evaluations per epoch; they decide when training stops"),
     ("seed", int, "the random seed"),
 )
 
@@ -84,7 +84,7 @@ def register(commands: Subparsers) -> None:
         output=("MODEL", "the model file to write"),
     )
     add_option(combiner, "measure", str, "nDCG@10", "the measure to optimise")
-    add_option(combiner, "folds", int, 5, "folds of the cross-validation")
+    add_option(combiner, "folds", int, 5, "the number of folds of the cross-validation")
     combiner.add_argument(
         "--remember",
         action="store_true",
@@ -117,7 +117,7 @@ def register(commands: Subparsers) -> None:
         _ALL_EPILOG,
     )
     _add_model_options(everything, ("DIR", "the folder of all results"), ADDED)
-    add_option(everything, "folds", int, 5, "folds of the combination")
+    add_option(everything, "folds", int, 5, "the number of folds of the combination")
     everything.set_defaults(
         command=train_everything, from_documents=False, patience=ADDED.patience, interrupted=INTERRUPTED
     )
@@ -134,7 +134,7 @@ def register_tune(commands: Subparsers) -> None:
         output=("CONFIG", "the configuration to write"),
     )
     add_option(parser, "measure", str, "nDCG@10", "the measure to tune for")
-    add_option(parser, "folds", int, 5, "folds of the cross-validation")
+    add_option(parser, "folds", int, 5, "the number of folds of the cross-validation")
     add_option(parser, "sample", int, 1000, "tune on at most N judged queries")
     add_option(parser, "seed", int, 0, "the seed of folds, sample and tests")
     add_json(parser)

@@ -19,9 +19,9 @@ from .run import RunRequest
 from .run import run as run_queries
 
 _EPILOG = """\
-defaults that differ from search:
+defaults of the tasks that differ from those of factseek search:
 {habits}
-FILE.meta.json, next to FILE, records how the run was made."""
+FILE.meta.json, next to the FILE of --output, records how the run was made."""
 _SHOWN = 5
 
 
@@ -51,7 +51,7 @@ def register(commands: Subparsers) -> None:
         type=Path,
         metavar="FILE",
         help="describe in FILE how the run was made, in the format of ir-metadata.org (TIRA expects the name "
-        "ir-metadata.yml); with -, the description goes into the run itself",
+        "ir-metadata.yml); if FILE is -, the description goes into the run itself",
     )
     parser.add_argument(
         "--about",

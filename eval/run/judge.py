@@ -44,8 +44,8 @@ def register(commands: Subparsers) -> None:
         type=Path,
         default=[],
         metavar="FILE",
-        help="the task's input file, to check that every query is answered; several files are paired by position,"
-        " two folders by file name",
+        help="the task's input file, to check that every query is answered; several files are paired with the"
+        " submissions by position, two folders by file name",
     )
     add_json(parser)
     parser.set_defaults(command=check)
@@ -62,7 +62,7 @@ def register(commands: Subparsers) -> None:
     parser.add_argument("--per-query", action="store_true", help="also print the scores of each query")
     count = f"{_takers('max_evidence')}: how many sentences count (default: 5)"
     parser.add_argument("--max-evidence", type=int, metavar="N", help=count)
-    names_of = "names of ir-measures or trec_eval"
+    names_of = "measures by their names in ir-measures or trec_eval"
     parser.add_argument("--measures", metavar="LIST", help=f"{names_of}, as AP,P@5 or map,P_5 (default: the task's)")
     parser.add_argument(
         "--ignore-identical-ids",

@@ -5,9 +5,9 @@ A reader module defines these names::
     SUMMARY: str                     one line for ``factseek index --help``
     SPLIT: bool                      whether the indexer splits its documents into passages by default
     SENTENCES: bool                  whether its passages are numbered sentences
-    WHOLE_FOLDER: bool               whether a document needs other files of its folder, for its name or parts
-    FILES: Sequence[Files]           the forms of file that it reads, each with the columns that identify it; it may
-                                     be empty
+    WHOLE_FOLDER: bool               whether reading a document needs other files of its folder
+    FILES: Sequence[Files]           the forms of file that it reads, each with the columns that identify this kind of
+                                     source; the sequence may be empty
     FILTER_FIELDS: Sequence[str]     optional: the metadata fields to filter by, unless others are configured
     def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]
 
@@ -42,14 +42,14 @@ Files = tuple[Form, frozenset[str]]
 """A form of file, and column names or keys (in lower case) that identify a kind of source in this form."""
 
 MOST_NAMED = 100_000
-"""The most names of left-out things to keep, to bound the memory; the others are only counted."""
+"""The maximum number of names of left-out things in memory; the others are only counted."""
 
 
 class Record(NamedTuple):
     """A document as it was read, with its place (``file:line`` or ``file``) for messages.
 
-    ``spans`` is given if the source fixes the passages (a FEVER page's sentences); if ``None``, the indexer splits the
-    document.
+    ``spans`` is given if the source fixes the passages (a FEVER page's sentences). If it is ``None``, the indexer
+    decides whether and how to split the document.
     """
 
     document: Document
@@ -66,7 +66,7 @@ class LeftOut(NamedTuple):
 
 @dataclass(slots=True)
 class BadLines:
-    """The lines that could not be read. They are counted up to ``limit``; one more raises an error."""
+    """The lines that could not be read. More than ``limit`` bad lines raise an error."""
 
     limit: int = 0
     count: int = 0
@@ -82,14 +82,14 @@ class BadLines:
             remedy = (
                 "fix it, or skip bad lines with --skip-bad-lines N"
                 if self.limit == 0
-                else f"this is bad line {self.count}, but --skip-bad-lines allows only {self.limit}"
+                else f"fix it (it is bad line {self.count}), or allow more than {self.limit} with --skip-bad-lines"
             )
             raise SourceError(reason, place=place, remedy=remedy)
 
 
 @dataclass(slots=True)
 class UnreadDates:
-    """The number of dates that could not be read, and the first with its place; ``either`` counts ambiguous ones."""
+    """The number of dates that could not be read, the first of them with its place, and how many are ambiguous."""
 
     count: int = 0
     either: int = 0
@@ -100,12 +100,12 @@ class UnreadDates:
 class ReadOptions:
     """The options of every reader.
 
-    ``language`` is the language of documents whose source gives none (``""``: unknown). ``max_line_bytes`` limits a
-    line of text. ``max_file_bytes`` limits a file that is read whole (a web page, a JSON file). ``dates`` is the
-    order of a date such as 3/5/2020 (``day-first`` or ``month-first``) if its file does not show it. ``columns`` maps
-    fields to the names of table columns. ``notes`` lists what the reader guessed. ``skipped`` counts, by reason, what a
-    reader left out on purpose; ``left_out`` names the first ``MOST_NAMED`` of these. ``unread_dates`` counts the dates
-    that are kept as written and cannot be used to filter.
+    ``language`` is the language of documents whose source gives none (``""``: unknown). ``max_line_bytes`` limits the
+    length of a line of text, ``max_file_bytes`` the length of a file that is read whole (a web page, a JSON file).
+    ``dates`` is the order of a date such as 3/5/2020 (``day-first`` or ``month-first``) if its file does not show the
+    order. ``columns`` maps fields to the names of table columns. ``notes`` lists what the reader guessed. ``skipped``
+    counts, by reason, what a reader left out on purpose; ``left_out`` names the first ``MOST_NAMED`` of these.
+    ``unread_dates`` counts the dates that are kept as written and cannot be used to filter.
     """
 
     language: str = ""
@@ -124,8 +124,8 @@ class ReadOptions:
     def date(self, place: object, written: str) -> str:
         """Return a date as ISO 8601, or count it as unread and return ``""``.
 
-        If the date is ambiguous, the other dates of its file decide its order, if they agree. Otherwise ``dates``
-        decides.
+        The order of an ambiguous date is that of the other dates of its file. If these have no order in common, it is
+        ``dates``.
         """
         order: str = order_of(written)
         file = re.sub(r"[:#]\d+$", "", str(place))
@@ -151,7 +151,7 @@ class ReadOptions:
         return date
 
     def note(self, what: str) -> None:
-        """Keep a note about a guess, once."""
+        """Keep a note about a guess, unless the same note was kept before."""
         if what not in self.notes:
             self.notes.append(what)
 
@@ -162,7 +162,7 @@ class ReadOptions:
             self.left_out.append(LeftOut(str(place), reason))
 
     def silent(self) -> ReadOptions:
-        """Return a copy for a first pass: it has the same limits, but reports nothing and accepts all errors."""
+        """Return a copy for a first pass: it has the same limits, but reports nothing and accepts all bad lines."""
         lines, dates = BadLines(limit=sys.maxsize), UnreadDates()
         return replace(self, bad_lines=lines, skipped=Counter(), left_out=[], unread_dates=dates, notes=[])
 
@@ -172,7 +172,7 @@ Read = Callable[[Sequence[Path], ReadOptions], Iterator[Record]]
 
 
 def dated(read: Read) -> Read:
-    """Decorate a reader: at the first ambiguous date, it searches its sources for the order of their dates."""
+    """Decorate a reader: at the first ambiguous date, the reader searches its sources for the order of their dates."""
 
     @wraps(read)
     def reading(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:

@@ -52,9 +52,9 @@ def is_archive(path: Path) -> bool:
 
 
 def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
-    """Yield the pages of an archive: HTML and plain text with HTTP status 200; others are counted as skipped.
+    """Yield the pages of an archive: HTML and plain text with HTTP status 200. Other pages are counted as skipped.
 
-    What cannot be read is reported at ``file#number of the record``. Reading ends there if no next record can be found.
+    A record that cannot be read is reported at ``file#number``. Reading ends there if no further record can be found.
     """
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
@@ -67,12 +67,12 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
         ValueError: "a value in its header is invalid",
         AttributeError: "a line of its header is missing",
     }
-    logging.getLogger("warcio").setLevel(logging.ERROR)  # it warns of addresses with spaces, which it repairs
+    logging.getLogger("warcio").setLevel(logging.ERROR)  # warcio warns of addresses with spaces, which it repairs
     number = 0
     try:
         with open_bytes(path) as stream:
             records = ArchiveIterator(_Source(stream, path))
-            records.INC_RECORD = ""  # it would be written to standard error
+            records.INC_RECORD = ""  # warcio would write this text to standard error
             record = None
             for following in records:
                 _check_end(records, record, f"{path}#{number}")
@@ -94,7 +94,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
 def _check_end(records: Any, record: Any, place: str) -> None:
     """Raise BadFileError if the record just read is shorter or longer than its declared length."""
     if missing := record.raw_stream.limit if record is not None else 0:
-        raise BadFileError(place, f"the archive ends {missing:,} bytes before the end of the record; fetch it again")
+        raise BadFileError(place, f"the record lacks its last {missing:,} bytes; fetch the archive again")
     if records.err_count:
         raise BadFileError(place, "the length of the record is wrong; the rest of the archive cannot be read")
 

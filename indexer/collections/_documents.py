@@ -1,4 +1,4 @@
-"""Make documents from the fields of a source: docids, fields by their names, languages, topics."""
+"""Make documents from the fields of a source: find fields by their names; determine docids, languages and topics."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Docids:
         return is_known
 
     def unused(self, first: str) -> str:
-        """Return ``first`` or, if it is a docid already, ``first`` with a number; remember it."""
+        """Return ``first`` or, if that docid is used already, ``first`` with a number; remember the result."""
         number = self._numbers.get(digest(first), 1)
         docid = first if number == 1 else f"{first}#{number}"
         while self.has(docid):
@@ -145,8 +145,8 @@ def host(url: str) -> str:
 def text_language(text: str, declared: str) -> str:
     """Return the code of the language that ``declared`` names, else the one that ``text`` looks like, or ``""``.
 
-    If the declared language does not use the script of the text, it is ignored: it belongs to the page's template.
-    Fewer than twenty letters are too few to identify a language.
+    A declared language that does not use the script of the text is ignored: it belongs to the page's template. In a
+    text of fewer than twenty letters, only the declared language counts.
     """
     sample = text[:_CHARS_TO_READ]
     letters = [character for character in sample if character.isalpha()]
@@ -196,7 +196,7 @@ def make_record(
     spans: tuple[Span, ...] | None = None,
     empty: str = "no text",
 ) -> Record | None:
-    """Make a document of fields named as in :class:`Document`; if this fails, report why and return ``None``.
+    """Make a document from fields with the names of :class:`Document`; if this fails, report why and return ``None``.
 
     A document without text and title is left out for the reason ``empty``. The language is ``options.language`` if the
     fields give none, and ``und`` if they give an unknown one. An unreadable date or language becomes metadata.
@@ -208,7 +208,7 @@ def make_record(
     text, title, url = fields.get("text", ""), fields.get("title", "").strip(), fields.get("url", "").strip()
     written, named = fields.get("date", "").strip(), fields.get("language", "").strip()
     if not (text.strip() or title):
-        if order_of(written) in ORDERS:  # it shows the order of the file's other dates
+        if order_of(written) in ORDERS:  # this date shows the order of the file's other dates
             options.date(place, written)
         options.leave_out(place, empty)
         return None

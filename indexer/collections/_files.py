@@ -26,7 +26,7 @@ from . import ReadOptions
 NOT_REGULAR = "not a regular file"
 _NOT_READ = "of a kind that is not read"
 _DOCUMENTS = tuple(f".{ending}" for ending in "doc docx epub odp ods odt pdf ppt pptx rtf xls xlsx zip".split())
-"""Endings of files with text that no reader reads; a user may expect that they were read."""
+"""Endings of files with text that most readers do not read, although a user may expect it."""
 _PACKED = {
     b"\x1f\x9d": "compressed with Unix compress (.Z)",
     b"\x1f\xa0": "compressed with Unix compress (.Z)",
@@ -40,7 +40,7 @@ _PACKED = {
 
 
 class BadFileError(SourceError):
-    """A file cannot be read as a whole; ``place`` and ``what`` fit ``BadLines.report``."""
+    """A file, or the rest of it, cannot be read; ``place`` and ``what`` are arguments for ``BadLines.report``."""
 
     def __init__(self, place: Path | str, reason: str) -> None:
         super().__init__(reason, place=place)
@@ -58,9 +58,9 @@ Answer = TypeVar("Answer", bound=ChildAnswer)
 def ask_child(
     path: Path, module: str, *arguments: str, content: bytes = b"", kind: type[Answer], damaged: str
 ) -> Answer:
-    """Ask a module of this package about a file, and return its answer; raise BadFileError if it gives none.
+    """Ask a module of this package about a file, and return the answer; raise BadFileError if there is none.
 
-    The module runs as its own process, because a bad file may crash it.
+    The module runs in a separate process, because a bad file may crash it.
     """
     line = command(f"indexer.collections.{module}", *arguments)
     child = subprocess.run(line, input=content, capture_output=True, env=environment(), check=False)  # noqa: S603
@@ -73,10 +73,11 @@ def ask_child(
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
     """Return the files of ``sources``, in their order, each once: files themselves, and the files of folders by path.
 
-    In folders, only names that end with one of ``suffixes`` are used (in any case, also with ``.gz`` after it; ``""``
-    matches every name). Hidden entries are ignored, and links to folders are not followed. Office files, PDFs and
-    ZIP archives are left out by name. So is what is not a regular file: opening a pipe could block forever. Raises
-    SourceError if a source does not exist or cannot be read, if a file is empty, or if a folder has no such file.
+    In folders, only names that end with one of ``suffixes`` are used. Upper and lower case are equal, ``.gz`` may
+    follow, and ``""`` matches every name. Hidden entries are ignored, and links to folders are not followed. Office
+    files, PDFs and ZIP archives with other names are left out. Irregular files are left out too, because opening a pipe
+    could block forever. Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a
+    folder has no such file.
     """
     files: dict[Path, Path] = {}
     for source in sources:
@@ -131,9 +132,9 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
     if not regular:
         kind = f"{listed(suffixes, 'or')} " if any(suffixes) else ""
         others = sorted({path.suffix.lower() for path in documents})
-        what = f", but {listed(others)} files, which factseek does not read" if others else ""
+        what = f", but {listed(others)} files, which this kind of source does not use" if others else ""
         raise SourceError(
-            f"contains no {kind}file{what}", place=folder, remedy=f"of each, {SAVE_TEXT}" if others else ""
+            f"contains no {kind}file{what}", place=folder, remedy=f"for each of them, {SAVE_TEXT}" if others else ""
         )
     return sorted(regular, key=lambda path: path.parts)
 

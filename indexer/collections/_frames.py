@@ -2,8 +2,8 @@
 
 A pickle is a program: the names in it are imported and called. Before importing a name, this module checks it against a
 list of exact names, and refuses all others. The names on the list make tables, arrays and dates, and nothing else. A
-pickle is read in its own process (``python -m factseek.indexer.collections._frames``), because a damaged one may crash
-its reader.
+pickle is read in a separate process (``python -m factseek.indexer.collections._frames``), because a damaged pickle may
+crash the process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 512
 _BATCH_CHARS = 50_000_000
-"""The most characters of the records that are made at once, unless a single record has more."""
+"""The maximum number of characters in the records that are made at once, unless a single record has more."""
 
 _DAMAGED = "is damaged, or is not a pickle"
 
@@ -150,7 +150,7 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
     from pandas.compat.pickle_compat import Unpickler
 
     def build(unpickler: Any) -> None:
-        if isinstance(unpickler.stack[-2], type):  # it would change the class for the whole process
+        if isinstance(unpickler.stack[-2], type):  # the pickle would change a class for the whole process
             raise pickle.UnpicklingError
         Unpickler.dispatch[pickle.BUILD[0]](unpickler)
 

@@ -18,7 +18,7 @@ from . import ReadOptions
 from ._files import BadFileError, open_bytes, read_bytes
 
 DEEPEST = 100
-"""The most levels of lists and objects in a line of JSON; an exported line may have one more."""
+"""The maximum number of levels of lists and objects in a line of JSON; an exported line may have one more level."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
@@ -68,7 +68,7 @@ def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[s
 
 
 def read_json(path: Path, options: ReadOptions) -> Any:
-    """Read a whole file that is one JSON value; raise BadFileError, with line and column, if it is not."""
+    """Read a whole file that is one JSON value; raise BadFileError, with line and column, if it is not JSON."""
     content = read_bytes(path, options).removeprefix(codecs.BOM_UTF8)
     try:
         return _checked(content.decode("utf-16" if content.startswith(_UTF16) else "utf-8"))
@@ -92,7 +92,7 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
     """
     try:
         value = _checked(line)
-        # How deep Python reads depends on the call stack. What is indexed here must be readable everywhere.
+        # Python's limit of nesting depends on the call stack. A line that is indexed here must be readable everywhere.
         if not isinstance(value, dict):
             reason = f"is {json_name(value)}, not a JSON object{list_advice(value)}"
         elif line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + ("checksum" in value):

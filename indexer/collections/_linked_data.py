@@ -37,9 +37,9 @@ _DEEPEST = 100
 _DEEPEST_REFERENCES, _MOST_REFERENCES = 2, 100
 """The limits for references of microdata, which may be circular: the levels of items, the references of one item."""
 _MOST_COPIED, _MOST_COPIED_IN_ALL = 10_000, 1_000_000
-"""The most values that references may copy into one object, and into all objects of a source."""
+"""The maximum number of values that references may copy into one object, and into all objects of a source."""
 _MOST_STEPS, _LETTERS_A_STEP = 1_000_000, 16
-"""The most elements to visit for the items of a page; this many letters of text count as one more."""
+"""The maximum number of elements to visit for the items of a page; ``_LETTERS_A_STEP`` letters count as an element."""
 
 
 class BrokenScriptError(ValueError):

@@ -1,7 +1,7 @@
 """Read the first table of a workbook, and the text of a PDF, with the libraries of ``factseek[office]``.
 
 Reading a small file may take all memory or hours, because of a far-away cell or a page that expands to gigabytes. Files
-are therefore read in their own process (``python -m factseek.indexer.collections._office``), which limits memory and
+are therefore read in a separate process (``python -m factseek.indexer.collections._office``), which limits memory and
 time.
 """
 
@@ -30,10 +30,10 @@ _LIBRARIES = {"sheet": "python_calamine", "pdf": "pypdf"}
 _NEEDS = "needs more packages; install them with: pip install 'factseek[office]'"
 _PROTECTED = "is protected by a password; save it without one"
 _MOST_BYTES = 100_000_000
-"""The most bytes of a file to read, and of the text that comes out of it."""
+"""The maximum number of bytes in a file to read, and in the text that it contains."""
 _MEMORY, _SECONDS = 3 << 30, 120
 _SHORT_LINE = 0.7
-"""A line of a PDF shorter than this share of a usual line ends a paragraph, or is a heading."""
+"""A line of a PDF ends a paragraph, or is a heading, if it is shorter than this share of a usual line."""
 
 
 class PDFText(NamedTuple):

@@ -61,9 +61,9 @@ _END_OF_PAGE = re.compile(r"</(?:body|html)\s*>", re.I)
 
 
 MOST_ELEMENTS = 100_000
-"""The most elements of a page: finding the main content takes about 70 microseconds each. Large pages have 10,000."""
+"""The maximum number of elements of a page. Large pages have 10,000; each takes about 70 microseconds to process."""
 MOST_ATTRIBUTES, MOST_ATTRIBUTES_OF_ONE = 300_000, 1_000
-"""The most attributes of a page, and of one element: the parser's time grows with the square of the latter."""
+"""The maximum number of attributes of a page, and of one element. Parsing time grows with the square of the latter."""
 
 _LONGEST_ATTRIBUTE = 1_000
 _LONG_ATTRIBUTES = f"//@*[string-length(.) > {_LONGEST_ATTRIBUTE} and (contains(., '<') or name(..) = 'meta')]"
@@ -87,9 +87,9 @@ _NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]{1,2}|[*†‡§]+|↑|↩)[\])]?", r
 _BLANKS = " \t\r\n\f\u00a0\u200b\ufeff"
 _NOTED = re.compile(r"note|\bfn|\bref|cite", re.I)
 _LONG_LINE = 40
-"""The fewest letters of a line whose immediate repetition is dropped; shorter lines may be a refrain."""
+"""A line of at least this many letters is dropped if it repeats the line before; shorter lines may be a refrain."""
 _FEWEST_WORDS = 20
-"""The fewest words of a part of a page that is left out if it repeats an earlier part."""
+"""A part of a page with at least this many words is left out if it repeats an earlier part."""
 _HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _CONTAINERS = frozenset("article body div main section td".split())
 _RUNNING = frozenset("a abbr b big cite code em font i kbd mark q s small span strong sub sup tt u".split())
@@ -108,7 +108,7 @@ _DATED = re.compile(
     r"(?:^|[\s_-])(?:date|datum|fecha|pubdate|published|posted|timestamp|dateline|time)(?:$|[\s_-])", re.I
 )
 _LONGEST_DATE = 80
-"""The most letters of an element that shows a date, with the text around it."""
+"""The maximum number of letters in an element that shows a date, including the text around the date."""
 _TERM = re.compile(
     r"\b(?:until|till|through|before|after|from|since|by|bis|ab|seit|hasta|desde|jusqu\w*|حتى|منذ)\b[^.]*\d", re.I
 )
@@ -357,7 +357,7 @@ def _text_before(element: Any) -> str:
 
 
 def _date(tree: Any, url: str, latest: str) -> str:
-    """Return the publication day of a page in ISO 8601, or the date as written if it is ambiguous."""
+    """Return the publication day of a page in ISO 8601, or the original date if it is ambiguous."""
     unclear = ""
     for written in _written_dates(tree):
         day = clean_date(written)

@@ -2,7 +2,7 @@
 
 The claim is the document's text, the headline its title, the review's address its URL. ``metadata`` has, as far as
 known: ``claimant``, ``claimant_job``, ``claimant_pages`` (addresses about the claimant), ``claim_date``,
-``appearances``, ``first_appearance`` if one is named as the first, ``rating`` as worded in the review, ``verdict``
+``appearances``, ``first_appearance`` if the review names it, ``rating`` in the words of the review, ``verdict``
 (true, mixed, false or unproven), ``scale`` ([worst, value, best]), ``explanation``, ``publisher``, ``publisher_url``,
 ``publisher_image`` and ``author``.
 
@@ -71,8 +71,8 @@ _CONTRACTED_NOT = re.compile(r"n['\u2019]t\b")
 def verdict_of(rating: str, value: float | None = None, worst: float | None = None, best: float | None = None) -> str:
     """Return ``true``, ``mixed``, ``false`` or ``unproven``, or ``""`` if a rating is none of them.
 
-    If the whole rating is a known phrase, it decides. Else the position of ``value`` between ``worst`` and ``best``
-    decides, unless words in the rating contradict it.
+    If the whole rating is a known phrase, that phrase decides. Otherwise the position of ``value`` between ``worst``
+    and ``best`` decides, unless words in the rating contradict this position.
     """
     inner = _WORDS_OF_RATING.search(_CONTRACTED_NOT.sub(" not", rating.casefold()))
     phrase = _BETWEEN.sub(" ", inner[0]) if inner else ""
@@ -125,8 +125,8 @@ def docid_in(node: Node) -> str:
 def fields_of(node: Node, base: str = "") -> dict[str, str]:
     """Return the fields of a review's document except its docid; unknown fields are ``""``.
 
-    ``base`` is the address of the page with the review. It is the review's address if the review gives none, and the
-    base of relative addresses.
+    ``base`` is the address of the page with the review. It is the review's address if the review gives no address,
+    and the base of relative addresses.
     """
     claim, publisher = _first_object(node.get("itemReviewed")), _publisher(node)
     texts = (_first_object(node.get("claimReviewed")), claim)

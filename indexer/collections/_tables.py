@@ -39,7 +39,7 @@ _WINDOWS = ["cp1252", "cp1254", "cp1251", "cp1256"]
 _TURKISH = (b"\xf0", b"\xfd", b"\xfe", b"\xdd", b"\xde")
 """The bytes of Turkish letters that are Icelandic letters in the encoding of Western Europe."""
 _ENOUGH_LETTERS = 8
-"""The fewest bytes beyond ASCII from which an encoding can be guessed."""
+"""The minimum number of bytes beyond ASCII from which an encoding can be guessed."""
 _NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 """The bytes that mean nothing in the encoding of Western Europe."""
 _NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
@@ -71,7 +71,8 @@ def kind_for(shape: TableShape) -> str:
 def is_table(start: bytes, shape: TableShape) -> bool:
     """Return whether a file is surely a table.
 
-    It is one if a kind of source knows its columns, or if its delimiter is not a comma and its rows have one width.
+    It is a table if a kind of source knows its columns. It is also a table if its delimiter is not a comma and its rows
+    have equal numbers of cells.
     """
     if shape.form not in TABLES or shape.form == "commas" or kind_for(shape):
         return shape.form in TABLES and bool(kind_for(shape))
@@ -135,7 +136,7 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
 
 
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
-    """Guess the encoding of a table that is not UTF-8, and note the guess; return ``""`` if there is none.
+    """Guess the encoding of a table that is not UTF-8, and note the guess; return ``""`` without a guess.
 
     If only a few letters are not ASCII, guess an encoding of Western Europe, unless some of these letters are UTF-8.
     For a workbook, note which sheet is read.
@@ -170,9 +171,9 @@ def read_cells(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the place (of the first line) and the cells of each row of a TSV or CSV file, without blank lines.
 
-    With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and doubled quotes; without,
-    a quote is an ordinary character. ``options.max_line_bytes`` limits a row as it limits a line. An unquoted cell that
-    marks a missing value, such as ``NA``, is empty. Lines that are not UTF-8 are read as ``fallback``.
+    With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and doubled quotes. Without
+    ``quoting``, a quote is an ordinary character. ``options.max_line_bytes`` limits the length of a row. An unquoted
+    cell that marks a missing value, such as ``NA``, is empty. Lines that are not UTF-8 are read as ``fallback``.
     """
     read = read_lines(path, options, fallback)
     lines = ((place, line) for place, line in read if not (place == f"{path}:1" and is_separator_line(line)))
@@ -247,8 +248,8 @@ class Columns(NamedTuple):
 
     Each entry of ``required`` is a group of fields; a header must have a column for at least one of them. A name in
     ``names`` that is not among the reader's ``own`` names is a guess, which is noted. ``docid`` names the field of ids.
-    If no column fits it, ids are made from the content of the rows; an empty ``docid`` disables this. ``unused`` begins
-    the note about unused columns, which is given if ids are made or a column is guessed.
+    If no column fits this field, ids are made from the content of the rows; an empty ``docid`` disables this.
+    ``unused`` is the beginning of the note about unused columns, which appears if ids are made or a column is guessed.
     """
 
     names: Names
@@ -355,7 +356,7 @@ def _texts(
 def texts_of(
     record: Mapping[str, Any], there: Mapping[str, Sequence[str]], place: str, options: ReadOptions
 ) -> Row | None:
-    """Return the texts of a record's fields that are not empty; report an unstorable one and return ``None``."""
+    """Return the non-empty texts of a record's fields; report a text that cannot be stored, and return ``None``."""
     row: Row = {}
     for field, columns in there.items():
         for column in columns:

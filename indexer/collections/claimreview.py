@@ -1,6 +1,6 @@
 """Read reviews of claims that fact-checkers publish as schema.org's ClaimReview.
 
-The reviews come from web pages (JSON-LD or microdata), from JSON files and JSON lines (one review, several, Data
+The reviews come from web pages (JSON-LD or microdata), from JSON files and JSON lines (reviews, or Data
 Commons' feed), and from tables. Columns of tables are named after the properties, with dots:
 ``reviewRating.alternateName``. The docid is the address of the review; further reviews at one address get ``#2``,
 ``#3``. A repeated review is left out.
@@ -38,7 +38,7 @@ FILES: tuple[Files, ...] = (
 
 _TYPE = "ClaimReview"
 _LONGEST_ADDRESS = MAX_DOCID_BYTES - 12
-"""The most bytes of an address that can be a docid, with room for a number; a digest replaces a longer one."""
+"""An address of at most this many bytes becomes a docid, with room for a number; a digest replaces a longer one."""
 _PAGES = (".html", ".htm", ".xhtml")
 _LANGUAGE = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([A-Za-z-]{2,20})""", re.I)
 _SELF = re.compile(r"<(?:link|meta)\b[^<>]*>", re.I)

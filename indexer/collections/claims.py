@@ -1,8 +1,8 @@
 """Read claims that fact-checkers have already verified, and that may answer a new claim.
 
-It reads three forms. The collection of CheckThat! 2020 task 2 is a TSV file whose header is an empty cell, ``vclaim``
-and ``title``. Later years have folders with one JSON file per claim. Others are tables and JSON lines with the same
-fields.
+There are three forms. The collection of CheckThat! 2020 task 2 is a TSV file whose header is an empty cell, ``vclaim``
+and ``title``. Later years have folders with one JSON file per claim. The third form is a table or JSON lines with the
+same fields.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NAMES = {
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the verified claims of each file in order; files of a folder come by name."""
+    """Yield the verified claims of each file in order; the files of a folder are read in the order of their names."""
     for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json", *installed(*SHEETS)), options):
         if path.name.lower().removesuffix(".gz").endswith(".json"):
             rows = _json_rows(path, options)

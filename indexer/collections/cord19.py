@@ -63,13 +63,14 @@ class _Parse(NamedTuple):
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the papers of ``sources``, each at the position of its last row.
 
-    The tables are read twice: first for the ids that occur more than once. Only rows of such an id are kept in memory.
+    The tables are read twice: the first pass finds the ids that occur more than once. In the second, only rows with
+    such an id are kept in memory.
     """
     tables = [(one_file(source, "metadata.csv"), _ParseFolder(source)) for source in sources]
     repeats = _count_repeats(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
     for rows in _grouped(_papers(tables, options), repeats):
         if len(rows) > 1:
-            options.skipped["rows merged into another of the same cord_uid"] += len(rows) - 1
+            options.skipped["rows merged into another row of the same cord_uid"] += len(rows) - 1
         if record := _record(rows[0]._replace(row=_merged([paper.row for paper in rows])), options):
             yield record
 
@@ -146,8 +147,8 @@ def _record(paper: _Paper, options: ReadOptions) -> Record | None:
 class _ParseFolder:
     """The parses next to one metadata file.
 
-    Since May 2020, the metadata name them by path. In older releases, a parse is named after its ``sha`` or ``pmcid``,
-    and may be in any folder. A path that leads out of the folder is not followed.
+    Since May 2020, the metadata contain their paths. In older releases, the name of a parse comes from its ``sha`` or
+    ``pmcid``, and the parse may be in any folder. A path that leads out of the folder is not followed.
     """
 
     def __init__(self, source: Path) -> None:
@@ -180,7 +181,7 @@ class _ParseFolder:
             if os.path.isfile(path):
                 files.append(path)
             elif os.path.isdir(self._root / relative.parts[0]):  # noqa: PTH112  a name may be too long for a folder
-                options.skipped["full texts that the metadata list and the folder lacks"] += 1
+                options.skipped["full texts that are in the metadata but not in the folder"] += 1
         return files
 
     def _named(self, name: str) -> Path | None:

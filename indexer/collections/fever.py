@@ -32,7 +32,7 @@ _ESCAPED = re.compile("|".join(_BRACKETS))
 
 
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the pages of each shard in the order of its lines; the ``wiki-*`` shards of a folder come by name."""
+    """Yield the pages of each shard in the order of its lines, and a folder's ``wiki-*`` shards by name."""
     files = expand(sources, (".jsonl",), options)
     named = {path for path in sources if not path.is_dir()}
     # If a folder also contains claims, only its wiki-* files are read.
@@ -56,7 +56,7 @@ def readable(text: str) -> str:
 
 
 def sentences(lines: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each sentence in a page's ``lines`` that is not empty.
+    """Yield the number and the text of each sentence in a page's ``lines``, without empty sentences.
 
     A line is ``number TAB sentence TAB links…``, numbered from 0 without a gap. The dump has line breaks inside links:
     a line that does not begin with the next number continues the previous line.

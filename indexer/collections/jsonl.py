@@ -66,7 +66,7 @@ def _exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record |
     try:
         document = Document(*msgspec.structs.astuple(msgspec.convert(row, _Exported)))
     except msgspec.ValidationError as error:
-        options.bad_lines.report(place, f"is not an exported document ({error})")
+        options.bad_lines.report(place, f"is not a valid exported document ({error})")
         return None
     reason = check_docid(document.docid)
     if not reason and checksum(document) != digest:

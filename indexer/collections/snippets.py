@@ -2,8 +2,8 @@
 
 If the first line begins with ``{``, the file is JSON lines. A table is separated by tabs, or by commas, semicolons or
 vertical bars if its first line names the columns. Without a header, the columns are ``id text`` or ``id topic text``.
-In a tab-separated file, quotes are ordinary characters, unless a spreadsheet clearly saved the file with quotes. If the
-source does not give a snippet's topic and page, they come from its id, if the id names them.
+In a tab-separated file, quotes are ordinary characters, unless a spreadsheet clearly saved the file with quotes. A
+snippet's topic and page come from its id if the id contains them and the source does not give them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _NAMES: Mapping[str, Sequence[str]] = {
     "source": ("source",),
 }
 _OTHER_IDS = frozenset("qid queryid tweetid claimid vclaimid postid documentid sid uid corduid paperid".split())
-"""Names of a first column that no table of snippets has: a file with one has a header, and is refused."""
+"""Names of first columns in tables of other things. A first line with such a name is a header; the file is refused."""
 _HEADERLESS = {2: ["docid", "text"], 3: ["docid", "topic", "text"]}
 _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "snippet")'}
 """The names that the id's or the text's column may have, for messages."""
@@ -215,7 +215,7 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
         raise SourceError(what, place=place, remedy=_rename(cells))
     if mark := next((mark for mark in ",;|" if mark in cells[0]), ""):
         between = {",": "commas", ";": "semicolons", "|": "vertical bars"}[mark]
-        what = f"has no tab, and no header with the names of columns between {between}"
+        what = f"has no tab, and no header with column names separated by {between}"
         remedy = f'write the names of the columns in the first line, as in "id{mark}text"'
         named = next(csv.reader([cells[0]], delimiter=mark))
         if all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named):

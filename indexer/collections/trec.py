@@ -1,9 +1,9 @@
 """Read TREC documents: SGML newswire (``<DOC>``, ``<DOCNO>``, ``<TEXT>``) and web pages (``<DOCHDR>``).
 
 The text of a newswire document is the content of its text elements and the text outside all elements. Its title is the
-content of its headline elements. Markup in both is removed. Other elements are left out and counted. If a document has
-no text without them, their content is its text. The text of a web page is everything visible, and its URL is the first
-line of its header.
+content of its headline elements. Markup in both is removed. Other elements are left out and counted. If nothing else
+contains text, the content of these elements is the text. The text of a web page is everything visible, and its URL is
+the first line of its header.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ _WRITTEN_DATE = re.compile(r"[A-Z][a-z]+\.? \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]+\.
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the documents in the order of the files and of their lines; a line not in UTF-8 is read as Latin-1.
 
-    ``options.max_file_bytes`` limits a document. A file of a folder without a document is counted as left out.
+    ``options.max_file_bytes`` limits the length of a document. In a folder, a file that contains no document is counted
+    as left out.
     """
     named = {source for source in sources if not source.is_dir()}
     for path in expand(sources, ("",), options):

@@ -1,9 +1,9 @@
 """Read the main content of web pages, without menus and banners: HTML, PDF and text files, WARC and ARC archives.
 
-The docid of a file is its name without the ending; if names repeat, its path below the source folder. The docid of an
-archived page is its URL. A later capture with other content has the docid ``URL@time`` (fourteen digits). A claims file
-of CheckThat! 2019 gives pages their URL, title and topic. The claims file is one of the sources, or lies in a folder
-``claims`` in or next to a source folder.
+The docid of a file is its name without the ending or, if names repeat, its path below the source folder. The docid of
+an archived page is its URL. A later capture with other content has the docid ``URL@time`` (fourteen digits). A claims
+file of CheckThat! 2019 gives pages their URL, title and topic. The claims file is one of the sources, or lies in a
+folder ``claims`` in or next to a source folder.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Result(NamedTuple):
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield one document per page, in the order of the files and of the records of archives.
 
-    For each URL of an archive it keeps a few bytes in memory, to recognise a page that was captured again.
+    The reader keeps a few bytes in memory for each URL of an archive, to recognise a page that was captured again.
     """
     claims = [source for source in sources if _is_json(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
@@ -63,7 +63,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     for path in expand(claims, (), options) or beside:
         for place, claim in read_objects(path, options):
             if not _is_claim(claim):
-                raise BadFileError(place, 'is not a claim with "claimID" and "results"; pages are HTML, WARC or text')
+                raise BadFileError(place, 'is not a claim with "claimID" and "results"; give HTML, WARC or text files')
             results |= dict(_results(claim))
     docids = _docids([path for path in files if path not in archives], pages)
     archived = Docids()
@@ -147,7 +147,7 @@ def _archived(path: Path, docids: Docids, options: ReadOptions) -> Iterator[Reco
             continue
         url = _readable(capture.url)
         if docids.repeat(url, page.text):
-            options.skipped["captured again, unchanged"] += 1
+            options.skipped["pages captured again without a change"] += 1
             continue
         docid = f"{url}@{re.sub(r'[^0-9]', '', capture.moment)}" if docids.has(url) else url
         fields = {"docid": docids.unused(docid), "url": capture.url, "title": page.title}

@@ -1,7 +1,7 @@
-"""The floor of an index: the cosine that its passages reach by chance, measured with meaningless queries.
+"""The noise threshold of an index: the cosine that its passages reach by chance, measured with random queries.
 
-Dense retrieval returns hits for any query, even for random words. A hit is weak if its cosine is below the floor and
-only vectors found it.
+Dense retrieval returns hits for any query, even for random words. A hit is weak if its cosine is below the noise
+threshold and only vectors found it.
 
 Each segment stores the cosine of its nearest passage to each random query. So opening an index encodes nothing: the
 highest cosine of an index is the highest of its segments. Deleted passages count until their segment is rewritten.
@@ -26,7 +26,7 @@ from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
 
 QUERIES = 32
 WORDS = 4
-SHARE = 0.9  # the share of random queries whose nearest passage has at most the floor as its cosine
+SHARE = 0.9  # the share of random queries whose nearest passage has at most the noise threshold as its cosine
 _ENCODED: WeakKeyDictionary[Encoder, Vectors] = WeakKeyDictionary()
 """The vectors of the random queries, cached by open encoder because a writer needs them for each segment."""
 _ONSETS = "bdfgklmnprstvz"
@@ -34,7 +34,7 @@ _VOWELS = "aeiou"
 
 
 def made_up_vectors(encoder: Encoder) -> Vectors:
-    """Return the vectors of the random queries, always the same ones; they are encoded once per open encoder."""
+    """Return the vectors of the random queries, which never change; each open encoder encodes them once."""
     queries = _ENCODED.get(encoder)
     if queries is None:
         words = [" ".join(_word(query, word) for word in range(WORDS)) for query in range(QUERIES)]
@@ -94,7 +94,7 @@ def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | 
 
 
 def noise_threshold(cosines: Iterable[float]) -> float:
-    """Return the floor: the cosine that nine in ten random queries do not exceed, from :func:`noise_similarities`."""
+    """Return the noise threshold, which nine in ten ``cosines`` from :func:`noise_similarities` do not exceed."""
     best = sorted(cosines)
     return best[int(SHARE * (len(best) - 1))] if best else 1.0
 

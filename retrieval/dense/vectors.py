@@ -30,13 +30,13 @@ DEPTH = 4  # the multiple of ``k`` to fetch from an approximate index, whose own
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
-"""For fewer queries, FAISS scans row by row. With a selector, even of all rows, this is more than twice as fast."""
+"""For fewer queries, FAISS scans row by row. A selector, even of all rows, more than halves the time of this scan."""
 UNIT_TOLERANCE = 1e-3  # how far rounding may move a length from 1
-SCATTERED = 4_096  # the most rows to read one by one from the file; more rows are read through the memory map
+SCATTERED = 4_096  # up to this many rows are read one by one from the file; more are read through the memory map
 SAMPLED = 2_048
 """The number of evenly spaced vectors of a segment to check on opening; in a smaller segment, all are checked."""
 POINTS_PER_LIST = 39  # FAISS's own minimum of training vectors per list
-FEWEST_SCANNED = 16  # the fewest vectors for a fast-scan index: each codebook needs this many points
+FEWEST_SCANNED = 16  # the minimum number of vectors of a fast-scan index: each codebook needs this many points
 
 
 class VectorFiles(NamedTuple):
@@ -109,7 +109,10 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
 
 
 def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
-    """Map a file of vectors, shape (``rows``, ``dimension``), without reading it. Raises IndexStateError if damaged."""
+    """Map a file of vectors, shape (``rows``, ``dimension``), without reading it.
+
+    Raises IndexStateError if the file is damaged.
+    """
     expected = rows * dimension * 4
     with damage_reported(path):
         size = path.stat().st_size
@@ -126,7 +129,7 @@ def _evenly_spaced(rows: int, most: int) -> NDArray[np.int64]:
 
 
 def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: str = ANN) -> bool:
-    """Write the approximate index of a segment if the settings and its size require one; return whether they do.
+    """Write the approximate index of a segment if the settings and its size require one; return whether it was written.
 
     It is trained on the segment's own vectors. Each code of 4 bits covers two dimensions, or more if the dimension is
     odd. One thread builds it, so the same vectors give the same file.
@@ -159,7 +162,10 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
 
 
 def read_ann(path: Path, rows: int, dimension: int) -> Any:
-    """Open the approximate index of a segment, memory-mapped. Raises IndexStateError if it is not one of this size."""
+    """Open the approximate index of a segment, memory-mapped.
+
+    Raises IndexStateError if the file is not a supported index of this size.
+    """
     faiss = _faiss()
     try:
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
@@ -200,8 +206,10 @@ class VectorIndex:
         """Find, for each query of shape (n, dimension), every row that scores at least as high as the ``k``-th best.
 
         It returns more than ``k`` rows if scores tie at the cut, and fewer only if there are fewer rows or ``keep``
-        admits fewer. ``keep``, shape (rows,), marks the rows that may be found. The score is the inner product. Raises
-        ValueError if ``k`` is less than 1 or the shape of ``queries`` or ``keep`` does not fit.
+        admits fewer. ``keep``, shape (rows,), marks the rows that may be found. The score is the inner product. An
+        approximate index may miss a few rows.
+
+        Raises ValueError if ``k`` is less than 1 or the shape of ``queries`` or ``keep`` does not fit.
         """
         if k < 1:
             raise ValueError(f"k is {k}, it must be at least 1")

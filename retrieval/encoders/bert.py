@@ -1,9 +1,9 @@
 """A BERT model as an ONNX graph, written from its weights: without torch, in seconds and with little memory.
 
 Each call reads one text or one pair of texts: there is no padding, so no mask. In int8, each output channel of a matrix
-and each row of the word table has its own scale. Two measures keep outlier channels from making the others coarse. The
-norm before a product moves part of a channel's size into the weights (SmoothQuant, Xiao et al., 2023). The few outlier
-channels of an activation are computed in float32 (LLM.int8, Dettmers et al., 2022).
+and each row of the word table has its own scale. Two techniques keep the other channels precise despite
+outlier channels. The norm before a product moves part of a channel's size into the weights (SmoothQuant, Xiao et al.,
+2023). The few outlier channels of an activation are computed in float32 (LLM.int8, Dettmers et al., 2022).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _WORDS = "embeddings.word_embeddings.weight"
 class Bert(NamedTuple):
     """A BERT model on disk: the folder of its weights, its configuration, and how its states become a vector.
 
-    ``prefix`` starts its tensors' names. ``pooling`` is ``""`` for a model that scores pairs. ``dense`` are the folders
-    of the layers after the pooling.
+    The names of its tensors start with ``prefix``. ``pooling`` is ``""`` for a model that scores pairs. ``dense`` are
+    the folders of the layers after the pooling.
     """
 
     folder: Path
@@ -51,7 +51,7 @@ class Bert(NamedTuple):
 
     @property
     def first_position(self) -> int:
-        """The position of the first token; RoBERTa's positions start after that of the padding."""
+        """The position of the first token; RoBERTa's positions start after the position of the padding."""
         return 0 if self.config["model_type"] == "bert" else int(self.config["pad_token_id"]) + 1
 
     @property
@@ -63,7 +63,7 @@ class Bert(NamedTuple):
 def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | None:
     """Return the BERT model in sentence-transformers' modules (kind, folder); None if it is not supported.
 
-    ``scores`` says that the model scores pairs; otherwise its pooling must be supported too.
+    ``scores`` means that the model scores pairs. If it does not, its pooling must be supported too.
     """
     from safetensors import safe_open
 

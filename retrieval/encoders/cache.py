@@ -1,4 +1,4 @@
-"""The cache of exported models: each is exported once, checked on each opening, and exported again if it is damaged."""
+"""The cache of exported models: a model is exported once and checked when it is opened; a damaged one is replaced."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
     folder = cache / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', model.name)}-{key[:16]}"
     description = _whole(folder, cache)
     if description is None and not settings.cache and not _is_writable(cache):
-        # If the user's cache is read-only, use a temporary one: if that is removed, the model is only exported again.
+        # If the user's cache is read-only, use a temporary cache: if it is removed, the model is exported again.
         kept = temporary_cache()
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
         return exported(msgspec.structs.replace(settings, cache=str(kept)), kind)
@@ -121,7 +121,7 @@ def cache_folder(settings: EncoderSettings | CrossEncoderSettings) -> Path:
 
 
 def temporary_cache() -> Path:
-    """Return the folder of exported models for a user with a read-only home; nobody else can write to it."""
+    """Return the folder of exported models for a user with a read-only home; no other user can write to it."""
     folder = Path(tempfile.gettempdir()) / f"factseek-{os.getuid()}"
     with os_errors_reported(folder):
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -76,7 +76,7 @@ class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
-    """Open the configured model; export it first if necessary. Raises MachineError if its labels do not fit."""
+    """Open the configured entailment model; export it first if necessary. Raises MachineError if labels are wrong."""
     return OnnxEntailment(exported(settings, ENTAILMENT), settings)
 
 
@@ -101,7 +101,7 @@ class OnnxEntailment(OnnxPairModel):
         self._columns = [export.description.labels.index(label) for label in LABELS]
 
     def judge(self, text: str, claim: str) -> Entailment:
-        """Return three probabilities, which add up to 1, for what a text says about a claim."""
+        """Return the probabilities of the three labels for a text and a claim; they add up to 1."""
         scores = np.asarray(self.scores(text, claim), dtype=np.float64)[self._columns]
         powers = np.exp(scores - scores.max())
         return Entailment(*(powers / powers.sum()).tolist())

@@ -68,7 +68,7 @@ def export(
 ) -> Description:
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
-    ``source`` is a folder of sentence-transformers, or a packed file. ``max_tokens`` counts both texts of a pair; 0
+    ``source`` is a model's folder, or a packed file. ``max_tokens`` counts both texts of a pair; 0
     means the model's own limit. Raises MachineError if the model is not of ``kind`` or loses too much precision.
     """
     folder = source
@@ -87,7 +87,7 @@ def export(
     else:
         tokenizer, own, positions, pooling = *_tokenizer(bert), bert.positions, bert.pooling
     if max_tokens > positions:
-        raise MachineError(f"{kind.group}.max_tokens is {max_tokens}, the model reads at most {positions} tokens")
+        raise MachineError(f"{kind.group}.max_tokens is {max_tokens}, but the model reads at most {positions} tokens")
     limit = max_tokens or own
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length=limit, strategy="longest_first")
@@ -140,7 +140,7 @@ def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
     own = [str(names[number]) for number in sorted(names, key=int)]
     labels = tuple(map(label_of, own))
     if sorted(labels) != sorted(LABELS):
-        raise MachineError(f"its labels are {', '.join(own)}; {', '.join(LABELS)} are needed", place=folder)
+        raise MachineError(f"its labels are {', '.join(own)}, but must be {', '.join(LABELS)}", place=folder)
     return labels
 
 
@@ -172,7 +172,7 @@ def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -
         return
     loss, spread = float(np.max(np.abs(results - expected))), max(float(np.ptp(expected)), 1e-6)
     if not loss <= MOST_LOSS[precision] * spread + 1e-4:
-        raise MachineError(f"in {precision} a score moves by {loss:.4f}, where scores lie {spread:.4f} apart{remedy}")
+        raise MachineError(f"in {precision} a score changes by {loss:.4f}, in a range of only {spread:.4f}{remedy}")
 
 
 def _versions(*more: str) -> dict[str, str]:

@@ -77,7 +77,7 @@ class _FormatError(ValueError):
 
 
 def read_packed(path: Path) -> PackedModel:
-    """Read a file of 4-bit weights. Raises MachineError if it is not such a file, of another version, or cut off."""
+    """Read a file of 4-bit weights. Raises MachineError if its format or version is wrong, or if it is truncated."""
     try:
         return _read(read_regular(path))
     except OSError as error:
@@ -225,7 +225,7 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
 
 
 def tokenizer(pieces: Pieces) -> Any:
-    """Return the Unigram tokenizer; each character that is in no piece is one unknown token, even next to another."""
+    """Return the Unigram tokenizer; each character that is in no piece becomes one unknown token of its own."""
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
     made = Tokenizer(models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unknown))

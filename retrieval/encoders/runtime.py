@@ -47,7 +47,7 @@ def feed(tokens: Any, inputs: Collection[str]) -> dict[str, NDArray[np.int64]]:
 
 
 class ExportedModel:
-    """A tokenizer and a graph. Any number of threads may run it at once, each on its own thread.
+    """A tokenizer and a graph. Any number of threads may run the model at once; a call uses only its caller's thread.
 
     Each call runs one text without padding, because int8 inference takes its scale from the whole batch.
     """
@@ -102,7 +102,7 @@ def available_cores() -> int:
 
 
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
-    """Open the configured encoder; a ``layered`` one reads several layers, so its revision and vectors differ."""
+    """Open the configured encoder. A ``layered`` encoder reads several layers; its revision and vectors differ."""
     settings = for_language(settings, "en")
     return OnnxEncoder(exported(settings), settings, layered=layered)
 

@@ -57,7 +57,7 @@ BUNDLES = {
 
 
 class ModelSource(NamedTuple):
-    """A model on this machine: its folder or packed file, and the ``setting`` that locates it, if not its name."""
+    """A model on this machine: its folder or packed file, and the ``setting`` that locates it if its name does not."""
 
     name: str
     path: Path
@@ -80,8 +80,8 @@ class ModelSource(NamedTuple):
 def find_model(name: str, noun: str = "encoder") -> ModelSource:
     """Find a model by its name or its folder's path: a bundled model, a local folder, or one in the Hugging Face cache.
 
-    Raises MachineError, with the command that fetches it, if it is not installed here; ``noun`` is the message's word
-    for the model.
+    Raises MachineError, with the command that fetches the model, if it is not installed here. ``noun`` is the word for
+    the model in messages.
     """
     for bundled, bundle in BUNDLES.items():
         if name in bundle.names:
@@ -91,7 +91,7 @@ def find_model(name: str, noun: str = "encoder") -> ModelSource:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
-            what = "is not the folder of a sentence-transformers model (it has no modules.json)"
+            what = "is not the folder of a sentence-transformers model (it has neither modules.json nor config.json)"
             raise MachineError(what, place=name)
         return ModelSource(folder.resolve().name, folder.resolve(), setting=str(folder.resolve()))
     if name.startswith((".", "/", "~")):
@@ -110,7 +110,7 @@ def check_model_folder(folder: Path) -> None:
 
 
 def check_tokenizer(folder: Path) -> None:
-    """Raise MachineError if a model has no vocabulary, because the libraries would invent an empty one."""
+    """Raise MachineError if a model has no vocabulary, because the libraries would then use an empty one."""
     names = {Path(name).name for name in model_files(folder)}
     if not any(name.endswith(_TOKENIZERS) for name in names):
         raise MachineError("has no tokenizer (tokenizer.json)", place=folder, remedy=_FETCH)
@@ -192,7 +192,7 @@ def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings
     """Return the settings that open the encoder that made an index's vectors.
 
     The query prompt comes from the configuration only if it configures the same model. A manifest of an earlier version
-    names the model alone.
+    gives only the model's name.
     """
     model = made_by.model or (settings.model if Path(settings.model).name == made_by.name else made_by.name)
     settings = msgspec.structs.replace(named(settings, model), precision=made_by.precision)

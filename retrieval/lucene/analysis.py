@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, partial
 
@@ -62,9 +63,9 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
 
 
 MOST_REMEMBERED = 200_000  # the most words and chunks in memory; beyond this the cache starts again from empty
-LONGEST_REMEMBERED = 100  # the most characters of a cached word: in a script without spaces a word may be a whole text
+LONGEST_REMEMBERED = 100  # the maximum length of a cached word: in a script without spaces a word may be a whole text
 PIECE = 50_000  # the number of characters to highlight at once: analysing new words takes a few tenths of a second
-_FEW_CHUNKS = 32  # the most chunks to find one by one; for more, one pass over the text is faster
+_FEW_CHUNKS = 32  # the maximum number of chunks to find one by one; for more, one pass over the text is faster
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
 _READ_JOINERS = ("persian", "sorani")  # the analyzers for which a zero-width joiner has a meaning
@@ -186,9 +187,9 @@ class TermCache:
                     for first, last in _inside(word, terms[word], wanted):
                         place = (start, end) if last - first == len(word) else (start + first, start + last)
                         mark = starts[place[0]], ends[place[1] - 1]
-                        if all(mark[1] <= begin or stop <= mark[0] for begin, stop in known):
-                            known.append(mark)
-                known.sort()
+                        at = bisect_left(known, mark)
+                        if not (at and mark[0] < known[at - 1][1]) and not (at < len(known) and known[at][0] < mark[1]):
+                            known.insert(at, mark)
                 marks_of[chunk] = known
             return known
 

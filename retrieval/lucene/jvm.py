@@ -2,7 +2,7 @@
 
 Our Java code is in ``java/`` and is compiled to ``factseek.jar``. It offers only static methods, and numbers identify
 objects. So pyjnius holds no Java object, and any thread may call any method at any time without a lock. A virtual
-machine does not survive ``fork``: a server starts it after its workers have forked.
+machine does not survive ``fork``, so each worker of a server starts its own after the fork.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def java(name: str) -> Any:
 def start(heap: str = "512m", young: str = "") -> None:
     """Start the virtual machine with Pyserini's jar and ours on its class path, unless it is running.
 
-    ``young`` is the size of the heap's young generation; a small one keeps memory level if few objects live long.
+    ``young`` is the size of the heap's young generation. If few objects live long, a small one limits the memory.
     Raises MachineError if Java 21 or Pyserini is missing, or if another library started Java without our jar.
     """
     if _classes:
@@ -161,7 +161,7 @@ def guarded(
     says: str = "{}",
     remedy: str = "",
 ) -> _Returned:
-    """Return the result of ``call``; a Java exception becomes ``error_type``, its reason in the ``{}`` of ``says``.
+    """Return the result of ``call``; a Java exception becomes ``error_type``; in ``says``, its reason replaces ``{}``.
 
     Raises MachineError instead if the disk is full or Java is out of memory.
     """
@@ -190,7 +190,10 @@ def java_text(text: str) -> str:
 
 
 def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
-    """Return texts in the format of Java's ``Packed``: number, lengths, UTF-8; ``surrogates`` handles lone ones."""
+    """Return texts in the format of Java's ``Packed``: number, lengths, UTF-8.
+
+    ``surrogates`` is the error handler for lone surrogates.
+    """
     joined = "".join(texts)
     if "\0" in joined and surrogates == "replace":
         return pack([text.replace("\0", " ") for text in texts])
@@ -213,7 +216,7 @@ def unpack(packed: str) -> list[str]:
 
 @contextmanager
 def one_off() -> Iterator[None]:
-    """Make a virtual machine that starts in this context short-lived: it compiles fast and writes its class archive."""
+    """Let a virtual machine that starts in this context compile fast, for a short run, and write its class archive."""
     import jnius_config
 
     done = False

@@ -23,11 +23,11 @@ from ..folding import folded
 from ..store.signatures import UNSPACED
 from ..text import marks
 
-SHORTEST, LONGEST = 3, 40  # the fewest and the most letters of a word to keep
+SHORTEST, LONGEST = 3, 40  # the minimum and the maximum number of letters of a word to keep
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
-"""The fewest letters of a word to correct: by one edit that keeps the set of letters, by any one edit, by two edits."""
+"""The minimum length of a word to correct: by one edit that keeps the set of letters, by any one edit, by two edits."""
 COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
-"""The least frequency of a correction: by one edit, by two edits, by a letter that people rarely confuse."""
+"""The minimum frequency of a correction: by one edit, by two edits, by a letter that people rarely confuse."""
 MOST_WORDS = 300_000  # the number of words to keep of a segment: the most frequent
 DENIALS = frozenset(
     "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
@@ -44,7 +44,7 @@ _NO_LETTER = "".join(character for character in map(chr, range(128)) if not char
 _APOSTROPHE = re.compile("['’]")
 _BITS_AN_EDIT = 2
 _CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages that capitalise all nouns
-_TITLE_SMALL = 3  # the most letters of a word that stays in lower case in a title
+_TITLE_SMALL = 3  # words of up to this many letters may stay in lower case in a title
 _OPENING = " \t\"'“”‘’«»([{-–—*#"
 _ENDS = ".!?…:;\n،؟。"
 _ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")  # letters that people confuse with each other
@@ -59,7 +59,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
 
 
 class WordNearby(NamedTuple):
-    """A word of a collection, with its distance in letters from another word and its frequency."""
+    """A word of a collection, with its edit distance from another word and its frequency."""
 
     text: str
     edits: int
@@ -174,7 +174,7 @@ def _is_known(word: str) -> bool:
 
 
 def masks(words: Sequence[str]) -> NDArray[np.uint64]:
-    """Return 64 bits per word, with one set for each letter in it: words one edit apart differ in at most two bits."""
+    """Return 64 bits per word, a bit set for each of its letters: words one edit apart differ in at most two bits."""
     lengths = np.fromiter(map(len, words), np.intp, len(words))
     codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     letters = np.uint64(1) << (codes & np.uint32(63)).astype(np.uint64)
@@ -213,7 +213,7 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
 
 
 def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
-    """Return the common enough candidate with the fewest edits, then the highest frequency; ``""`` if there is none.
+    """Return the sufficiently frequent candidate with the fewest edits, then the highest frequency; else ``""``.
 
     A correction begins with the same letter as ``word``, and is no denial.
     """

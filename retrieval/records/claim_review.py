@@ -21,7 +21,7 @@ URN = "urn:x-factseek:"  # the prefix of a percent-escaped docid, for the id of 
 
 
 def review_of(document: Document) -> dict[str, Any] | None:
-    """Return a document as a ClaimReview, None if it lacks a required part."""
+    """Return a document as a ClaimReview, or None if the document lacks a required part."""
     known = document.metadata
     rating = next((_text(known, name) for name in ("rating", "label", "verdict") if _text(known, name)), "")
     if not document.text.strip() or not rating or not document.url.startswith(("https://", "http://")):
@@ -55,7 +55,7 @@ def name_of(docid: str) -> str:
 
 
 def typed(kind: str, **properties: Any) -> dict[str, Any]:
-    """Return an object of a type, empty if it has no properties."""
+    """Return an object of a type, or an empty object if there are no properties."""
     worded = filled(properties)
     return {"@type": kind, **worded} if worded else {}
 

@@ -1,4 +1,4 @@
-"""Dates in the forms of people and programs, converted to ISO 8601: one function for files, pages and requests."""
+"""Convert dates as people and programs write them to ISO 8601: one function for files, pages and requests."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _plain(name: str) -> str:
 
 
 def _month_number(word: str) -> int:
-    """Return the month that ``word`` names or, with three letters or more, begins unambiguously; 0 if there is none."""
+    """Return the number of the month ``word``; three or more unambiguous letters suffice. Return 0 if there is none."""
     names = _month_names()
     if word in names:
         return names[word]
@@ -86,7 +86,7 @@ def _month_number(word: str) -> int:
 def clean_date(value: object, order: str = "") -> str:
     """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a date of the calendar.
 
-    It reads ISO 8601 (partial, basic or with a time), RFC 2822 and Twitter dates; times count in UTC. It also reads
+    It reads ISO 8601 (partial, basic or with a time), RFC 2822 and Twitter dates; the day is that in UTC. It also reads
     PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), and ``5.3.2020``, whose day is first. Months may be
     named in English and fourteen other languages, and digits may be of any script. In ``3/5/2020`` and ``3-5-2020``,
     ``order`` decides unless one number is above 12 or both are equal. ``20-03-05`` always needs ``order``. A two-digit

@@ -1,4 +1,4 @@
-"""Gzip files: the first bytes identify them on reading, and the same content is always written as the same bytes."""
+"""Gzip files: a reader identifies them by their first bytes, and a writer gives equal bytes for equal content."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..files import open_regular
 MAGIC = b"\x1f\x8b"
 SUFFIX = ".gz"
 UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
-"""The bytes to which any file may unpack, and beyond that the largest ratio to its size; text has a ratio of ten."""
+"""Any file may unpack to the first number of bytes. Beyond that, it may unpack to the second number times its size."""
 _LEVEL = 6
 
 
 class Unpacked(gzip.GzipFile):
-    """The content of a packed file, with a limit on its ratio to the file's size."""
+    """The content of a packed file, with a limit on the ratio of unpacked to packed bytes."""
 
     def __init__(self, raw: BinaryIO, expected: str, refused: Callable[[str], SourceError]) -> None:
         """Unpack ``raw``, a file with ``expected`` content; reading raises ``refused`` if it unpacks to too much."""
@@ -85,5 +85,5 @@ def is_packed(path: Path) -> bool:
 
 
 def packing(target: BinaryIO) -> gzip.GzipFile:
-    """Return a file that packs into ``target``; without name or time, so that equal content gives equal bytes."""
+    """Return a file that packs into ``target``. It stores no name and no time, so equal content gives equal bytes."""
     return gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=_LEVEL, mtime=0)

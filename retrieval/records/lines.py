@@ -13,7 +13,7 @@ from ..files import read_errors_reported
 from .gzip_files import opened
 from .table_shape import binary_content, nul_reason
 
-MAX_LINE = 1_000_000  # the most bytes of a line; a longer line is a fault
+MAX_LINE = 1_000_000  # the maximum number of bytes in a line; a longer line is a fault
 NOT_UTF16 = "is not UTF-16, although its first bytes say so; save it as UTF-8"
 UNENDED = "the last line has no line end: is the file complete?"
 _PEEKED = 4_096
@@ -28,10 +28,10 @@ class Faults(Protocol):
     """
 
     def error(self, line: int, reason: str) -> None:
-        """Note an error."""
+        """Record an error."""
 
     def warning(self, line: int, reason: str) -> None:
-        """Note a warning."""
+        """Record a warning."""
 
 
 class Strict:

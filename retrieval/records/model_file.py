@@ -150,8 +150,9 @@ def number(state: State, name: str, allowed: Callable[[float], bool] = np.isfini
 class Trees(NamedTuple):
     """Many trees, with all their nodes in one list.
 
-    Each node has a feature, or -1 for a leaf. A row goes to the first of the node's ``children`` if its feature is at
-    most the threshold, else to the second. ``values`` are those of leaves. ``roots`` are the first nodes of the trees.
+    Each node has a feature, or -1 for a leaf. A row goes to the first of the node's ``children`` if the row's value
+    of the feature is at most the threshold, else to the second. ``values`` has the value of each leaf. ``roots`` has
+    the root node of each tree.
     """
 
     features: NDArray[np.int16]
@@ -178,7 +179,7 @@ class Trees(NamedTuple):
 
 
 def restore_trees(state: State, width: int) -> Trees:
-    """Return the trees of a state. Raises ValueError if its arrays do not fit together or a walk might not end."""
+    """Return the trees of a state. Raises ValueError if its arrays do not fit together or a path might not end."""
     features = array(state, "features", np.int16, None)
     nodes = len(features)
     children = array(state, "children", np.int32, nodes, 2)

@@ -1,4 +1,4 @@
-"""Judgements in TREC and other formats, read with the place of every fault, and the queries that they judge."""
+"""Read judgements in TREC and other formats, with the place of every fault; remember the judged queries."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ class QrelsReader:
         if docid in self._judged:
             if self._judged[docid] != grade:
                 where = self._first_judged(number, (name, document))
-                self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was already judged {where}")
+                self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was judged differently {where}")
             self.repeats += 1
             self.first_repeat = self.first_repeat or number
         self._judged[docid] = grade
 
     def _is_comment(self, fields: list[bytes]) -> bool:
-        """Return whether a line that starts with ``#`` is a comment, not a judgement of a query whose id starts so."""
+        """Return whether a line that starts with ``#`` is a comment; it may also judge a query whose id starts so."""
         return len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
 
     def finish(self) -> Qrels:

@@ -1,4 +1,4 @@
-"""Runs in TREC format: read with the place of every fault, and written from hits in the total order."""
+"""Read runs in TREC format, with the place of every fault, and write runs from hits in the total order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
-"""The largest score that can be written: it still rounds to a float32."""
+"""The largest score that can be written: it still rounds to a finite float32."""
 ScoreTable = dict[str, dict[str, float]]
 """The score of each docid for each qid, in the order of the file; measures are computed from this."""
 _LONGEST_RANK = 9  # digits
@@ -96,7 +96,7 @@ class RunReader:
         last.score, last.name = value, name
 
     def finish(self) -> None:
-        """Report the faults that are counted over all lines, and a run without results."""
+        """Report the faults that are counted over all lines, and report a run without results."""
         for reason, (number, count) in self._odd.items():
             self.faults.warning(number, reason.format(count=count))
         if not self.table:
@@ -108,7 +108,7 @@ class RunReader:
         elif b"\r" in line:
             self.faults.error(number, "contains a carriage return: end the lines with a line feed (\\n)")
         elif len(fields) > 6 and not line.startswith(b"#") and not self._submitted:
-            self._count(number, "more than six columns on {count:,} lines; what follows the sixth is ignored")
+            self._count(number, "more than six columns on {count:,} lines; the columns after the sixth are ignored")
             return fields[:6]
         elif not line.startswith(b"#"):
             hint = "; four columns are judgements, not a run" if len(fields) == 4 else ""
@@ -132,7 +132,7 @@ class RunReader:
         if value > self._last.score:
             self._count(number, "scores that rise within a query: {count:,}; hits are ordered by score, not by line")
         if rank != _number(len(self._docs)):
-            self._count(number, "ranks that do not run 1, 2, 3 … within a query: {count:,}; they are not used")
+            self._count(number, "ranks that are not 1, 2, 3 … within a query: {count:,}; ranks are not used")
         if before and tag != before:
             self._count(number, "the run id changes {count:,} times: two runs in one file?")
         self._tag = tag
@@ -147,10 +147,10 @@ class RunReader:
             if not rank.isdigit() or len(rank) > _LONGEST_RANK:
                 self.faults.error(number, f"rank {shown(rank)} is not a whole number from 1")
             elif rank == b"0" and due == 1:
-                self._count(number, "ranks from 0, in queries: {count:,}; they are not used")
+                self._count(number, "queries whose ranks start at 0: {count:,}; ranks are not used")
                 last.shift = -len(self._docs)
             else:
-                self.faults.error(number, f"rank {rank.decode()}, expected {due}: ranks run 1, 2, 3 … within a query")
+                self.faults.error(number, f"rank {rank.decode()}, expected {due}: ranks must be 1, 2, 3 … per query")
                 last.shift = int(rank) - len(self._docs)
         if tag != self._tag:
             what = f"run id {shown(tag)} differs from {shown(self._tag)} above: a file contains one run"
@@ -186,9 +186,9 @@ def _number(number: int) -> bytes:
 
 
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
-    """Return the hits of one query as lines of a TREC run, each document once. Raises QueryError as :func:`column`.
+    """Return the hits of one query as lines of a TREC run, each document once. Raises QueryError like :func:`column`.
 
-    Scores read back to the same float32, and ranks follow the order of scores.
+    A reader of a score gets the same float32. Ranks follow the order of scores.
     """
     return runs_lines([(qid, best_documents(hits))], tag)[0]
 
@@ -229,7 +229,7 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
 
 
 def score_texts(scores: ArrayLike) -> list[str]:
-    """Return scores as float32 without an exponent, in the fewest digits that read back to the same float32."""
+    """Return scores as float32 without an exponent, with the fewest digits that still give the same float32."""
     narrow = np.asarray(scores, dtype=np.float32)
     if not len(narrow):
         return []

@@ -55,7 +55,7 @@ _PICKLED = b"(c]})"  # the first bytes of a pickle of protocol 0 or 1 that conta
 
 
 def known_binary(start: bytes) -> str:
-    """Return what a file that starts with ``start`` is, if it is a known type other than text; else ``""``.
+    """Return the type of a file that starts with ``start``, or ``""`` if the file is text or of an unknown type.
 
     A text may start with the letters of an archive's signature, for example in an id.
     """
@@ -129,11 +129,11 @@ def wrapper_advice(row: Mapping[str, object]) -> str:
 
 
 def continued(line: str) -> str:
-    """Return the fault of a line that opens a JSON value continued on the next line, else ``""``."""
+    """Return the fault of a line that begins a JSON value but does not end it, else ``""``."""
     line = line.strip()
     if line[:1] not in ("{", "[") or line[-1:] not in ("{", "["):
         return ""
-    advice = "write one object per line, as jq -c '.[]' does with a list, jq -c . with objects"
+    advice = "write one object per line, as jq -c '.[]' does with a list, or jq -c . with objects"
     return f"begins JSON that spans several lines: {advice}"
 
 
@@ -153,7 +153,7 @@ SAVE_AS_UTF8 = (
 """The remedy for text in an unknown encoding."""
 SAVE_TEXT = "save its text as plain text, in UTF-8"  # the remedy for a document of an office program
 _ROWS = 20
-_NULS = 4  # the fewest NUL bytes of a line that may be UTF-16
+_NULS = 4  # the minimum number of NUL bytes in a line that may be UTF-16
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}
 TABLES: tuple[Form, ...] = tuple(_DELIMITERS)  # the forms whose rows have a character between cells
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -213,7 +213,7 @@ class TableShape(NamedTuple):
 
 
 def shape_of(path: Path) -> TableShape:
-    """Return the shape of a file, from its first 64 kB; a pipe is not read: it is ``text``."""
+    """Return the shape of a file, from its first 64 kB. A pipe is not read; its form is ``text``."""
     with read_errors_reported(path):
         if path.exists() and not path.is_file() and not path.is_dir():
             return TableShape("text")
@@ -249,7 +249,7 @@ def binary_remedy(content: str) -> str:
 
 
 def unlike_columns(path: Path) -> str:
-    """Return the end of a message about a file's first line: what the file is, if spaces do not part its columns."""
+    """Return the end of a message about a file's first line: what the file is, unless spaces separate its columns."""
     shape = shape_of(path)
     if shape.form in ("empty", "tabs", "blanks", "text") and not shape.remedy:
         return ""
@@ -258,9 +258,9 @@ def unlike_columns(path: Path) -> str:
 
 
 def nul_reason(line: bytes) -> str:
-    """Return the fault of a line that contains a NUL byte: most often it is UTF-16."""
+    """Return the fault of a line that contains a NUL byte: most often, the line is UTF-16."""
     if line.count(0) >= _NULS and _encoding(line).startswith("utf-16"):
-        return f"is UTF-16 without a byte-order mark; {SAVE_AS_UTF8}"
+        return "is UTF-16 without a byte-order mark; save it as UTF-8 (iconv -f UTF-16LE -t UTF-8, or -f UTF-16BE)"
     return "contains a NUL byte"
 
 
@@ -275,7 +275,7 @@ def column_name(cell: str) -> str:
 
 
 def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """Return the position in a header of the first of the ``wanted`` names that the header has; None if it has none."""
+    """Return the position of the first of the ``wanted`` names that a header contains, or None if it contains none."""
     return next((names.index(name) for name in wanted if name in names), None)
 
 

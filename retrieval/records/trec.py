@@ -1,4 +1,4 @@
-"""TREC files: runs and judgements, read with the line of every fault and written to be read back."""
+"""TREC files: read runs and judgements, with the line of every fault, and write runs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .runs import RunReader, ScoreTable, run_lines
 
 
 def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
-    """Read the scores of a run and report faults to ``faults``; erroneous lines are left out.
+    """Read the scores of a run and report faults to ``faults``; leave out lines with errors.
 
-    The rank column is not used. So gaps in ranks, rising scores and a second run id are only warnings. In a
-    ``submitted`` run they are errors, because it must be one run with one order.
+    Only scores decide the order of hits, so gaps in ranks, rising scores and a second run id are only warnings. In a
+    ``submitted`` run they are errors, because a submission must be one run with one order.
     """
     reader = RunReader(path, faults, submitted=submitted)
     take = reader.take
@@ -40,7 +40,7 @@ def ranked(docs: dict[str, float]) -> list[Hit]:
 
 
 def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
-    """Read judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns, also with commas and with a header.
+    """Read judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns; commas and a header are allowed.
 
     A repeated judgement counts once, and ``note`` receives a message. Raises SourceError at the first line that is not
     a judgement, or contradicts an earlier one.
@@ -60,12 +60,12 @@ def repeats_note(count: int) -> str:
 
 
 def write_run(run: Run, path: Path, tag: str) -> None:
-    """Write a TREC run, queries in the order of ``run``. Raises QueryError if an id or the tag cannot be a column."""
+    """Write a TREC run in the order of ``run``. Raises QueryError if an id or the tag cannot be a column."""
     write_text(path, (run_lines(qid, hits, tag) for qid, hits in run.items()))
 
 
 def write_text(path: Path, pieces: Iterable[str]) -> None:
-    """Write a UTF-8 text file with LF line ends, completely or not at all; a name in ``.gz`` packs it with gzip."""
+    """Write a UTF-8 text file with LF line ends, completely or not at all; pack it if its name ends in ``.gz``."""
     writable(path)
     content = b"".join(piece.encode("utf-8") for piece in pieces)
     if not is_packed(path):

@@ -1,4 +1,4 @@
-"""The parts of a msgspec validation error: it has only a message, and only this module parses it."""
+"""The parts of a msgspec validation error: the error has only a message, and only this module parses that message."""
 
 from __future__ import annotations
 

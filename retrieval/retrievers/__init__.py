@@ -34,16 +34,16 @@ class MissingComponent(NamedTuple):
 class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
-    A module with ``FUSES`` fuses other rankings: it has ``fused`` and ``fusion_of``. One with ``EXPANDS = True``
-    changes a query by the hits of another retriever: it has ``over``, and an index does not list it. ``SETTINGS`` is
-    the class of a module's own settings, a group of the configuration with the module's name.
+    A module with ``FUSES`` fuses other rankings: it has ``fused`` and ``fusion_of``. A module with
+    ``EXPANDS = True`` changes a query by the hits of another retriever: it has ``over``, and an index does not list it.
+    ``SETTINGS`` is the class of a module's own settings, a group of the configuration with the module's name.
     """
 
     LABEL: str  # its name for people, in a word or two
     HELP: str  # half a line on what it ranks by
     FUSES: bool
     WEIGHS_WORDS: bool  # whether it ranks by words, with the settings ``bm25``
-    DEFAULT_WEIGHT: float  # in a fusion without configured weights, shared by its variants; 0 leaves it out
+    DEFAULT_WEIGHT: float  # its weight in a fusion without configured weights, shared by its variants; 0 leaves it out
     PRIORITY: int  # ``auto`` selects the available retriever with the highest priority
     BLOCKING: bool  # whether it cannot be interrupted: in a fusion with a time limit, it runs in its own thread
     BATCHES: bool  # whether a batch of queries takes less time per query than single queries

@@ -63,7 +63,10 @@ def _view(name: str) -> str:
 
 
 class DenseRetriever(Retriever):
-    """Ranks by the cosine of query and passage; with ``group``, documents by their best passage. Safe for threads."""
+    """Ranks by the cosine of query and passage; with ``group``, it ranks each document by its best passage.
+
+    It is safe for threads.
+    """
 
     def __init__(self, name: str, snapshot: Snapshot, *, group: bool) -> None:
         self._name, self._view = name, _view(name)

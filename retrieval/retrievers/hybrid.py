@@ -51,7 +51,7 @@ def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
 def rankings(name: str, config: Config) -> tuple[str, ...]:
     weights = config.search.fusion.weights
     if not weights or name in weights:
-        raise QueryError(f"name rankings other than {name}, each with its weight", place=_PLACE)
+        raise QueryError(f"give rankings other than {name}, each with its weight", place=_PLACE)
     if not any(weights.values()):
         raise QueryError("all weights are 0: no ranking would count", place=_PLACE)
     for part in weights:

@@ -130,7 +130,7 @@ def coverage(rankings: Iterable[str], missing: Sequence[str]) -> Coverage:
 
 
 def answer(index: Index, question: Question) -> Answer:
-    """Answer a question; ``missing`` names what exceeded the time limit.
+    """Answer a question; the answer's ``missing`` names the parts that were not ready in time.
 
     Raises QueryError if the question is invalid, naming the field at fault. Raises CutOffError if no ranking was ready
     in time.

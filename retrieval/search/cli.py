@@ -59,7 +59,7 @@ def register(commands: Subparsers) -> None:
         "--like",
         default="",
         metavar="DOCID",
-        help="find documents similar to this document of the index, without itself; --collapse near also leaves out"
+        help="find documents similar to this document of the index, which is left out; --collapse near also leaves out"
         " its near-duplicates",
     )
     add(
@@ -91,15 +91,16 @@ def register(commands: Subparsers) -> None:
     add(
         "--count",
         action="store_true",
-        help="print the total number of hits; for bm25, of documents that contain a word of the text",
+        help="print the total number of hits: with bm25, all documents that contain a word of the text; with vectors,"
+        " all documents that the filter admits",
     )
     add(
         "--facet",
         action="append",
         default=[],
         metavar="FIELD[=N]",
-        help="count the hits by a field, and print its N most frequent values (default: 10); fields: topic, source,"
-        " language, kind, year and --filter-field names; repeatable",
+        help="count the documents by a field, and print its N most frequent values (default: 10); repeatable; fields:"
+        " topic, source, language, kind, year and those of index --filter-field",
     )
     add(
         "--format",
@@ -116,19 +117,29 @@ def register(commands: Subparsers) -> None:
 def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
     """Add the options of a search, for one query or many; ``hits`` describes the default number of hits."""
     add, listed = parser.add_argument, ", ".join(retrievers.names())
-    add("--retriever", metavar="NAME", help=f"{listed} (default: hybrid if the index has vectors)")
+    add(
+        "--retriever",
+        metavar="NAME",
+        help=f"{listed} (default: search.retriever of the configuration; auto: hybrid if the index has vectors,"
+        " else bm25)",
+    )
     add("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
     add_filter(parser)
     add("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
     add("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
-    add("--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents")
+    add(
+        "--undated",
+        choices=("drop", "keep"),
+        default="drop",
+        help="what --as-of and --since do with undated documents (default: drop)",
+    )
     add("--profile", choices=list(PROFILES), help="how the text of a query is prepared")
     add("--fusion", choices=FUSION_KINDS, help="how hybrid fuses its rankings")
     add(
         "--stage",
         action="append",
         metavar="NAME[=VALUE]",
-        help=f"a stage that reorders or thins the ranking; repeatable: {', '.join(stages.names())}",
+        help=f"a stage that reorders or shortens the ranking; repeatable; stages: {', '.join(stages.names())}",
     )
     add(
         "--collapse",
@@ -137,7 +148,7 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
         help="group near-duplicates under their best hit, and count them",
     )
     add("--sort", choices=("date",), metavar="date", help="sort the first hits by date, newest first")
-    add("--passages", action="store_true", help="rank passages, not documents by their best passage")
+    add("--passages", action="store_true", help="rank passages (default: documents, each by its best passage)")
 
 
 def search(args: argparse.Namespace) -> int:
@@ -337,7 +348,7 @@ def _checked_weights(args: argparse.Namespace, names: Sequence[str]) -> dict[str
     if args.explain or args.like:
         raise UsageError("--explain and --like work with one index only; give one --index")
     if len({folder.resolve() for folder in args.index}) < len(names):
-        raise UsageError("argument --index: is given twice; give it once", remedy="see factseek search --help")
+        raise UsageError("--index names the same index twice; give it once", remedy="see factseek search --help")
     weights: dict[str, float] = {}
     for option in args.weight:
         name, _, value = option.rpartition("=")

@@ -21,7 +21,10 @@ Term = tuple[str, str]  # a field and one of its terms
 
 
 class FieldStatistics(NamedTuple):
-    """The size of a field: all passages (also deleted), those with the field, tokens, pairs of passage and term."""
+    """The size of a field: all passages, passages with the field, tokens, and pairs of passage and term.
+
+    Deleted passages count.
+    """
 
     field: str
     passages: int
@@ -38,7 +41,7 @@ class TermCount(NamedTuple):
 
 
 class CollectionStatistics(NamedTuple):
-    """Statistics of the fields and of a query's terms; those of one ``generation`` are consistent."""
+    """Statistics of the fields and of a query's terms; statistics of one ``generation`` are consistent."""
 
     generation: str
     fields: tuple[FieldStatistics, ...]
@@ -48,7 +51,7 @@ class CollectionStatistics(NamedTuple):
 class CollectionQuery(str):
     """A query with its collection's statistics: the counts of its terms, and its vectors by view.
 
-    A search treats it as any other text. A word retriever uses these statistics instead of its index's. A vector
+    A search treats it as any other text. A word retriever uses these statistics instead of those of its index. A vector
     retriever uses the given vectors and encodes nothing. ``terms`` are those of a :class:`WeightedQuery`.
     """
 
@@ -59,7 +62,7 @@ class CollectionQuery(str):
     def __new__(
         cls, text: str, statistics: CollectionStatistics | None = None, vectors: Mapping[str, Vectors] = NO_VECTORS
     ) -> Self:
-        """Return the query for a text after its profile; statistics and vectors that no ranking reads may be absent."""
+        """Return the query for a prepared text; statistics and vectors that no ranking reads may be absent."""
         query = super().__new__(cls, text)
         query.statistics = statistics
         query.vectors = vectors

@@ -52,9 +52,9 @@ class JudgedFile(msgspec.Struct, frozen=True, kw_only=True):
 class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a combination and of its training.
 
-    ``model`` is the kind of model. ``rankings`` names the rankings that it combines: the first ``depth`` hits of
-    ``retriever``, with the fusion ``fusion``. ``index`` is the manifest id of the training index. ``remembers`` says
-    whether it uses features of judged queries. ``figures`` are cross-validated measures.
+    ``model`` is the kind of model. ``rankings`` names the rankings that the model combines: those of the first
+    ``depth`` hits of ``retriever`` with the settings ``fusion``. ``index`` is the manifest id of the training index.
+    ``remembers`` says whether the model uses features of judged queries. ``figures`` are cross-validated measures.
     """
 
     task: str = TASK
@@ -76,7 +76,7 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(eq=False)
 class WeightedSum:
-    """A weighted sum of standardised features: first ``centre`` is subtracted, then they are divided by ``scale``."""
+    """A weighted sum of standardised features: (feature - ``centre``) / ``scale``."""
 
     KIND: ClassVar[str] = "linear"
     centre: NDArray[np.float64]
@@ -114,7 +114,7 @@ class Boosted:
 
 @dataclass(eq=False)
 class Averaged:
-    """Weights and trees together: the score adds both, each divided by its spread, so that both count equally."""
+    """Weights and trees together: the sum of both scores, each divided by its spread, so that both count equally."""
 
     KIND: ClassVar[str] = "both"
     weights: CombinerModel
@@ -171,7 +171,7 @@ def load(path: Path) -> Combiner:
         raise SourceError(f"is a model for {manifest.task}, not for this task", place=path)
     with restored_from(path):
         if manifest.features != columns(manifest.rankings, remembers=manifest.remembers) or manifest.depth < 1:
-            raise ValueError("its features differ from those of this factseek")
+            raise ValueError("its features differ from those of this version of factseek")
         remembered = qrels.restored(state) if manifest.remembers else None
         return Combiner(_restored(manifest, state), manifest, remembered)
 
@@ -320,7 +320,7 @@ def views_of(rankings: Sequence[str]) -> dict[str, str]:
 
 
 def likeness(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return each hit's mean similarity to the first hits, and to its most similar hit: shape (hits, LIKENESS).
+    """Return each hit's mean similarities to the first hits, and the highest to any hit: shape (hits, LIKENESS).
 
     Documents that answer the same query are similar (the cluster hypothesis: van Rijsbergen, Information Retrieval,
     1979, chapter 3). ``vectors`` are those of the passages, of unit length, best hit first. If there is no other hit,

@@ -58,14 +58,17 @@ class FacetAnswer(AnswerPart):
 
 
 def fields_of(texts: Sequence[str]) -> dict[str, int]:
-    """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with its number of values. Raises QueryError."""
+    """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with its number of values.
+
+    Raises QueryError if a text has another form, or if a field appears twice.
+    """
     fields: dict[str, int] = {}
     for text in texts:
         field, separator, number = text.partition("=")
         if field in fields:
             raise QueryError(f"contains {field[:80]!r} twice")
         if separator and not (_DIGITS.fullmatch(number) and 1 <= int(number) <= MOST_VALUES):
-            raise QueryError(f"{text[:80]!r} is not of the form field=number, of 1 to {MOST_VALUES} values")
+            raise QueryError(f"{text[:80]!r} is not of the form field=number, with a number from 1 to {MOST_VALUES}")
         fields[field] = int(number) if separator else USUAL_VALUES
     return fields
 
@@ -163,7 +166,7 @@ def _without(where: Filter, field: str) -> Filter:
 
 
 def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
-    """Raise QueryError for a field that an index does not have, or for a wrong number of its values."""
+    """Raise QueryError for a field that an index does not have, or if the number of values is out of range."""
     countable = (*COUNTED, *declared)
     for field, most in fields.items():
         if field not in countable:

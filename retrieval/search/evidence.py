@@ -34,7 +34,7 @@ class RetrieverPart(AnswerPart, kw_only=True):
 
 
 def part_answer(part: Part, *, staged: bool) -> RetrieverPart:
-    """Return the answer's form of a part of a hit; the vote of a stage is the score that it gave."""
+    """Return a part of a hit in the form of an answer; the vote of a stage is the score that it gave."""
     gave = part.vote if staged and part.vote else msgspec.UNSET
     return RetrieverPart(rank=part.rank, score=part.score, gave=gave)
 
@@ -52,9 +52,10 @@ def page_at(metadata: Mapping[str, Any], start: int) -> int | msgspec.UnsetType:
 
 
 class PassageAnswer(AnswerPart, kw_only=True):
-    """The best passage; ``start`` and ``end`` are offsets in the document's text, highlights in the passage's.
+    """The best passage; ``start`` and ``end`` are offsets in the document's text.
 
-    ``page`` is the page on which the passage begins, from 1, if the document has pages.
+    ``highlights`` are offsets in the passage's text. ``page`` is the page on which the passage begins, from 1, if the
+    document has pages.
     """
 
     number: int

@@ -2,8 +2,8 @@
 
 Scores of different indexes are not comparable, but ranks are. A hit's score is the weight of its index, divided by the
 sum of a constant and the hit's rank (reciprocal rank fusion). If the first hit of an index seems unrelated to the
-query, the weight of the index is halved. Its best hit then follows the first page of the others. Documents of two
-indexes are always distinct.
+query, the weight of the index is halved. Its best hit then follows the first page of the other indexes' hits.
+Documents of two indexes are always distinct.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .index import Index
 
 
-INDEX = "index"  # the field of a hit that names its index, in a search of several
-_UNLIKELY = 0.5  # the factor for an index whose first hit seems unrelated: its hits follow the first page of the others
+INDEX = "index"  # the field of a hit that names its index, in a search of several indexes
+_UNLIKELY = 0.5  # the factor for the weight of an index whose first hit seems unrelated to the query
 
 
 class IndexedHit(NamedTuple):
@@ -53,7 +53,7 @@ class CountsOfMany(NamedTuple):
 
     @property
     def total(self) -> Total:
-        """The total number of hits; it is ``matching`` if the total of every index is ``matching``."""
+        """The total number of hits of all indexes; ``matching`` is true if it is true for every index."""
         counted = self.totals.values()
         return Total(sum(total.hits for total in counted), all(total.matching for total in counted))
 
@@ -221,7 +221,10 @@ def counts_of_many(
 
 
 def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the weight of each index. Raises QueryError if one is unknown or out of range, or if none counts."""
+    """Return the weight of each index.
+
+    Raises QueryError if an index is unknown, a weight is out of range, or all weights are 0.
+    """
     chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
     if not names:
         raise QueryError("give an index to search")
@@ -259,7 +262,7 @@ def evidence_of(
     read = {}
     for name, index in indexes.items():
         retriever = index.resolve(searches[name]).retriever
-        # A fused hit already has its rank in its own index.
+        # A hit with parts already has its rank in its own index.
         own = [
             of.hit if of.hit.parts else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
             for of in ranked

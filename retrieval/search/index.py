@@ -47,13 +47,16 @@ REMEMBERED = 64
 """The number of resolved searches in memory: nearly all searches of an index differ in query and filter alone."""
 _SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
-"""A hit that contains more than half of a text's words seems related; a longer text counts as this many words."""
+"""A hit that contains more than half of a text's words seems related; a text counts as at most this many words."""
 _CLEARLY = 3
-"""A passage is clearly near if its cosine exceeds the floor by this many standard deviations of the random cosines."""
-_NEARER = 0.2
-"""The least such distance above the floor, as a share of the distance from the floor to 1.
+"""A passage is clearly near if its cosine exceeds the noise threshold by this many standard deviations.
 
-It matters in an index of a few short texts, which are all well above the floor.
+These are the standard deviations of the cosines of random queries.
+"""
+_NEARER = 0.2
+"""The minimum of this distance above the noise threshold, as a share of the distance from the threshold to 1.
+
+It matters in an index of a few short texts, whose cosines are all well above the threshold.
 """
 
 
@@ -235,7 +238,7 @@ class Index:
         return answer(self, question)
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
-        """Mark a hit as weak if only vectors found it and each of its cosines is below the floor of the view."""
+        """Mark a hit as weak if only vectors found it and each of its cosines is below the noise threshold."""
         for hit in hits:
             if all(map(self._vectors_alone, hit.retrievers)) and all(
                 part.score < self._floor(self._vectors_alone(name))[0] for name, part in hit.retrievers.items()

@@ -42,7 +42,7 @@ _SCHEMA_TYPES = {PAPER: "ScholarlyArticle", "webpages": "WebPage"}
 
 
 class Citation(NamedTuple):
-    """The citation of a hit, each part on one line; unknown is ``""``. ``date`` is a year, a month or a day."""
+    """The citation of a hit, each part on one line; an unknown part is ``""``. ``date`` is a year, a month or a day."""
 
     docid: str
     paper: bool
@@ -56,7 +56,7 @@ class Citation(NamedTuple):
 
 
 def is_example(index: str) -> bool:
-    """Return whether an index is one of the bundled examples, by its served name."""
+    """Return whether an index is one of the bundled examples; ``index`` is its name on the server."""
     return index.startswith("example-")
 
 
@@ -228,5 +228,8 @@ def kind(format: str) -> ListingKind:
 
 
 def list_hits(hits: Sequence[Evidence], format: str, qid: str = "1") -> str:
-    """Return hits, best first, in a format of :data:`KINDS`; ``qid`` is for a TREC run. Raises QueryError."""
+    """Return hits, best first, in a format of :data:`KINDS`; ``qid`` is for a TREC run.
+
+    Raises QueryError if the format does not exist.
+    """
     return kind(format).write(hits, qid)

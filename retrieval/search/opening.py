@@ -21,7 +21,7 @@ from .snapshot import IndexEncoders, Snapshot
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]
 """Open the state of an index from its folder, the settings, and a function that opens its encoders."""
 FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
-"""The files of other forms of an index, each with its module, which has functions of the same names as this one."""
+"""The files of other forms of an index, each with its module, which has the same functions as this module."""
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
@@ -49,7 +49,7 @@ def published_file(folder: Path) -> Path:
 
 @contextmanager
 def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
-    """Hold the published segments of the index in ``folder``; yield folder and manifest of each of its parts."""
+    """Protect the published segments of an index from removal; yield the folder and manifest of each part of it."""
     if form := _form(folder):
         parts, lease = form.leased(folder)
     else:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Search(NamedTuple):
     """The options of a search; ``None`` selects the configured value.
 
-    ``stages`` reorder or thin the ranking, in this order. ``collapse="near"`` then groups near-duplicates, and
+    ``stages`` reorder or shorten the ranking, in this order. ``collapse="near"`` then groups near-duplicates, and
     ``sort="date"`` sorts the first hits by date, newest first. ``limit`` is the time limit of this search; it records
     what was cut off. ``offset`` leaves out the first hits and returns the ``k`` hits after them. ``typed`` is the part
     of ``where`` that comes from the query itself: it applies to every facet.
@@ -45,16 +45,16 @@ class Search(NamedTuple):
 
 
 DEFAULT_SEARCH = Search()
-MOST_SOURCES = 10  # the most sources of a segment that a description names
+MOST_SOURCES = 10  # the maximum number of sources of a segment that a description names
 
 
 class ResolvedSearch(NamedTuple):
     """A search as one index understands it: every open option is resolved.
 
     ``retriever`` answers it. ``rankings`` are the rankings of its hits (those to fuse, or one). ``views`` are the views
-    that it reads. ``settings`` are the index's, changed by the search. ``approximate`` says that the search uses an
-    approximate vector index. It may miss a few of the nearest passages, and other segments or shards may miss others.
-    Scores are always exact.
+    that it reads: Lucene's index, vectors. ``settings`` are those of the index, changed by the options of the search.
+    ``approximate`` says that the search uses an approximate vector index. Such an index may miss a few of the nearest
+    passages, and other segments or shards may miss others. Scores are always exact.
     """
 
     retriever: str
@@ -78,7 +78,7 @@ class ResolvedSearch(NamedTuple):
         return str(query) if isinstance(query, DocumentQuery) else PROFILES[self.settings.search.profile](query)
 
     def has_words(self, query: str) -> bool:
-        """Return whether a query contains anything to search for; a search refuses an empty one."""
+        """Return whether a query contains a word to search for; a search refuses a query without words."""
         return has_words(self.text(query))
 
 
@@ -132,7 +132,7 @@ class IndexInfo:
 
     @property
     def filter_fields(self) -> tuple[str, ...]:
-        """The metadata fields that can be filtered and counted."""
+        """The metadata fields by which documents can be filtered and counted."""
         return self.published.filter_fields
 
     @property

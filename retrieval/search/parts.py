@@ -97,7 +97,7 @@ def left_out(undated: int) -> str:
     return f"{documents} left out by the date filter; undated: keep (--undated keep) includes them"
 
 
-_MOST = 8  # the most misspelt words of a query to correct: a text with more is in another language than the index
+_MOST = 8  # the maximum number of misspelt words to correct: a text with more is in another language
 
 
 def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str, str]:

@@ -39,7 +39,8 @@ _PART = re.compile(
 )
 """A part of a query: a minus or a longer dash if any, a field if any, and quoted words or one word.
 
-A closing quote always ends the part. The part may follow an opening bracket; if quoted, also a comma or a slash.
+A closing quote always ends the part. The part may follow an opening bracket. A quoted part may also follow a comma
+or a slash.
 """
 
 
@@ -67,7 +68,7 @@ class ParsedQuery(NamedTuple):
 def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = False) -> ParsedQuery:
     """Parse a query in the query language; the caller searches for the result's ``text`` with its ``search``.
 
-    If ``undated`` or the filter of ``search`` says so, ``before:`` and ``after:`` keep undated documents.
+    If ``undated`` is true, here or in the filter of ``search``, ``before:`` and ``after:`` keep undated documents.
 
     Raises QueryError if the query excludes something other than words, if a date is invalid or appears twice, or if the
     filters of ``search`` and the query together admit nothing.
@@ -111,7 +112,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
 
 
 class QueryPart(NamedTuple):
-    """A condition of a query, and the ``rest``: the query without it; the words of a phrase stay as text.
+    """A condition of a query, and the ``rest``: the query without the condition. The words of a phrase stay as text.
 
     ``kind`` is a field, ``phrases`` or ``without``.
     """
@@ -124,7 +125,7 @@ class QueryPart(NamedTuple):
 def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
     """Return the conditions of a query, in their order, even if they contradict each other.
 
-    If ``most`` is given, return only the first ``most``. Each condition has its own ``rest``.
+    ``most`` is the maximum number of conditions to return. Each condition has its own ``rest``.
     """
     hidden = " ".join(_hidden(query).split())
     matches = list(_PART.finditer(hidden))

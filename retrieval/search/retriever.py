@@ -48,7 +48,10 @@ class Rankings(Protocol):
 
 
 class SideBySide(Rankings):
-    """The rankings of open retrievers in this process, in parallel under a limit; ``blocking`` ones run on."""
+    """The rankings of open retrievers in this process. Under a time limit, they run in parallel.
+
+    ``blocking`` names the retrievers that cannot be interrupted. They continue after the limit.
+    """
 
     def __init__(self, parts: Mapping[str, Retriever], blocking: Collection[str]) -> None:
         self._parts = parts

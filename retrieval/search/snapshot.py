@@ -49,7 +49,10 @@ REMEMBERED_NEAR = 1_000
 
 
 class Snapshot:
-    """The last published state of an index when it was opened; it holds its files, and opens large parts on demand."""
+    """The last published state of an index at the time of opening.
+
+    It prevents the removal of its files until it is closed. It opens large parts on demand.
+    """
 
     def __init__(
         self, folder: Path, config: Config, encoders: IndexEncoders, *, manifest: Manifest | None = None
@@ -271,7 +274,7 @@ class Snapshot:
         return signatures
 
     def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
-        """Return, for each signature, the documents under a filter that differ from it in at most ``most`` orders."""
+        """Return, for each signature, the documents under a filter that have at most ``most`` disagreements with it."""
         keep, docids = self.mask(where), self.rows.docids
         near = self.view(SIGNATURES).near
         return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]

@@ -1,4 +1,4 @@
-"""Stages, which reorder or thin a ranking after retrieval: one file each, loaded by name.
+"""Stages, which reorder or shorten a ranking after retrieval: one file each, loaded by name.
 
 ``search.stages`` and requests name stages in the order of their use, each as ``NAME`` or ``NAME=VALUE``.
 """
@@ -121,7 +121,7 @@ def copies_of(stages: Sequence[Named], hits: Sequence[Hit]) -> list[Copies] | No
 
 
 def with_part(hit: Hit, stage: str, rank: int, score: float, gave: float = 0.0) -> Hit:
-    """Return a hit with a part of a stage: its rank (from 1) and score before, and the score that the stage gave."""
+    """Return a hit with a part of a stage: its rank (from 1) and score before the stage, and the stage's own score."""
     return replace(hit, parts=(*hit.parts, Part(stage, rank, score, gave)))
 
 

@@ -29,7 +29,7 @@ NEAR = 0.58
 
 If half of the words are changed at random, the share is .33; if a quarter is changed, it is .6.
 """
-MOST_NAMED = 100  # the number of near-duplicates' docids to list; the count covers all of them
+MOST_NAMED = 100  # the maximum number of near-duplicates' docids to list; the count covers all near-duplicates
 
 
 def open(value: str, context: StageContext) -> Collapse:

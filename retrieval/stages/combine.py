@@ -42,7 +42,7 @@ def open(value: str, context: StageContext) -> Combine:
     if value:
         raise QueryError(f"combine={value[:20]}: combine has no value", remedy="write combine, and set combine.model")
     if not context.settings.of(CombineSettings).model:
-        raise QueryError("combine needs a model", remedy="set combine.model to what factseek train combiner wrote")
+        raise QueryError("combine needs a model", remedy="set combine.model to a file of factseek train combiner")
     return Combine(context)
 
 

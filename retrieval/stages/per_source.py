@@ -20,7 +20,7 @@ def open(value: str, context: StageContext) -> PerSource:
     if not value:
         return PerSource(DEFAULT)
     if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and int(value)):
-        raise QueryError(f"per_source={value[:20]}: give the number of hits of one source to keep, from 1")
+        raise QueryError(f"per_source={value[:20]}: give the maximum number of hits of one source, 1 or more")
     return PerSource(int(value))
 
 

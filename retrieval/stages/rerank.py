@@ -22,7 +22,7 @@ LABEL = "Re-rank"
 HELP = "re-ranks hits with a model that reads query and passage together: rerank, or rerank=20 for the first 20 hits"
 RANKS = True
 _NAME = "rerank"
-_MOST = 1_000  # the most hits that one search may re-rank
+_MOST = 1_000  # the maximum number of hits that one search may re-rank
 
 
 class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):

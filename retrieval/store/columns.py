@@ -85,7 +85,7 @@ class DocumentColumns:
         return mask
 
     def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str] = ()) -> FacetCounts:
-        """Return counts in ``mask`` by value: the ``most`` frequent, equal ones by alphabet, then those of ``kept``."""
+        """Return counts in ``mask``: of the ``most`` frequent values (ties by alphabet), then of those in ``kept``."""
         column = self._columns[field]
         chosen = None if mask is None else np.flatnonzero(mask)
         counts = column.counts(chosen, mask)

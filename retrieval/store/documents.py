@@ -30,7 +30,7 @@ _SPAN: Types = (int, int, int)
 _NO_MORE: tuple[int | None, Iterator[Any]] = (None, iter(()))
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
 _WITH_PASSAGES = (
-    # In this order SQLite looks up the wanted passages one by one, whatever it knows of the tables' sizes.
+    # In this order, SQLite looks up the wanted passages one by one, whatever the sizes of the tables.
     f'SELECT w.number, {_COLUMNS}, d.row, p.start, p."end" FROM wanted w CROSS JOIN documents d USING (docid) '
     "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
 )
@@ -39,7 +39,7 @@ _AT_ONCE = 500  # the number of passages per query
 
 
 def checksum(document: Document) -> str:
-    """Return the SHA-256 of a document's content; equal content has an equal checksum in any order of its metadata."""
+    """Return the SHA-256 of a document's content. The order of its metadata does not change the checksum."""
     content = msgspec.json.encode((*document[:-1], dict(document.metadata)), order="deterministic")
     return hashlib.sha256(content).hexdigest()
 

@@ -30,14 +30,14 @@ CREATE INDEX passages_document ON passages (document);
 """
 LEAST_LIMIT = 64 << 20  # the limit in bytes of a value in small files; in a larger file the limit is the file's size
 STEPS, STEPS_A_BYTE = 1_000_000, 16
-"""The SQLite steps between two checks, and the most steps per byte of the file: more mean an endless cycle."""
+"""The SQLite steps between two checks, and the maximum number of steps per byte of the file; a cycle takes more."""
 KEPT = 2  # the number of idle connections to keep: one per thread and segment would be hundreds of open files
 _READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 Types = tuple[type, ...]
 
 
 class _Connection:
-    """A connection that stops a statement of more steps than the file's size can explain."""
+    """A connection that stops a statement that takes more steps than the file's size can explain."""
 
     def __init__(self, path: Path, size: int) -> None:
         # A published segment never changes, so SQLite needs neither locks nor checks for other writers.

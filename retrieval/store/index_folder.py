@@ -44,7 +44,7 @@ class IndexFolder:
         return manifests.read(self.path)
 
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents of a published segment. Raises IndexStateError if they are not those of the manifest."""
+        """Open the documents of a published segment. Raises IndexStateError if the file differs from the manifest."""
         check_own(self.segment(segment.name), segment, DOCUMENTS.__eq__)
         return self.documents_as_found(segment)
 

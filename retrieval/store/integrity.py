@@ -75,10 +75,10 @@ def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 
 
 def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
-    """Raise IndexStateError if a file to open is not that of the manifest; this compares its size and a few bytes.
+    """Raise IndexStateError if a file to open differs from the manifest in its size or a few bytes.
 
-    ``place`` is the segment's folder; ``opened`` returns whether a path in it will be opened. Opening reports a missing
-    file.
+    ``place`` is the segment's folder; ``opened`` returns whether a path in that folder will be opened. A missing file
+    is reported when it is opened.
     """
     for name, info in segment.files.items():
         if opened(name) and (what := _other(place / name, info)):

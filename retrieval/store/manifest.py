@@ -40,10 +40,10 @@ DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 SIGNATURES, WORDS = "signatures", "words"  # the views that detect near-duplicates and correct misspelt words
 FILTER_FIELDS = "filter_fields"
 """The property of the view `lucene` that lists the metadata fields for filters and counts."""
-RESTORE = "restore it or rebuild with --overwrite"
+RESTORE = "restore the index from a snapshot, or rebuild it with --overwrite"
 OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
-REBUILD = "rebuild it with: factseek index KIND SOURCE --overwrite"
-MOST = 2**31 - 1  # the most passages that Lucene can number
+REBUILD = "rebuild it with: factseek index KIND SOURCE --index DIR --overwrite"
+MOST = 2**31 - 1  # the maximum number of passages in a Lucene index
 _SEGMENT = re.compile(r"[0-9]{1,18}")
 _VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
@@ -80,8 +80,9 @@ class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
-    Its files never change; ``deleted`` lists the rows of its deleted documents. ``text_seconds``, for reading and
-    indexing its text, and ``vector_seconds``, for its vectors, are those of the process that finished it.
+    Its files never change; ``deleted`` lists the rows of its deleted documents. ``text_seconds`` is the time for
+    reading and indexing its text, ``vector_seconds`` the time for making its vectors. Both count only the process that
+    finished the segment.
     """
 
     name: str
@@ -106,7 +107,7 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     @property
     def of_sentences(self) -> bool:
         """Whether its passages are sentences of the source, each with its number."""
-        # Older versions did not record it, and had only one such kind.
+        # Older versions did not record this, and had only one such kind.
         return self.kind == "fever" if self.sentences is None else self.sentences
 
 
@@ -160,7 +161,7 @@ class Versions(ManifestPart, frozen=True, kw_only=True):
 
 
 class Manifest(ManifestPart, frozen=True, kw_only=True):
-    """The description of an index's state; every change publishes a new one.
+    """The description of an index's state; every change publishes a new description.
 
     ``documents`` and ``passages`` count those that are not deleted. A view of vectors is described by its encoder.
     ``shared`` is unused; earlier versions listed files in it.
@@ -182,7 +183,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in self.views:
             if not _VIEW.fullmatch(name):
-                raise ValueError(f"a view is named {name[:60]!r}")
+                raise ValueError(f"a view has the invalid name {name[:60]!r}")
             self.encoder_of(name)
         self.filter_fields  # noqa: B018  it raises
         names = [segment.name for segment in self.segments]
@@ -197,11 +198,11 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def encoder(self) -> EncoderInfo | None:
-        """The encoder of the first view of vectors, None if there is none."""
+        """The encoder of the first view of vectors, or None if the index has no vectors."""
         return self.encoder_of(VECTORS)
 
     def encoder_of(self, view: str) -> EncoderInfo | None:
-        """Return the encoder of a view's vectors, None without one. Raises ValueError if it is not described."""
+        """Return the encoder of a view's vectors, or None. Raises ValueError if its description is invalid."""
         if view.partition(":")[0] != VECTORS or view not in self.views:
             return None
         try:
@@ -216,7 +217,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def has_parts(self) -> bool:
-        """Whether the index has words inside longer words; by default not in English, so that runs equal Pyserini's."""
+        """Whether the index has words inside longer words. English indexes have none by default, as in Pyserini."""
         parts = self.views.get(LUCENE, {}).get("parts")
         return parts if isinstance(parts, bool) else self.language != "en"
 
@@ -230,7 +231,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
         """The metadata fields that can be filtered and counted, in order. Raises ValueError if they are not names."""
         names = self.views.get(LUCENE, {}).get(FILTER_FIELDS, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("the fields to filter by are not names")
+            raise ValueError("the filter fields are not a list of names")
         try:
             return field_names(names)
         except QueryError as error:
@@ -253,7 +254,7 @@ def publish(folder: Path, manifest: Manifest) -> None:
 
 
 def read(folder: Path) -> Manifest:
-    """Read the manifest of the index in ``folder``. Raises IndexStateError, saying what the folder is instead."""
+    """Read the manifest of the index in ``folder``. Raises IndexStateError if there is none; its text says why."""
     path = folder / NAME
     check_whole(folder)
     try:
@@ -268,7 +269,7 @@ def read(folder: Path) -> Manifest:
 def check_whole(folder: Path) -> None:
     """Raise IndexStateError if the index in ``folder`` is in shards."""
     if isfile(folder / SHARDS):
-        remedy = "factseek unshard makes one index of it"
+        remedy = "factseek unshard turns it into an index without shards"
         raise IndexStateError("is a sharded index, which this command does not support", place=folder, remedy=remedy)
 
 

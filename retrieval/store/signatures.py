@@ -36,18 +36,18 @@ _LAST_OF_FOUR = np.uint64(0x1111_1111_1111_1111)
 
 
 def signatures_of(texts: Sequence[str]) -> Signatures:
-    """Return the signature of each text: equal for equal words, whatever the other texts."""
+    """Return the signature of each text. It depends only on the words of that text."""
     parts = [_signed(texts[start : start + AT_ONCE]) for start in range(0, len(texts), AT_ONCE)]
     return np.concatenate(parts) if parts else np.empty((0, WORDS), dtype="<u8")
 
 
 def features(text: str) -> set[bytes]:
-    """Return a text's lower-case words, in scripts without spaces pairs of characters; if there are none, the text."""
+    """Return a text's lower-case words, or pairs of characters in scripts without spaces; without words, the text."""
     folded = text.casefold()
     pieces = set(folded.encode("utf-8", "replace").translate(_WORD_BYTES).split())
     if text.isascii():
         return pieces or {folded.strip().encode()}
-    # Few pieces of most texts contain more than ASCII, and only these may contain more than one word.
+    # In most texts, few pieces contain other characters than ASCII. Only such a piece may contain several words.
     mixed = [piece for piece in pieces if not piece.isascii()]
     pieces.difference_update(mixed)
     words = set(_WORD.findall(b" ".join(mixed).decode()))
@@ -60,12 +60,12 @@ def features(text: str) -> set[bytes]:
 
 
 def most_disagreements(similarity: float) -> int:
-    """Return the most orders in which texts of this share of common words may differ; 1 in 16 agrees by chance."""
+    """Return how many orders may differ for texts with this share of common words; 1 in 16 agrees by chance."""
     return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))
 
 
 def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64]:
-    """Return in how many orders each of ``signatures``, shape (n, 4), differs from ``other``, shape (4,)."""
+    """Return the number of orders in which each of ``signatures``, shape (n, 4), differs from ``other``, shape (4,)."""
     differs = signatures ^ other
     differs |= differs >> np.uint64(1)
     differs |= differs >> np.uint64(2)

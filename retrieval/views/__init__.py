@@ -30,7 +30,7 @@ from ..store.index_folder import IndexFolder
 from ..store.manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
 
 Encoders = Callable[[str, EncoderInfo | None], Encoder]
-"""Return the encoder of a view, opened on first use: the encoder that made its vectors, else the configured one."""
+"""A function that returns a view's encoder, opened on first use: the one that made its vectors, else the configured."""
 
 
 class Tools(NamedTuple):
@@ -72,15 +72,15 @@ class Merged(NamedTuple):
 
 
 class PassageSink(Protocol):
-    """Receives the documents of a segment while they are written; a kind overrides only what it needs."""
+    """Receives the documents of a segment while they are written. A kind of view overrides only what it needs."""
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
         """Add the next document with its passages."""
 
     def end(self) -> None:
-        """Note that no more documents follow.
+        """Receive the end of the documents.
 
-        A sink may now start its last work, in parallel with other sinks; :meth:`finish` waits for this work.
+        A sink may then start its last work, in parallel with other sinks; :meth:`finish` waits for this work.
         """
         return
 
@@ -99,7 +99,7 @@ class Check(NamedTuple):
 
 
 class View(Protocol):
-    """One view of an index; a kind overrides only what it needs."""
+    """One view of an index. A kind of view overrides only what it needs."""
 
     name: str
 
@@ -108,7 +108,7 @@ class View(Protocol):
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """The files of a segment that :meth:`copy` reads; a repair calls :meth:`complete` instead if one is damaged."""
+        """The files of a segment that :meth:`copy` reads. If one is damaged, a repair calls :meth:`complete`."""
         return ()
 
     def owns(self, file: str) -> bool:
@@ -127,7 +127,7 @@ class View(Protocol):
         return
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
-        """Write the view of a segment that was merged from rows of others."""
+        """Write the view of a segment that was merged from rows of other segments."""
         self.complete(segment, tools)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:

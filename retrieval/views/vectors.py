@@ -1,6 +1,6 @@
 """The view ``vectors``: a vector per passage from one encoder, which dense retrieval searches.
 
-``vectors:NAME`` has the vectors of a further encoder, in its own files.
+``vectors:NAME`` has the vectors of a further encoder, in separate files.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_an_alias_is_an_index(folders: Path, command: Callable[..., tuple[int, s
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("{0}/current={0}/current", "{0}/current: an alias cannot point to itself; name the index that it points to"),
+        ("{0}/current={0}/current", "{0}/current: an alias cannot point to itself; give the path of an index"),
         ("{0}/monday={0}/tuesday", "{0}/monday: is not an alias: it is a file or folder itself; choose another name"),
         (
             "{0}/current={0}/none",

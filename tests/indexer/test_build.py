@@ -47,7 +47,8 @@ def test_texts_of_another_language_are_noted(write_jsonl, build_jsonl) -> None:
     source = write_jsonl("docs.jsonl", [{"docid": text[:3], "text": text} for text in texts])
     (note,) = build_jsonl(source).notes
     assert note == (
-        "the texts look like de, but the language of the index is en; to change it, build the index again with "
+        "the language of the texts seems to be de, but the language of the index is en; "
+        "if so, build the index again with "
         "--language de"
     )
     assert build_jsonl(source, verb="overwrite", index={"language": "de"}).notes == ()

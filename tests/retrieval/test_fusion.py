@@ -41,20 +41,6 @@ def test_weighted_sums_by_hand(kind: str, expected: dict[str, float] | None) -> 
     assert {hit.docid: hit.score for hit in fused} == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@given(one=RANKING, two=RANKING, k=st.integers(1, 10))
-def test_fusion_of_any_rankings(kind: str, one: list[Hit], two: list[Hit], k: int) -> None:
-    rankings = [Ranking("bm25", 0.5, one), Ranking("dense", 0.5, two)]
-    fused = fuse(rankings, FusionSettings(kind=kind), k)
-    everything = {hit.docid for hit in one} | {hit.docid for hit in two}
-    assert len(fused) == min(k, len(everything))
-    assert fused == ordered(fused)
-    assert all(hit.score == float(np.float32(hit.score)) for hit in fused)
-    assert fused == fuse(rankings, FusionSettings(kind=kind), 100)[:k]
-    for hit in fused:
-        assert hit.score == float(np.float32(sum(part.vote for part in hit.parts)))
-
-
 def test_passages_are_fused_apart_when_documents_are_not_grouped() -> None:
     one, two = [Hit("a", 2.0, 0)], [Hit("a", 0.5, 3)]
     rankings = [Ranking("bm25", 1.0, one), Ranking("dense", 1.0, two)]

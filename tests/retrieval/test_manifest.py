@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.snapshot import restore, snapshot
@@ -69,7 +67,7 @@ def read(folder: Path, raw: dict[str, Any]) -> manifests.Manifest:
 def test_a_name_that_is_none_of_factseeks_is_refused(tmp_path: Path, where: str, name: str) -> None:
     raw = copy.deepcopy(MANIFEST)
     CHANGES[where](raw, name)
-    with pytest.raises(IndexStateError, match=r"^[^\n]*manifest\.json: is damaged \((?s:.*); restore it or rebuild"):
+    with pytest.raises(IndexStateError, match=r"^[^\n]*manifest\.json: is damaged \((?s:.*); restore the index"):
         read(tmp_path, raw)
 
 
@@ -88,21 +86,6 @@ def test_what_else_cannot_be(tmp_path: Path, change: Callable[[dict[str, Any]], 
     with pytest.raises(IndexStateError) as error:
         read(tmp_path, raw)
     assert message in error.value.line
-
-
-@given(st.sampled_from(sorted(CHANGES)), st.text())
-def test_an_accepted_name_stays_in_the_index(tmp_path_factory: pytest.TempPathFactory, where: str, name: str) -> None:
-    folder = tmp_path_factory.getbasetemp() / "names"
-    folder.mkdir(exist_ok=True)
-    raw = copy.deepcopy(MANIFEST)
-    CHANGES[where](raw, name)
-    try:
-        manifest = read(folder, raw)
-    except IndexStateError:
-        return
-    files = [f"segments/{part.name}/{file}" for part in manifest.segments for file in part.files]
-    for path in (folder / name for name in files):
-        assert path.resolve().is_relative_to(folder.resolve()) and path != folder
 
 
 @pytest.mark.parametrize("where", ["segment", "file"])

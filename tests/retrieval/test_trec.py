@@ -85,10 +85,10 @@ RUNS = {
     "long line": (GOOD + "q Q0 " + "b" * 3_000_000 + " 2 1 t\nq Q0 c 2 1 t\n", [f"2: is longer than {MAX_LINE:,} bytes"]),
     "utf-16": (GOOD.encode("utf-16"), ["(0: is UTF-16 text; save it as UTF-8)"]),
     "gzip": (gzip.compress(GOOD.encode()), []),
-    "more columns": ("q Q0 a 1 2.5 t more\nq Q0 b 2 1 t more\n", ["(1: more than six columns on 2 lines; what follows the sixth is ignored)"]),
+    "more columns": ("q Q0 a 1 2.5 t more\nq Q0 b 2 1 t more\n", ["(1: more than six columns on 2 lines; the columns after the sixth are ignored)"]),
     "carriage returns": (GOOD + "q Q0 b 2 1 t\rq Q0 c 3 0 t\n", ["2: contains a carriage return: end the lines with a line feed (\\n)"]),
     "rises": (GOOD + "q Q0 b 2 2.75 t\n", ["(2: scores that rise within a query: 1; hits are ordered by score, not by line)"]),
-    "ranks": ("q Q0 a 0 2.5 t\nq Q0 b 1 2 t\n", ["(1: ranks that do not run 1, 2, 3 … within a query: 2; they are not used)"]),
+    "ranks": ("q Q0 a 0 2.5 t\nq Q0 b 1 2 t\n", ["(1: ranks that are not 1, 2, 3 … within a query: 2; ranks are not used)"]),
     "two runs": (GOOD + "q Q0 b 2 1 s\n", ["(2: the run id changes 1 times: two runs in one file?)"]),
     "cut": (GOOD + "q Q0 b 2 1 t", ["(2: the last line has no line end: is the file complete?)"]),
 }  # fmt: skip
@@ -105,8 +105,8 @@ def test_faults_of_a_run_are_said_exactly(case, put):
 SUBMITTED = {
     "good": (GOOD + "r Q0 b 1 3 t\nq Q0 b 2 2 t\n", []),
     "rises": (GOOD + "q Q0 b 2 2.75 t\nq Q0 c 3 2.75 t\n", ["2: score 2.75 rises above 2.5 on the line before", "(3: equal scores with ascending docids: 1; scoring sorts them in descending order)"]),
-    "gap": (GOOD + "q Q0 b 3 2 t\nq Q0 c 4 1 t\n", ["2: rank 3, expected 2: ranks run 1, 2, 3 … within a query"]),
-    "from 0": ("q Q0 a 0 2 t\nq Q0 b 1 1 t\nr Q0 a 0 2 t\n", ["(1: ranks from 0, in queries: 2; they are not used)"]),
+    "gap": (GOOD + "q Q0 b 3 2 t\nq Q0 c 4 1 t\n", ["2: rank 3, expected 2: ranks must be 1, 2, 3 … per query"]),
+    "from 0": ("q Q0 a 0 2 t\nq Q0 b 1 1 t\nr Q0 a 0 2 t\n", ["(1: queries whose ranks start at 0: 2; ranks are not used)"]),
     "two lines in one": (GOOD + "q Q0 b 2 2 tq Q0 c 3 1 t\n", ["2: has 11 columns, but a run has six (qid Q0 docid rank score tag)"]),
     "two runs": (GOOD + "q Q0 b 2 1 s\nq Q0 c 3 1 t\n", ["2: run id 's' differs from 't' above: a file contains one run", "(3: equal scores with ascending docids: 1; scoring sorts them in descending order)"]),
     "equal as float32 alone": ("q Q0 a 1 1.00000001 t\nq Q0 b 2 1 t\n", []),
@@ -178,7 +178,7 @@ BAD_QRELS = {
     "grade": ("q 0 a 1.5\n", "file:1: relevance '1.5' is not a whole number"),
     "large grade": ("q 0 a 2147483648\n", "file:1: relevance '2147483648' is not between -1,000 and 1,000; scale the grades down"),
     "a header with an unknown name": ("paragraph\tqid\trel\n7\t1\t1\n", "file:1: is a header without a column for docids: it has 'paragraph', 'qid', 'rel'; known names are docid, doc_id, docno, corpus_id, document_id, document, doc, did, passage_id, pid, snippet_id, pageid, page_id, paper_id, cord_uid, article_id, pmid, vclaim_id, d"),
-    "contradiction": ("q 0 a 1\nr 0 a 1\nq 0 a 0\n", "file:3: docid 'a' of query 'q' was already judged on line 1"),
+    "contradiction": ("q 0 a 1\nr 0 a 1\nq 0 a 0\n", "file:3: docid 'a' of query 'q' was judged differently on line 1"),
     "json": ('{"qid": "1"}\n', "file:1: has 2 columns, but judgements have four (qid 0 docid relevance) or three; the file is JSON lines"),
 }  # fmt: skip
 

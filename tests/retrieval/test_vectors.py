@@ -17,7 +17,6 @@ from factseek.retrieval.dense.vectors import (
     read_vectors,
     write_vectors,
 )
-from factseek.retrieval.errors import IndexStateError
 
 DIMENSION = 48
 Floats = NDArray[np.float32]
@@ -144,27 +143,3 @@ def test_ties_at_the_cut_of_an_approximate_search_are_all_found(tmp_path: Path, 
 
 
 REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda f: (f / "vectors.f32").unlink(), "{f}/vectors.f32: cannot be read: No such file or directory"),
-        (
-            lambda f: (f / "vectors.f32").write_bytes(b"short"),
-            "{f}/vectors.f32: has 5 bytes, but 200 vectors of 48 dimensions take 38400",
-        ),
-        (lambda f: (f / ANN).write_bytes(b"not an index"), "{f}/ann.faiss: cannot be read as a FAISS index"),
-        (
-            lambda f: build_ann(random_vectors(150), f, AUTO),
-            "{f}/ann.faiss: contains 150 vectors of 48 dimensions, expected 200 of 48 dimensions",
-        ),
-    ],
-)
-def test_a_damaged_segment_is_told(tmp_path: Path, damage: object, message: str) -> None:
-    made(tmp_path, random_vectors(200), (200,), AUTO)
-    folder = tmp_path / "0"
-    damage(folder)  # type: ignore[operator]
-    with pytest.raises(IndexStateError) as caught:
-        VectorIndex([(folder, 200)], DIMENSION, AUTO)
-    assert caught.value.line == f"{message.format(f=folder)}; {REMEDY}"

@@ -236,7 +236,7 @@ def test_a_bulk_may_only_append(client: FlaskClient) -> None:
     job = ended(client, client.post("/v1/live/documents?mode=append", json=rows).headers["Location"])
     assert counts(job) == (2, 2, 1, 0, 0, 1)
     assert job["refusals"][0]["reason"] == (
-        "docid 'there' already exists with different content; send it with mode=update to replace it"
+        "docid 'there' already exists with different content; to replace it, use mode=update"
     )
     again = ended(client, client.post("/v1/live/documents?mode=append", json=rows).headers["Location"])
     assert counts(again) == (2, 2, 0, 0, 1, 1)

@@ -7,7 +7,7 @@ import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.analysis.TokenStream;
 import org.apache.lucene.analysis.tokenattributes.CharTermAttribute;
 
-/** Analyzers of Lucene and Anserini, by class name: the compiler cannot read Anserini's classes, which are newer. */
+/** Analyzers of Lucene and Anserini, by class name: javac 17 cannot read Anserini's classes, which need Java 21. */
 public final class Analysis {
     private Analysis() {}
 

@@ -104,7 +104,7 @@ public final class PassageSearcher implements Closeable {
      * Return the n best passages as TopPassages writes them, or null if the search took longer than the given
      * milliseconds (-1: no limit). With ranked, equal scores are in the order of the ranks. Clauses and statistics may
      * be empty. Weighted terms, each a term and its weight, replace the text's own terms if there are any. If there
-     * are none, and fewer than n passages contain a word by itself, others follow. These contain a word inside a
+     * are none, and fewer than n passages contain a word by itself, further passages follow. They have a word inside a
      * longer word, or a part of a longer word of the text.
      */
     public static String search(

@@ -52,7 +52,7 @@ def test_other_labels_are_refused(model: Path, tmp_path: Path) -> None:
     with pytest.raises(MachineError) as refused:
         open_entailment(CrossEncoderSettings(model=str(folder), cache=str(tmp_path / "cache")))
     assert refused.value.line == (
-        f"entailment model 'other' cannot be exported: {folder}: its labels are good, bad, neutral; entailment, contradiction, neutral are needed"
+        f"entailment model 'other' cannot be exported: {folder}: its labels are good, bad, neutral, but must be entailment, contradiction, neutral"
     )
 
 

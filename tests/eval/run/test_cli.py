@@ -65,7 +65,7 @@ def test_check_lets_warnings_pass(files, command):
             "errors": 0,
             "warnings": 2,
             "problems": [
-                {"line": 1, "severity": "warning", "reason": "ranks from 0, in queries: 1; they are not used"},
+                {"line": 1, "severity": "warning", "reason": "queries whose ranks start at 0: 1; ranks are not used"},
                 {"line": 0, "severity": "warning", "reason": f"query 'q2' of {files}/queries is missing"},
             ],
         }
@@ -81,7 +81,7 @@ def test_score_prints_json_of_names_and_values(files, command):
     assert figures.pop("notes") == [line.removeprefix("note: ") for line in err.splitlines()]
     assert all(isinstance(value, float) for value in figures.values())
     assert err == (
-        f"note: {files}/odd:1: warning: ranks that do not run 1, 2, 3 … within a query: 1; they are not used\n"
+        f"note: {files}/odd:1: warning: ranks that are not 1, 2, 3 … within a query: 1; ranks are not used\n"
         "note: 1 of 2 judged queries has no results and counts 0\n"
     )
     code, out, _ = command("score", "trec", "--gold", files / "qrels", "--run", files / "odd", "--json", "--per-query")

@@ -98,14 +98,6 @@ def test_a_level_or_a_cut_without_bounds_is_a_users_error(name, reason):
     assert caught.value.line == f"measure '{name}': {reason}"
 
 
-def test_a_judged_query_without_results_counts_0():
-    qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}
-    figures = evaluate(qrels, {"1": {"a": 1.0}, "2": {}, "9": {"a": 1.0}}, ["AP", "RR@5"])
-    assert figures.qids == ["1", "2", "3"]
-    assert figures.values.tolist() == [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
-    assert figures.means() == pytest.approx({"AP": 1 / 3, "RR@5": 1 / 3})
-
-
 def test_reciprocal_rank_is_cut_at_every_rank():
     names = [f"RR@{k}" for k in range(1, 60)]
     for rank in range(1, 60):

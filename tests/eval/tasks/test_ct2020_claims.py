@@ -34,7 +34,7 @@ def test_a_repeated_judgement_is_noted_and_a_contradiction_refused(put) -> None:
     scores = score("ct2020-claims", [twice], [run], ScoreOptions())
     assert scores.values["AP@5"] == 1
     assert f"{twice}:2: repeats a judgement; it counts once (1 such line)" in scores.notes
-    with pytest.raises(SourceError, match=r":2: docid '394' of query '1' was already judged on line 1$"):
+    with pytest.raises(SourceError, match=r":2: docid '394' of query '1' was judged differently on line 1$"):
         TASK.read_gold([put("other", "1 0 394 1\n1 0 394 0\n")])
 
 

@@ -6,13 +6,12 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import pytest
 
 from factseek.indexer.collections import BadLines, ReadOptions, Record, kinds, reader
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.records.table_shape import Form
 
 SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
 
@@ -102,15 +101,6 @@ def begun(kind: str, *sources: Path, tolerated: int = 0) -> tuple[Iterator[Recor
 
 def docids(records: list[Record]) -> list[str]:
     return [record.document.docid for record in records]
-
-
-def test_a_reader_says_of_itself_what_others_need_to_know(kind: str) -> None:
-    module = reader(kind)
-    assert isinstance(module.SUMMARY, str)
-    assert len(module.SUMMARY.splitlines()) == 1
-    assert [type(value) for value in (module.SPLIT, module.SENTENCES, module.WHOLE_FOLDER)] == [bool] * 3
-    assert all(form in get_args(Form) and names == {name.lower() for name in names} for form, names in module.FILES)
-    assert not (module.SENTENCES and not module.SPLIT), "passages that are sentences are parts of a document"
 
 
 def test_it_streams(kind: str, folder: Path) -> None:

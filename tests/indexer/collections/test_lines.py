@@ -56,7 +56,10 @@ def test_lines_end_where_the_file_says(tmp_path: Path, content: bytes, expected:
     ("bad", "reason"),
     [
         (b"a\0b", "contains a NUL byte"),
-        ("a\tbcd".encode("utf-16-le"), f"is UTF-16 without a byte-order mark; {SAVE_AS_UTF8}"),
+        (
+            "a\tbcd".encode("utf-16-le"),
+            "is UTF-16 without a byte-order mark; save it as UTF-8 (iconv -f UTF-16LE -t UTF-8, or -f UTF-16BE)",
+        ),
         (b"caf\xe9", f"is not UTF-8 (column 4: byte 0xe9): {SAVE_AS_UTF8}"),
         (b"x" * 21, "is longer than 20 bytes (build.max_line_bytes)"),
     ],

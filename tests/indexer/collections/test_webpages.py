@@ -245,7 +245,7 @@ def test_a_file_that_is_no_claims_file_is_refused_if_named_and_ignored_if_not(tm
     assert docids(pages) == ["a"]
     with pytest.raises(SourceError) as caught:
         read(pages, other)
-    assert str(caught.value) == f'{other}:1: is not a claim with "claimID" and "results"; pages are HTML, WARC or text'
+    assert str(caught.value) == f'{other}:1: is not a claim with "claimID" and "results"; give HTML, WARC or text files'
 
 
 class Fetched(NamedTuple):
@@ -315,7 +315,7 @@ def test_a_page_that_was_captured_again_is_kept_if_it_changed(tmp_path: Path) ->
         f"{url}@20210102100000",
         f"{url}@20210102100000#2",
     ]
-    assert options.skipped == {"captured again, unchanged": 2}
+    assert options.skipped == {"pages captured again without a change": 2}
 
 
 def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path) -> None:

@@ -18,33 +18,10 @@ from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.retrieval.filters import matches
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.search.order import ordered
 from tests.retrieval.conftest import SENTENCES, documents
 
 RETRIEVERS = ["bm25", "dense", "hybrid"]
 BY_ID = {document.docid: document for document in documents()}
-
-
-def test_what_went_in_comes_out(small: Index) -> None:
-    for document in documents():
-        assert small.document(document.docid) == document
-        passages = small.passages(document.docid)
-        assert all(document.text[p.start : p.end] == p.text for p in passages)
-    assert small.info.published.documents == 48
-    assert len(small.info.published.segments) == 6
-    assert any(segment.passages > segment.documents for segment in small.info.published.segments)
-
-
-@pytest.mark.parametrize("retriever", RETRIEVERS)
-@pytest.mark.parametrize("group", [True, False])
-def test_hits_are_in_the_total_order_and_smaller_k_is_a_prefix(small: Index, retriever: str, group: bool) -> None:
-    deep = small.search(SENTENCES, Search(k=60, retriever=retriever, group=group))
-    for hits in deep:
-        assert hits == ordered(hits)
-        if group:
-            assert len({hit.docid for hit in hits}) == len(hits)
-    for k in (1, 2, 3, 7, 20):
-        assert small.search(SENTENCES, Search(k=k, retriever=retriever, group=group)) == [h[:k] for h in deep]
 
 
 @pytest.mark.parametrize("retriever", RETRIEVERS)

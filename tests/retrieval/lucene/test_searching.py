@@ -1,18 +1,15 @@
 """Searching: in the total order, within the time, and by many threads at once."""
 
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from itertools import cycle, islice, product
+from itertools import cycle, islice
 from pathlib import Path
 from shutil import which
 
 import pytest
 
-from factseek.retrieval.domain import Filter
-from factseek.retrieval.filters import token
 from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter
 from factseek.retrieval.lucene.jvm import (
     JAR,
@@ -21,7 +18,6 @@ from factseek.retrieval.lucene.jvm import (
     java_home,
     start,
 )
-from factseek.retrieval.search.order import Rows
 
 pytestmark = pytest.mark.inner
 
@@ -56,37 +52,6 @@ def test_a_search_out_of_time_finds_nothing_and_harms_none(searcher: PassageSear
     assert searcher.search(*asked, seconds=0.0005) is None
     assert searcher.search(*asked, seconds=60.0) == usual
     assert searcher.search(*asked) == usual
-
-
-def test_the_first_hits_are_those_of_the_total_order(tmp_path: Path) -> None:
-    """Ties are few in a list, many at its cut, or all there is; deleted and filtered passages are not among them."""
-    start()
-    draw = random.Random(3)
-    words = [draw.choice([["vaccine"], ["vaccine", "virus"], draw.sample(WORDS, 3)]) for _ in range(3_000)]
-    docids = [f"d{draw.randrange(10**6)}é" if number % 3 else f"D{number // 2}" for number in range(len(words))]
-    numbers = [number % 2 for number in range(len(words))]
-    folders = [tmp_path / "s" / "lucene", tmp_path / "t" / "lucene"]
-    for folder, first, last in zip(folders, (0, 1_000), (1_000, len(words)), strict=True):
-        writer = PassageWriter(folder, "english", "flat")
-        for number in range(first, last):
-            writer.add("", " ".join(words[number]), f"{token('id', f's:{number}')} topic={number % 2}")
-        writer.finish()
-    rows = Rows(docids, numbers, split=True)
-    dead = [f"s:{number}" for number in range(0, len(words), 7)]
-    searcher = PassageSearcher(folders, "english", "flat", dead)
-    for query, where in product(("glacier", "vaccine virus", "virus"), (None, Filter(topic=("1",)))):
-        scores, places = searcher.search(query, len(words), where)
-        assert 0 < len(places) < len(words)
-        assert all(row % 7 and (where is None or row % 2) for row in places)
-        order = sorted(zip(scores, places, strict=True), key=lambda hit: numbers[hit[1]])
-        order.sort(key=lambda hit: docids[hit[1]], reverse=True)
-        order.sort(key=lambda hit: hit[0], reverse=True)
-        for n in (1, 2, 10, 100, 700, len(words), 10 * len(words)):
-            found = searcher.search(query, n, where, rows=rows)
-            assert list(zip(*found, strict=True)) == order[:n]
-            assert searcher.search(query, n, where, seconds=60.0, rows=rows) == found
-    searcher.close()
-    searcher.close()
 
 
 def test_the_jar_is_made_of_the_sources(root: Path, tmp_path: Path) -> None:

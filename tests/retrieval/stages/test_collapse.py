@@ -73,19 +73,6 @@ def groups(index: Index, search: Search) -> dict[str, list[str]]:
     return {hit.docid: hit.copies.docids for hit in index.evidence(QUERY, hits, asked) if hit.copies}
 
 
-def test_copies_are_folded_under_their_best_hit(index: Index) -> None:
-    whole = [hit.docid for hit in index.search([QUERY], Search(k=10))[0]]
-    folded = groups(index, Search(k=10))
-    assert sorted(whole) == [row["docid"] for row in DOCUMENTS]
-    articles = {"a-original", "b-copy", "c-copy"}
-    best = next(docid for docid in whole if docid in articles)
-    assert folded[best] == sorted(articles - {best})
-    tweet = next(docid for docid in whole if docid.endswith("tweet"))
-    assert folded[tweet] == sorted({"e-tweet", "f-tweet"} - {tweet})
-    assert folded["d-other"] == []
-    assert len(folded) == 3
-
-
 WORDS = st.sampled_from(
     "measles vaccine doses children north clinics nurses village school study records coverage".split()
 )

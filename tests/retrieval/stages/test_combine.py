@@ -169,7 +169,7 @@ def test_the_command_line_combines(index: Path, tmp_path: Path, command: Callabl
         (["--config", tmp_path / "none.yaml"], f"{tmp_path}/gone: there is no such model file; write one with --save"),
         (
             ["--config", tmp_path / "empty.yaml"],
-            "combine needs a model; set combine.model to what factseek train combiner wrote",
+            "combine needs a model; set combine.model to a file of factseek train combiner",
         ),
         (
             ["--config", tmp_path / "config.yaml", "--stage", "combine=3"],

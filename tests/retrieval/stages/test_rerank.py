@@ -1,6 +1,5 @@
 """Re-ranking by cross-encoders."""
 
-import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -133,23 +132,9 @@ def test_the_command_line_refuses(index: Path, tmp_path: Path, command: Callable
         (
             "c",
             "empty",
-            f"{tmp_path}/empty: is not the folder of a sentence-transformers model (it has no modules.json)",
+            f"{tmp_path}/empty: is not the folder of a sentence-transformers model "
+            "(it has neither modules.json nor config.json)",
         ),
     ]:
         (tmp_path / name).write_text(f"rerank: {{model: '{setting}'}}\n", "utf-8")
         assert command(*asked, "--config", tmp_path / name)[::2] == (2, f"factseek: {said}\n")
-
-
-@pytest.mark.real
-def test_the_command_line_re_ranks(
-    index: Path, config: Config, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
-) -> None:
-    given = config.of(RerankSettings)
-    settings = json.dumps({"model": given.model, "cache": given.cache})
-    (tmp_path / "config.yaml").write_text(f"rerank: {settings}\nsearch: {{stages: [rerank]}}\n", "utf-8")
-    code, printed, _ = command(
-        "search", QUERY, "--index", index, "--retriever", "bm25", "--json", "--config", tmp_path / "config.yaml"
-    )
-    assert code == 0
-    hits = json.loads(printed)["hits"]
-    assert [hit["score"] for hit in hits] == [hit["stages"]["rerank"]["gave"] for hit in hits]
