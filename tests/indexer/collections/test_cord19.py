@@ -14,8 +14,6 @@ from factseek.indexer.collections.cord19 import read
 from factseek.retrieval.domain import Document, Span
 from factseek.retrieval.errors import SourceError
 
-FIXTURES = Path(__file__).parent / "fixtures"
-
 OLD = (
     "cord_uid,sha,source_x,title,doi,pmcid,pubmed_id,license,abstract,publish_time,authors,journal,"
     "Microsoft Academic Paper ID,WHO #Covidence,has_pdf_parse,has_pmc_xml_parse,full_text_file,url"
