@@ -26,7 +26,7 @@ _PARTS: dict[Part, tuple[str, str, str]] = {
 }
 """The parts of a dataset, each with its name, the ending of its file, and the unit of its progress."""
 _ARGUMENTS: dict[str, Part] = {"queries": "queries", "input": "queries", "gold": "qrels", "qrels": "qrels"}
-"""For each argument that names files, the part of a dataset that replaces them."""
+"""For each argument that names files, the part of the dataset that ``irds:NAME`` means there."""
 _TEXTS = ("text", "body", "abstract", "contents", "content")
 """The fields that may hold the text of a document whose title is a separate field."""
 _FIELDS = {"url": "url", "date": "date", "published_date": "date", "language": "language", "lang": "language"}

@@ -124,7 +124,7 @@ def test_an_index_that_is_being_built_is_not_called_half_built(here: Path, comma
 
 def test_only_commands_that_go_on_say_so() -> None:
     lines = {name: parser.get_default("interrupted") or "interrupted" for name, parser in parsers().items()}
-    assert {name for name, line in lines.items() if "continues" in line} == {
+    assert {name for name, line in lines.items() if "continue" in line} == {
         "index",
         "train all",
         "train encoder",

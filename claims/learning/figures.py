@@ -66,7 +66,7 @@ def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -
     """Return the risk at growing shares of the claims. ``classes`` are their correct classes, counted from 0.
 
     ``probabilities``, shape (claims, classes), come from models that did not learn from the claim. Claims with equal
-    probabilities are decided together.
+    probabilities enter a share together.
     """
     surest = probabilities.max(axis=1)
     order = np.argsort(-surest, kind="stable")

@@ -47,7 +47,7 @@ def register(commands: Subparsers) -> None:
     )
     add_option(parser, "timed", int, 500, "the number of searches to time, with one caller and with eight")
     parser.add_argument("--name", metavar="NAME", help="the name of the collection (default: the index's folder)")
-    add_option(parser, "seed", int, 0, "the seed of the resampling")
+    add_option(parser, "seed", int, 0, "the seed of the bootstrap intervals")
     add_json(parser)
     parser.set_defaults(command=bench)
 

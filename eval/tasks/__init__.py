@@ -66,13 +66,16 @@ class RankingTask(Task, Protocol):
     HEADER: str
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
-        """Return the judgements; ``note`` receives each remark that a reader of the figures should know."""
+        """Return the judgements; ``note`` receives each remark that a reader of the figures needs."""
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
         """Return the part of a submission for each query; raise QueryError if an id cannot be written."""
 
     def read_scores(self, path: Path) -> RunScores:
-        """Return the scores of a submission. Raises CheckFailed if it has errors that leave a figure undefined."""
+        """Return the score that a submission gives to each document of each query.
+
+        Raises CheckFailed if the submission has errors that leave a figure undefined.
+        """
 
 
 class StatementTask(Task, Protocol):

@@ -113,7 +113,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     }
     per_query = {qid: {"accuracy": float(right[qid].label == verdicts[qid].label)} for qid in right}
     never = [label for label in LABELS if all(label not in pair for pair in pairs)]
-    notes = tuple(f"{label} is neither in the gold nor in the submission: its F1 counts 0" for label in never)
+    notes = tuple(f"{label} is neither in the gold nor in the submission: its F1 counts as 0" for label in never)
     return Scores(official=OFFICIAL, unit="claim", values=values | parts, per_query=per_query, notes=notes)
 
 

@@ -70,7 +70,7 @@ _LONG_ATTRIBUTES = f"//@*[string-length(.) > {_LONGEST_ATTRIBUTE} and (contains(
 """Long attributes, for which the parser and trafilatura may take quadratic time. No title or date is longer."""
 _MOST_MARKS = 1_000
 _COSTLY_MARKS = ("<!--", '"author"', '"publisher"', 'erson"')
-"""Strings that trafilatura searches for in JSON-LD; for each of them it may search all that follows."""
+"""Strings that trafilatura searches for in JSON-LD; at each occurrence, it may search all the text that follows."""
 _LONG_NAME = re.compile(r'"(?:author|creator|name|(?:given|family|additional)Name)"\s*+:\s*+\[?\s*+"[^"]{1000}')
 
 

@@ -172,7 +172,10 @@ class TermCache:
         return matching
 
     def finder(self, wanted: frozenset[str]) -> Highlighter:
-        """Return a function from a text to the places of words, or parts of unspaced words, with a wanted term."""
+        """Return a function from a text to the places of its words that have a term in ``wanted``.
+
+        In a script without spaces, it returns the places of the wanted terms within a word.
+        """
         holding = self._holding(wanted)
         marks_of: dict[str, list[Stretch]] = {}
 

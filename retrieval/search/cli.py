@@ -147,7 +147,7 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
         metavar="near",
         help="group near-duplicates under their best hit, and count them",
     )
-    add("--sort", choices=("date",), metavar="date", help="sort the first hits by date, newest first")
+    add("--sort", choices=("date",), metavar="date", help="sort the best hits by date, newest first")
     add("--passages", action="store_true", help="rank passages (default: documents, each by its best passage)")
 
 

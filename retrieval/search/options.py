@@ -24,7 +24,7 @@ class Search(NamedTuple):
     """The options of a search; ``None`` selects the configured value.
 
     ``stages`` reorder or shorten the ranking, in this order. ``collapse="near"`` then groups near-duplicates, and
-    ``sort="date"`` sorts the first hits by date, newest first. ``limit`` is the time limit of this search; it records
+    ``sort="date"`` sorts the best hits by date, newest first. ``limit`` is the time limit of this search; it records
     what was cut off. ``offset`` leaves out the first hits and returns the ``k`` hits after them. ``typed`` is the part
     of ``where`` that comes from the query itself: it applies to every facet.
     """
@@ -180,7 +180,7 @@ def _described(segment: SegmentInfo) -> str:
 
 
 class Footprint(NamedTuple):
-    """The size of what a retriever reads: bytes on disk, documents included, and the seconds to build it."""
+    """The bytes on disk of the data that a retriever reads, documents included, and the seconds to build the data."""
 
     bytes: int
     seconds: float

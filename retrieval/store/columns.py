@@ -1,7 +1,7 @@
 """Columns: the values of each document in a few fields, as numbers, over all live segments.
 
-The first count derives the columns from the documents, and the snapshot keeps them. A later count reads one number per
-document, for any number of values.
+The first count of a facet derives the columns from the documents, and the snapshot keeps the columns. A later count
+reads one number per document, for any number of values.
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ class DocumentColumns:
         return mask
 
     def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str] = ()) -> FacetCounts:
-        """Return counts in ``mask``: of the ``most`` frequent values (ties by alphabet), then of those in ``kept``."""
+        """Count the documents in ``mask`` by value: the ``most`` frequent values, then any others in ``kept``.
+
+        Values with equal counts are in alphabetical order.
+        """
         column = self._columns[field]
         chosen = None if mask is None else np.flatnonzero(mask)
         counts = column.counts(chosen, mask)

@@ -87,5 +87,5 @@ def _misnamed(segment: SegmentPlace) -> Iterator[str]:
         if row < len(docids) and name == token("id", f"{segment.name}:{docids[row]}"):
             missing.discard(row)
         else:
-            yield f"passage {row} is indexed as {name}, not as its document"
+            yield f"passage {row} is indexed under {name}, which is not the id of its document"
     yield from (f"lacks passage {row}, of document {docids[row]!r}" for row in sorted(missing))

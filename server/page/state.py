@@ -1,6 +1,7 @@
 """The state of the search page, as its address describes it, and the addresses of related states.
 
-Everything on the page depends only on the address: every choice is a plain link, and an address can be shared.
+The address contains all choices, so it can be shared. A choice is a plain link or, if its address would be too long, a
+button of a form.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def test_figures_are_those_of_scikit_learn(put, pairs):
 def test_a_class_that_is_nowhere_is_told(put):
     scores = TASK.score([put("gold", "T\t1\tTRUE\n")], [put("run", "T\t1\tTRUE\tr\n")], ScoreOptions())
     assert scores.values["macro_f1"] == 0.5
-    assert scores.notes == ("FALSE is neither in the gold nor in the submission: its F1 counts 0",)
+    assert scores.notes == ("FALSE is neither in the gold nor in the submission: its F1 counts as 0",)
 
 
 BAD = {
