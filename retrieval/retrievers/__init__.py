@@ -111,7 +111,7 @@ def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of the retrievers that an index supports: the choice of ``auto``, then the others by alphabet."""
+    """Return the names of the retrievers of an index: the choice of ``auto``, then the others by alphabet."""
     able = [
         (name, of_kind)
         for of_kind in map(kind, names())
