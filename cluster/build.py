@@ -195,8 +195,8 @@ def _divided(folder: Path, shards: int, config: Config, wait: float) -> Resharde
         with leased(folder) as parts:
             old, made = layout.read(folder) if layout.is_sharded(folder) else None, None
             before = len(old.shards) if old else 0
-            if old and before == shards:
-                return Resharded(old.merged, before)
+            if before == shards:
+                return Resharded(old.merged if old else parts[0][1], before)
             origins = [(part, segment) for part, manifest in parts for segment in manifest.segments]
             copied = partial(_copied, origins=origins, shape=parts[0][1], config=config)
             if shards:

@@ -96,6 +96,11 @@ class Gathering:
         self._lost: deque[tuple[float, str]] = deque(maxlen=MOST_NOTED)
         self._noting = threading.Lock()
 
+    @property
+    def remote(self) -> bool:
+        """Whether other processes answer, so that one call for several rankings is better."""
+        return self._beside is not None
+
     def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
         """Return the results in the order of the calls; without ``every`` or ``require_all``, leave out lost shards."""
         if self._beside is None:
@@ -205,9 +210,10 @@ class ShardedState:
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of these names and settings, made together."""
-        if any(retrievers.fusing(name) or retrievers.expanding(name) for name in names):
-            return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
-        return ShardedRankings(names, config, self)
+        # In one process, the rankings run beside each other: a late one then takes nothing from the others.
+        if self._gather.remote and not any(retrievers.fusing(name) or retrievers.expanding(name) for name in names):
+            return ShardedRankings(names, config, self)
+        return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents by the values of each field."""

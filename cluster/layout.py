@@ -21,13 +21,15 @@ from ..retrieval.errors import IndexStateError
 from ..retrieval.files import read_regular, write_atomically
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import Lease, take_segments
-from ..retrieval.store.manifest import RESTORE, SHARDS, Manifest, ManifestPart
+from ..retrieval.store.manifest import SHARDS, Manifest, ManifestPart
 
 LAYOUT = 1
 MOST_SHARDS = 1_000
 """The maximum number of shards: their four-digit numbers precede the names of segments in the merged manifest."""
 ROUTING = "blake2b"
 _MOST_DIGITS = 14
+# Snapshots have no shards.
+RESTORE = "restore a copy of the folder, or rebuild the index with --overwrite"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
 

@@ -65,7 +65,7 @@ def _register_index(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "index",
         help="build an index from a collection",
-        description="Build an index from a collection, or add to an index. "
+        description="Build an index from a collection, or add to an index."
         " To continue an interrupted build, run the same command again.",
         epilog="kinds of source:\n" + "\n".join(f"  {kind:10} {reader(kind).SUMMARY}" for kind in kinds()),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -13,7 +13,7 @@ import msgspec
 
 from ..retrieval.domain import ScoredDocids
 from ..retrieval.errors import FactseekError, MachineError, NotFoundError, QueryError
-from ..retrieval.search.evidence import Evidence
+from ..retrieval.search.evidence import Copies, Evidence, PassageAnswer, RetrieverPart
 from ..retrieval.text import PROFILES, has_words
 from ._source import SearchChoices
 
@@ -31,8 +31,23 @@ class _Stay(HTTPRedirectHandler):
         """Refuse the redirect."""
 
 
-class _ServedHit(Evidence, forbid_unknown_fields=False):
-    """A hit; fields that a later server adds are ignored."""
+class _Passage(PassageAnswer, kw_only=True, forbid_unknown_fields=False): ...
+
+
+class _Part(RetrieverPart, kw_only=True, forbid_unknown_fields=False): ...
+
+
+class _Copies(Copies, kw_only=True, forbid_unknown_fields=False): ...
+
+
+class _ServedHit(Evidence, kw_only=True, forbid_unknown_fields=False):
+    """A hit; fields that a later server version adds are ignored, at any depth."""
+
+    retrievers: dict[str, _Part]  # type: ignore[assignment]
+    stages: dict[str, _Part] | msgspec.UnsetType = msgspec.UNSET  # type: ignore[assignment]
+    passage: _Passage
+    passages: list[_Passage] | msgspec.UnsetType = msgspec.UNSET  # type: ignore[assignment]
+    copies: _Copies | msgspec.UnsetType = msgspec.UNSET
 
 
 class _BatchResult(msgspec.Struct):

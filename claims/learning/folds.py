@@ -1,7 +1,7 @@
 """Cross-validation without leaks: near-duplicates, and statements of one debate, stay in the same fold.
 
 Training uses only a sample of the statements not worth checking, because more of them would teach nothing new. A stack
-combines the scores of several members by weights learned from held-out scores, and calibrate the sum.
+combines the scores of several members by weights learned from held-out scores, and calibrates the sum.
 """
 
 from __future__ import annotations

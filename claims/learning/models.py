@@ -269,6 +269,8 @@ def restore_rows(state: State, prefix: str, width: int) -> Any:
     values = array(state, f"{prefix}values", np.float64, None)
     columns = array(state, f"{prefix}columns", np.int32, len(values))
     starts = array(state, f"{prefix}starts", np.int64, None)
+    if (np.diff(starts) < 0).any():  # scipy would read beyond the arrays
+        raise ValueError("rows do not start one after the other")
     rows = csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
     rows.check_format(full_check=True)
     if starts[-1] != len(values) or not rows.has_canonical_format:

@@ -87,7 +87,8 @@ def prediction_line(qid: str, docids: Sequence[str]) -> str:
     """Return the line of a submission for a query; raise QueryError if an id cannot be written."""
     for value in (qid, *docids):
         if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
-            raise QueryError(f"{shown(value)} is empty, or contains a quote, a backslash or an unprintable character")
+            unfit = "is empty, or contains a quote, a backslash or an unprintable character"
+            raise QueryError(f"{shown(value)} {unfit}: it cannot be submitted")
     return f"{qid}\t[{', '.join(map(repr, docids))}]\n"
 
 

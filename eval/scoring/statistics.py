@@ -23,6 +23,10 @@ class Interval(msgspec.Struct, frozen=True):
     low: float
     high: float
 
+    def __iter__(self) -> Iterator[float]:
+        """Yield the mean and the two ends."""
+        return iter((self.mean, self.low, self.high))
+
 
 class PairedTest(msgspec.Struct, frozen=True):
     """The tests of the difference (second minus first) between two runs' values, query by query.

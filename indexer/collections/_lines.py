@@ -6,36 +6,30 @@ The place of a line is ``path:number``, from 1. A bad line is reported and left 
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
-from ...retrieval.records.lines import NOT_UTF16, lines_in
-from ...retrieval.records.table_shape import SAVE_AS_UTF8, continued, list_advice
+from ...retrieval.records.lines import NOT_UTF16
+from ...retrieval.records.table_shape import (
+    LOOKED_AT,
+    SAVE_AS_UTF8,
+    binary_content,
+    continued,
+    list_advice,
+    nul_reason,
+)
 from . import ReadOptions
 from ._files import BadFileError, open_bytes, read_bytes
 
 DEEPEST = 100
 """The maximum number of levels of lists and objects in a line of JSON; an exported line may have one more level."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_BLOCK = 1 << 16
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-
-
-class _SourceFaults(NamedTuple):
-    """The faults of the lines of a source: a bad line is reported, and a bad file is an error."""
-
-    path: Path
-    options: ReadOptions
-
-    def error(self, line: int, reason: str) -> None:
-        if not line:
-            raise BadFileError(self.path, reason)
-        self.options.bad_lines.report(f"{self.path}:{line}", reason)
-
-    def warning(self, line: int, reason: str) -> None:
-        pass
 
 
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
@@ -45,19 +39,59 @@ def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator
     UTF-16 with a mark and gzip are decoded. A line that has a NUL byte, is not UTF-8 or is longer than
     ``options.max_line_bytes`` is bad. ``fallback`` names the encoding of lines that are not UTF-8, for old collections.
     """
-    faults = _SourceFaults(path, options)
     with open_bytes(path) as raw:
-        for number, line in lines_in(raw, faults, options.max_line_bytes, " (build.max_line_bytes)"):
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                if not fallback:
-                    column = len(line[: error.start].decode("utf-8")) + 1
-                    reason = f"is not UTF-8 (column {column}: byte 0x{line[error.start]:02x}): {SAVE_AS_UTF8}"
-                    faults.error(number, reason)
-                    continue
-                text = line.decode(fallback)
-            yield f"{path}:{number}", text
+        start = raw.peek(LOOKED_AT)
+        if content := binary_content(start):
+            raise BadFileError(path, content)
+        is_utf16 = start.startswith(_UTF16)
+        beginning = start.decode("utf-16" if is_utf16 else "latin-1", "replace")
+        returns = "\r" in beginning and "\n" not in beginning
+        stream: Any = raw
+        if is_utf16 or returns:
+            stream = _Recoded(raw, "utf-16" if is_utf16 else "utf-8", newline=None if returns else "\n")
+        number, limit = 0, options.max_line_bytes
+        try:
+            while line := stream.readline(limit + 1):
+                number += 1
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                text, reason = _text(line, stream, limit, fallback)
+                if reason:
+                    options.bad_lines.report(f"{path}:{number}", reason)
+                else:
+                    yield f"{path}:{number}", text
+        except UnicodeError:
+            raise BadFileError(path, NOT_UTF16) from None
+
+
+def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str, str]:
+    """Return the decoded text of a line and ``""``; or ``""`` and the error of the line."""
+    if not line.endswith(b"\n") and len(line) > limit:
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(_BLOCK)
+        return "", f"is longer than {limit:,} bytes (build.max_line_bytes)"
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    if b"\0" in line:
+        return "", nul_reason(line)
+    try:
+        return line.decode("utf-8"), ""
+    except UnicodeDecodeError as error:
+        if fallback:
+            return line.decode(fallback), ""
+        column = len(line[: error.start].decode("utf-8")) + 1
+        return "", f"is not UTF-8 (column {column}: byte 0x{line[error.start]:02x}): {SAVE_AS_UTF8}"
+
+
+class _Recoded:
+    """Gives the lines of a stream as UTF-8, although it has another encoding or ends lines with carriage returns."""
+
+    def __init__(self, stream: BinaryIO, encoding: str, newline: str | None) -> None:
+        """If ``newline`` is ``None``, each carriage return ends a line too."""
+        errors = "strict" if encoding == "utf-16" else "surrogateescape"
+        self._text = io.TextIOWrapper(stream, encoding, errors, newline)
+
+    def readline(self, most: int) -> bytes:
+        return self._text.readline(most).encode("utf-8", "surrogateescape")
 
 
 def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:

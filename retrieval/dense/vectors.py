@@ -21,6 +21,7 @@ from ..config import DenseSettings
 from ..errors import IndexStateError, MachineError, QueryError
 from ..files import os_errors_reported
 from ..store.integrity import REMEDY, damage_reported
+from ..store.mapped import mapped
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 Vectors = NDArray[np.float32]
@@ -121,7 +122,7 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
         raise IndexStateError(what, place=path, remedy=REMEDY)
     if rows == 0:
         return np.empty((0, dimension), dtype=np.float32)
-    return np.asarray(np.memmap(path, "<f4", "r", shape=(rows, dimension)))
+    return np.asarray(mapped(path, "<f4", (rows, dimension)))
 
 
 def _evenly_spaced(rows: int, most: int) -> NDArray[np.int64]:

@@ -212,13 +212,16 @@ class TermCache:
 
         def holding(text: str) -> set[str]:
             chunks = set(text.split())
-            known = self._chunks
+            # Another thread may empty the cache meanwhile: this text needs the chunks that it has looked up.
+            known = {chunk: terms for chunk in chunks if (terms := self._chunks.get(chunk)) is not None}
             new = [chunk for chunk in chunks if chunk not in known and len(chunk) <= LONGEST_REMEMBERED]
             if new:
                 words = {chunk: [word for _, _, word in _words_and_parts(folded(chunk))] for chunk in new}
-                terms = self._terms_of({word for chunk in new for word in words[chunk]})
-                self._chunks.update((c, tuple({term for word in words[c] for term in terms[word]})) for c in new)
-            known = self._chunks
+                terms_of = self._terms_of({word for chunk in new for word in words[chunk]})
+                made = {c: tuple({term for word in words[c] for term in terms_of[word]}) for c in new}
+                known |= made
+                if len(made) <= self._most:
+                    self._chunks.update(made)
             held = {chunk for chunk in chunks if chunk not in known or not wanted.isdisjoint(known[chunk])}
             if letters and not text.isascii():
                 forms = {chunk: folded(chunk) for chunk in chunks if not chunk.isascii()}

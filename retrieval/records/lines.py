@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from io import BufferedReader, BytesIO
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NoReturn, Protocol
 
@@ -17,7 +17,7 @@ MAX_LINE = 1_000_000  # the maximum number of bytes in a line; a longer line is 
 NOT_UTF16 = "is not UTF-16, although its first bytes say so; save it as UTF-8"
 UNENDED = "the last line has no line end: is the file complete?"
 _PEEKED = 4_096
-_BLOCK = 1 << 18  # the number of bytes per read, fewer than the longest line
+_BLOCK = 1 << 18  # the number of bytes per read
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -67,42 +67,34 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     warnings. UTF-16 text with a byte-order mark is returned as UTF-8. Gzip files are unpacked. Raises SourceError if
     the file cannot be opened or unpacked.
     """
-    with read_errors_reported(path):
-        file = opened(path)
-    with file:
-        yield from lines_in(file, faults)
-
-
-def lines_in(
-    file: BufferedReader, faults: Faults, most: int = MAX_LINE, setting: str = ""
-) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of an open file as :func:`lines` does; ``most`` bytes of a line are allowed by ``setting``."""
     number = windows = 0
-    start = file.peek(_PEEKED)
-    if content := binary_content(start):
-        faults.error(0, content)
-        return
-    text: BinaryIO | _CarriageReturns | None = file
-    if start.startswith(codecs.BOM_UTF8):
-        faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
-        file.read(len(codecs.BOM_UTF8))
-    elif start.startswith(_UTF16):
-        text = _as_utf8(file, faults)
-    elif b"\r" in start and b"\n" not in start:
-        text = _CarriageReturns(file)
-        faults.warning(0, "has old Macintosh line ends: a carriage return ends each line")
-    ended = True
-    for block in _blocks(text, most) if text else ():
-        whole = block.split(b"\n")
-        ended = not whole[-1]
-        if ended:
-            whole.pop()
-        # Nearly every block is plain, so its lines need no check.
-        is_plain = b"\r" not in block and b"\0" not in block and len(block) <= most
-        windows += 0 if is_plain else block.count(b"\r\n")
-        too_long = f"is longer than {most:,} bytes{setting}"
-        yield from enumerate(whole, number + 1) if is_plain else _valid_lines(whole, number, faults, most, too_long)
-        number += len(whole)
+    with read_errors_reported(path):
+        opened_file = opened(path)
+    with opened_file as file:
+        start = file.peek(4)[:4]
+        if content := binary_content(file.peek(_PEEKED)):
+            faults.error(0, content)
+            return
+        text: BinaryIO | _CarriageReturns | None = file
+        if start.startswith(codecs.BOM_UTF8):
+            faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
+            file.read(len(codecs.BOM_UTF8))
+        elif start.startswith(_UTF16):
+            text = _as_utf8(file, faults)
+        elif b"\r" in (peeked := file.peek(_PEEKED)) and b"\n" not in peeked:
+            text = _CarriageReturns(file)
+            faults.warning(0, "has old Macintosh line ends: a carriage return ends each line")
+        ended = True
+        for block in _blocks(text) if text else ():
+            whole = block.split(b"\n")
+            ended = not whole[-1]
+            if ended:
+                whole.pop()
+            # Nearly every block is plain, so its lines need no check.
+            is_plain = b"\r" not in block and b"\0" not in block and len(block) <= MAX_LINE
+            windows += 0 if is_plain else block.count(b"\r\n")
+            yield from enumerate(whole, number + 1) if is_plain else _valid_lines(whole, number, faults)
+            number += len(whole)
     if windows:
         faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
     if not ended:
@@ -130,7 +122,7 @@ def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
     return BytesIO(text.encode("utf-8"))
 
 
-def _blocks(file: BinaryIO | _CarriageReturns, most: int) -> Iterator[bytes]:
+def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
     """Yield a file in blocks of complete lines; of a line that is too long, yield only the beginning."""
     rest = b""
     while block := file.read(_BLOCK):
@@ -138,19 +130,17 @@ def _blocks(file: BinaryIO | _CarriageReturns, most: int) -> Iterator[bytes]:
         if end:
             yield rest + block[:end]
             rest = block[end:]
-        elif len(rest) <= most:
+        elif len(rest) <= MAX_LINE:
             rest += block
     if rest:
         yield rest
 
 
-def _valid_lines(
-    whole: list[bytes], number: int, faults: Faults, most: int, too_long: str
-) -> Iterator[tuple[int, bytes]]:
+def _valid_lines(whole: list[bytes], number: int, faults: Faults) -> Iterator[tuple[int, bytes]]:
     for at, line in enumerate(whole, number + 1):
         text = line.rstrip(b"\r")
-        if len(text) > most:
-            faults.error(at, too_long)
+        if len(text) > MAX_LINE:
+            faults.error(at, f"is longer than {MAX_LINE:,} bytes")
         elif b"\0" in text:
             faults.error(at, nul_reason(line))
         else:

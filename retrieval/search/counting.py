@@ -134,12 +134,13 @@ class HitCounter:
         """Count the documents of a query by the values of each field, without the filter's condition on that field."""
         columns, where, matching = self._snapshot.columns, question.where, self._matching(question)
         filtered = dict(where.values()) if where is not None else {}
-        facets = {}
+        facets, masks = {}, {}
         for field, most in fields.items():
-            admitted = self._snapshot.mask(_without(where, field) if where is not None else None)
-            rows = _both(_both(matching, admitted), self._snapshot.mask(question.typed))
-            mask = None if rows is None else columns.documents(rows)
-            facets[field] = columns.facet(field, most, mask, filtered.get(field, ()))
+            others = _without(where, field) if where is not None else None
+            if others not in masks:
+                rows = _both(_both(matching, self._snapshot.mask(others)), self._snapshot.mask(question.typed))
+                masks[others] = None if rows is None else columns.documents(rows)
+            facets[field] = columns.facet(field, most, masks[others], filtered.get(field, ()))
         return facets
 
     def _matching(self, question: CountQuery) -> Rows | None:

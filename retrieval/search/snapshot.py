@@ -43,6 +43,7 @@ IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
 """Open an encoder, from its description in a manifest and the folder of the index."""
 MASKS = 16
 """The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
+_STRETCH = 1 << 16  # the number of rows of a mask to look at before the first is used
 REMEMBERED = 20_000  # the number of query words to remember, each with whether the index contains it
 REMEMBERED_NEAR = 1_000
 """The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
@@ -210,8 +211,8 @@ class Snapshot:
                 yield from segment.documents.each(0 if number else first)
             return
         start = self.rows_of(after).stop if after is not None else 0
-        passing = (self.rows.docids[row] for row in (np.flatnonzero(keep[start:]) + start).tolist())
-        yield from (self.document(docid) for docid, _ in groupby(passing))
+        docids = (self.rows.docids[row] for row in _rows_in(keep, start))
+        yield from (self.document(docid) for docid, _ in groupby(docids))
 
     def _behind(self, docid: str) -> tuple[int, int]:
         """Return where the documents after this one begin: the number of its segment, and the row after its own."""
@@ -374,3 +375,9 @@ def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, fold
     if made_by is None:
         raise IndexStateError("was built without vectors", place=folder)
     return encoders(made_by, folder)
+
+
+def _rows_in(mask: Mask, start: int) -> Iterator[int]:
+    """Yield the rows of a mask from ``start`` on; a caller that stops early has not paid for the rest."""
+    for at in range(start, len(mask), _STRETCH):
+        yield from (np.flatnonzero(mask[at : at + _STRETCH]) + at).tolist()

@@ -23,6 +23,7 @@ from ..files import read_regular
 from ..lucene.spelling import WordCounter, WordNearby, masks, possible, within
 from ..store.integrity import REMEDY
 from ..store.manifest import Manifest
+from ..store.mapped import mapped
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"
@@ -145,9 +146,9 @@ def _packed(counter: WordCounter) -> tuple[bytes, bytes]:
 def _read(folder: Path) -> SegmentWords:
     path = folder / NUMBERS
     try:
-        numbers = np.fromfile(path, dtype="<u8") if path.stat().st_size < 16 else np.memmap(path, "<u8", "r")
+        numbers = np.fromfile(path, dtype="<u8") if path.stat().st_size < 16 else mapped(path, "<u8")
         path = folder / TEXT
-        text = np.memmap(path, "u1", "r") if path.stat().st_size else np.empty(0, dtype=np.uint8)
+        text = mapped(path, "u1") if path.stat().st_size else np.empty(0, dtype=np.uint8)
     except (OSError, ValueError) as error:
         what = f"cannot be read: {getattr(error, 'strerror', None) or 'it is truncated'}"
         raise IndexStateError(what, place=path, remedy=REMEDY) from None

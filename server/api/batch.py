@@ -164,21 +164,24 @@ class Batch:
     def _ranked(self) -> Iterator[list[_Ranked] | None]:
         """Yield the rankings of a few queries, whose documents are read together; yield None if there is no memory."""
         seen: set[str] = set()
+        few = max(1, _READ // self._k)
         began = perf_counter()
         for some in self._chunks():
             self.retrieve += milliseconds(began, perf_counter())
-            if some is not None:
-                for place, ranked in enumerate(some):
-                    if ranked.query.qid in seen:
-                        some[place] = _failed(ranked.query, "qid", "another query has the same qid")
-                    seen.add(ranked.query.qid)
-            yield some
+            if some is None:
+                yield None
+                continue
+            for place, ranked in enumerate(some):
+                if ranked.query.qid in seen:
+                    some[place] = _failed(ranked.query, "qid", "another query has the same qid")
+                seen.add(ranked.query.qid)
+            yield from (some[start : start + few] for start in range(0, len(some), few))
             began = perf_counter()
 
     def _chunks(self) -> Iterator[list[_Ranked] | None]:
         """Yield the rankings of a few queries at a time; the next ones may be ranked while these are read."""
-        queries, size = self._request.queries, max(1, min(_AT_ONCE, _READ // self._k))
-        parts = [queries[start : start + size] for start in range(0, len(queries), size)]
+        queries = self._request.queries
+        parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
         ahead = 0 if retrievers.kind(self._index.resolve(self.search).retriever).BATCHES else 1 + _AHEAD
         pending: deque[Future[list[_Ranked]]] = deque()
         try:

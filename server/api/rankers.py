@@ -56,12 +56,15 @@ def open_models(config: Config, setting: str, load: Load[Model], noun: str, *, s
     models = {}
     for name, path in getattr(config.server, setting).items():
         try:
-            models[name] = load(name, path, config)
+            model = load(name, path, config)
         except FactseekError as error:
             if strict:
                 what = f"{error.place}: {error.what}" if error.place else error.what
                 raise ConfigError(what, place=f"server.{setting}.{name}", remedy=error.remedy) from None
             _log.error("%s %s is not ready: %s", noun, name, error.line)
+        else:
+            if not strict:  # a strict load only checks the models, before the workers load their own
+                models[name] = model
     return models
 
 
