@@ -64,7 +64,7 @@ def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
     """Return a note on queries whose first document has the query's id, if there are any."""
     if not qids:
         return ()
-    count = f"1 {unit} finds" if len(qids) == 1 else f"{len(qids):,} {unit if unit != 'query' else 'queries'} find"
+    count = f"{counted(len(qids), unit)} find{'s' if len(qids) == 1 else ''}"
     found = f"{count} the document of the same id first, such as {shown(qids[0])}"
     return (f"{found}; use --ignore-identical-ids to leave it out, as BEIR does",)
 

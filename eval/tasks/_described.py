@@ -20,7 +20,7 @@ from ...retrieval.errors import ConfigError, SourceError, UserError
 from ...retrieval.records.lines import Faults, Strict, shown
 from ...retrieval.records.table_shape import shape_of
 from ...retrieval.records.trec import write_text
-from ...retrieval.terminal import counted
+from ...retrieval.terminal import counted, plural
 from ...retrieval.text import ProfileName
 from ..files.answers import (
     Answer,
@@ -202,7 +202,7 @@ class DescribedTask:
         """Return the notes on the figures; ``deep`` adds a note on a cutoff beyond the longest list of docids."""
         unit = self._description.unit
         missing = sum(qid not in predictions for qid in right)
-        notes = [f"{missing:,} of {len(right):,} {unit}s are missing and count 0"] * bool(missing)
+        notes = [f"{missing:,} of {len(right):,} {plural(unit)} are missing and count 0"] * bool(missing)
         longest = max(len(row.docids) for row in predictions.values())
         cutoffs = {name: int(cutoff[1]) for name in self._measures if (cutoff := _CUTOFF.search(name))}
         deepest = max(cutoffs, key=lambda name: cutoffs[name], default="")

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ...retrieval.errors import SourceError
 from ...retrieval.records.table_shape import (
     LOOKED_AT,
+    NO_MARK,
     SAVE_AS_UTF8,
     TABLES,
     TableShape,
@@ -411,8 +412,9 @@ def _delimited(path: Path, options: ReadOptions, columns: Columns) -> tuple[bool
     place, header = next(rows, (f"{path}:1", []))
     header = [name.strip() for name in header]
     if not header and shape.encoding != "utf-8":
-        what = "is UTF-16 without a byte-order mark" if shape.encoding else "is not UTF-8"
-        raise SourceError(what, place=path, remedy=SAVE_AS_UTF8)
+        if shape.encoding:
+            raise SourceError(NO_MARK, place=path)
+        raise SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
     makes_ids = columns.check(place, header, options, first if shape.delimiter else header)
     places = {field: [header.index(column) for column in named] for field, named in columns.of(header).items()}
 

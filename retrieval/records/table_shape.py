@@ -151,6 +151,7 @@ SAVE_AS_UTF8 = (
     "WINDOWS-1252, for Cyrillic WINDOWS-1251, for Turkish WINDOWS-1254, for Arabic WINDOWS-1256)"
 )
 """The remedy for text in an unknown encoding."""
+NO_MARK = "is UTF-16 without a byte-order mark; save it as UTF-8 (iconv -f UTF-16LE -t UTF-8, or -f UTF-16BE)"
 SAVE_TEXT = "save its text as plain text, in UTF-8"  # the remedy for a document of an office program
 _ROWS = 20
 _NULS = 4  # the minimum number of NUL bytes in a line that may be UTF-16
@@ -260,7 +261,7 @@ def unlike_columns(path: Path) -> str:
 def nul_reason(line: bytes) -> str:
     """Return the fault of a line that contains a NUL byte: most often, the line is UTF-16."""
     if line.count(0) >= _NULS and _encoding(line).startswith("utf-16"):
-        return "is UTF-16 without a byte-order mark; save it as UTF-8 (iconv -f UTF-16LE -t UTF-8, or -f UTF-16BE)"
+        return NO_MARK
     return "contains a NUL byte"
 
 
