@@ -15,7 +15,7 @@ from factseek.eval.learn import combiner as training
 from factseek.eval.learn.combiner import Pool, fit_trees
 from factseek.eval.learn.examples import grouped_folds
 from factseek.retrieval.files import sha256
-from factseek.retrieval.search import trees
+from factseek.retrieval.records.model_file import restore_trees
 from factseek.retrieval.search.combiner import WeightedSum, load
 from tests.conftest import overriding
 
@@ -146,6 +146,6 @@ def test_scores_are_those_of_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = np.random.default_rng(1).normal(size=(500, 4))
     assert model.score(asked) == pytest.approx(boosters[0].predict(asked), abs=1e-9)
     assert np.ptp(model.score(asked)) > 1
-    restored = trees.restore(model.state(), 4)
+    restored = restore_trees(model.state(), 4)
     assert (restored.leaves(asked).sum(axis=1) == model.score(asked)).all()
     assert (model.score(asked[7:9]) == model.score(asked)[7:9]).all()
