@@ -287,6 +287,7 @@ class Index:
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Yield the documents that can be found and pass the filter; its conditions on words are ignored."""
         if where is not None:
+            refuse_texts(where)
             _check_filter(where.of_documents, self._state.manifest)
         return self._state.documents(where)
 
