@@ -6,7 +6,7 @@ Importing this package imports no other module. Each name below is imported at i
 __version__ = "0.3.0"
 
 TYPE_CHECKING = False
-"""True for type checkers. An import from ``typing`` would import a dozen modules."""
+"""Type checkers take this as true. Importing the constant from ``typing`` would load a dozen other modules."""
 
 if TYPE_CHECKING:
     from .api import (
@@ -144,7 +144,7 @@ _HOMES = {
     "retrieval.stages.rerank": "RerankSettings",
     "server.settings": "ServerSettings",
 }
-"""The public names that each module provides; in ``public=own``, the module itself calls the name ``own``."""
+"""The public names that each module provides; ``public=own`` is the module's ``own`` under the name ``public``."""
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name of this module

@@ -51,13 +51,13 @@ def build(
     shards: int | None = None,
     config: Config | None = None,
 ) -> BuildReport:
-    """Index ``sources`` into ``folder`` and return what was added. The same call continues an interrupted build.
+    """Index ``sources`` into ``folder`` and return a report of the build. The same call continues an interrupted build.
 
     ``kind`` is the kind of the sources, as for ``factseek index`` (``snippets``, ``webpages``, ``beir``, …). It may
     also be ``irds:NAME``, a dataset of ir_datasets, which needs no ``sources``. ``verb`` says what to do with an
     existing index: ``append``, ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer.
-    Without ``dense`` the index has no vectors. ``views`` names additional parts of the index, as in its manifest:
-    ``vectors:NAME`` are the vectors of another encoder. ``shards`` is the number of shards of a new index.
+    Without ``dense`` the index has no vectors. ``views`` names additional parts of the index, such as
+    ``vectors:NAME``, the vectors of another encoder. ``shards`` is the number of shards of a new index.
 
     Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and ``verb`` is missing,
     or if the request does not fit the index. Raises MachineError if the disk is full, or Java or the encoder is
@@ -126,12 +126,14 @@ def run(
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
-    """Return each measure for each judged query. The code of trec_eval computes the measures and orders the hits.
+    """Return the value of each measure for each judged query.
+
+    The code of trec_eval orders the hits and computes the measures.
 
     ``measures`` are names of ir-measures (``nDCG@10``, ``AP(rel=2)``) or of trec_eval (``ndcg_cut_10``); the figures
     use the names of ir-measures. ``figures.means()`` maps each measure to its mean. ``figures.per_query()`` maps each
-    qid to a mapping from measure to value. ``figures.values`` is float64 of shape (queries, measures). A judged query
-    that the run lacks counts 0; queries without judgements are left out.
+    qid to a mapping from measure to value. ``figures.values`` is float64 of shape (queries, measures). If the
+    run lacks a judged query, the query has the value 0 in each measure. Queries without judgements are left out.
 
     Raises QueryError if a measure is unknown, ``measures`` is empty, or ``qrels`` is empty.
     """
@@ -143,7 +145,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
 
 
 def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0) -> Comparison:
-    """Compare named runs: their means with intervals, and tests of every pair, corrected for the number of tests.
+    """Compare named runs: means with confidence intervals, and tests of every pair, corrected for the number of tests.
 
     ``comparison.means`` maps each measure to a mapping from run to interval. ``comparison.pairs`` tests the second run
     of each pair against the first. ``comparison.as_json()`` is what ``factseek compare --json`` prints. The same
@@ -177,7 +179,7 @@ def read_queries(path: str | Path) -> list[Query]:
 
 
 def read_run(path: str | Path) -> Run:
-    """Return a TREC run. Its hits are in the total order, whatever the order of the lines.
+    """Return a TREC run. Its hits are sorted by score, then by docid, both descending, whatever the order of the lines.
 
     Raises SourceError, with the line's number, for the first line that is not a result or repeats an earlier result.
     """
@@ -212,7 +214,7 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
 
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:
-    """Return the score of each docid, which is all that measures need."""
+    """Return the score of each docid for each qid; measures need nothing else."""
     return {qid: {hit.docid: hit.score for hit in hits} for qid, hits in run.items()}
 
 

@@ -27,9 +27,9 @@ _COMMANDS = {
 }
 """The commands that each module declares, in the order of the help; a command imports only its own module."""
 _EXTENDED = dict.fromkeys(("index", "delete", "info", "compact", "verify-index"), "cluster.cli")
-"""Modules that add options to a command of another package."""
+"""For each of these commands of another package, the module that adds options to it."""
 _SUBMITTED = {"rank tune-encoder": "STATEMENTS", "verdict": "VERDICTS", "pipeline": "STATEMENTS"}
-"""Commands that read or write submissions, and the group of ``eval.tasks`` that their task belongs to."""
+"""Commands that read or write submissions, each with the name of its group of tasks in ``eval.tasks``."""
 
 
 def parser(command: str = "") -> Parser:
@@ -94,7 +94,7 @@ def print_completion(args: argparse.Namespace) -> int:
 
 
 def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command by its name; ``train all`` is the name of a command of ``train``."""
+    """Return the parser of each command by its name. The name of a subcommand has two words, such as ``train all``."""
     commands: dict[str, argparse.ArgumentParser] = {}
     for action in top._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -118,6 +118,6 @@ class _Version(argparse.Action):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code: 0 done, 1 the checked file is bad, 2 a user's error."""
+    """Run a command; return its exit code: 0 success, 1 bad checked file, 2 another error, 130 interruption."""
     words = spelled_out(sys.argv[1:] if arguments is None else arguments)
     return run(parser(words[0] if words else ""), words, stand_ins)

@@ -112,7 +112,7 @@ class ShardActor:
         return node
 
     def ask(self, state: str, method: str, arguments: Sequence[Any]) -> Any:
-        """Return the result of a method of a state of the shard; raise StateNotOpenError if the state is not open."""
+        """Call a method of a state of the shard, and return its result; raise StateNotOpenError if it is not open."""
         opened = self._states.get(state)
         if opened is None:
             raise StateNotOpenError(state)
@@ -122,7 +122,7 @@ class ShardActor:
             "hits": self._hits,
             "columns": self._columns,
             "stored": lambda state, places: state.stored(places, lambda *_: None),
-            # In the order of the shard, from its first document or after a given one.
+            # Yield documents in the order of the shard, from the first one or from the one that follows ``after``.
             "documents": lambda state, where, after, most: list(islice(state.documents(where, after), most)),
         }
         answer = own[method](opened, *arguments) if method in own else getattr(opened, method)(*arguments)
@@ -133,7 +133,7 @@ class ShardActor:
         return ray().get_runtime_context().get_node_id(), os.getpid(), tuple(sorted(self._states)), self._answered
 
     def _hits(self, state: Snapshot, question: RankingQuestion) -> bytes:
-        """Return the hits by ranking and query, packed: otherwise Ray would look up the class of each hit."""
+        """Return the hits of each ranking and query in MessagePack; Ray itself would look up the class of each hit."""
         names, settings, queries, k, where, seconds = question
         ranked = state.rankings(names, settings).search(queries, k, where, self._limit(names, seconds))
         return msgspec.msgpack.encode(ranked)
@@ -164,7 +164,7 @@ class Replicas:
     """Asks the replicas of a shard about one state: first the least busy one, then another if that one fails."""
 
     def __init__(self, name: str, actors: Sequence[Any], manifest: Manifest, config: Config, seconds: float) -> None:
-        """Ask ``actors``, for at most ``seconds``. Each opens the state of ``manifest`` at its first question."""
+        """Ask ``actors``, and wait at most ``seconds``. Each opens the state of ``manifest`` at its first question."""
         self.name = name
         self._manifest = manifest
         self._config = config
@@ -173,7 +173,7 @@ class Replicas:
         self._choosing = threading.Lock()
 
     def ask(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
-        """Return the answer of a method of the shard's state; raise ShardLostError if no replica answers in time."""
+        """Return the result of a method of the shard's state; raise ShardLostError if no replica answers in time."""
         until = monotonic() + (self._seconds if seconds is None else seconds)
         reason, tried = "no replica is running", list[_Replica]()
         for attempt in range(2 * len(self.replicas)):
@@ -231,17 +231,17 @@ class RemoteState:
         self.manifest = manifest
 
     def __getattr__(self, method: str) -> Any:
-        """Return a function that asks a replica for this method."""
+        """Return a function that calls this method in the process of a replica."""
         if method.startswith("_"):
             raise AttributeError(method)
         return partial(self._replicas.ask, method)
 
     def ranking(self, name: str, config: Config) -> RemoteRankings:
-        """Return a ranking, made in the process of the shard."""
+        """Return a ranking that the shard computes in its own process."""
         return RemoteRankings(self._replicas, (name,), config)
 
     def rankings(self, names: Sequence[str], config: Config) -> RemoteRankings:
-        """Return rankings, made together in the process of the shard."""
+        """Return rankings that the shard computes together in its own process."""
         return RemoteRankings(self._replicas, names, config)
 
     def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
@@ -252,7 +252,7 @@ class RemoteState:
         return stored
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield, in batches from a replica, the documents that can be found or, with a filter, those that pass it."""
+        """Yield the documents that are not deleted and pass the filter, if any; a replica sends them in batches."""
         after: str | None = None
         while some := self._replicas.ask("documents", where, after, DOCUMENTS_AT_ONCE):
             yield from some
@@ -269,7 +269,7 @@ class RemoteState:
 
 
 class RemoteRankings(Rankings):
-    """Rankings that a shard makes together in its own process."""
+    """Rankings that a shard computes together in its own process."""
 
     def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
         self._replicas = replicas
@@ -294,11 +294,11 @@ class RemoteRankings(Rankings):
         return columns
 
     def matching(self, query: str) -> Mask | None:
-        """Return None: the shards count the passages that can be found."""
+        """Return None: each shard counts its own matching passages."""
         return None
 
     def _ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Deadline | None) -> Any:
-        """Raises CutOffError, and notes that the rankings are missing, if the answer takes longer than the limit."""
+        """Return a shard's answer. After the limit, note the rankings as missing and raise CutOffError."""
         question = (self.names, self._settings, queries, k, where)
         if limit is None:
             return self._replicas.ask(method, (*question, None))
@@ -311,7 +311,7 @@ class RemoteRankings(Rankings):
 
 
 def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:
-    """Open the index in shards in ``folder`` on the cluster at ``cluster.address``.
+    """Open the sharded index in ``folder`` on the cluster at ``cluster.address``.
 
     Raises IndexStateError if the index is missing, or no replica of a shard can open the state. Raises MachineError if
     no cluster answers, the cluster has too few free processors, or no replica of a shard starts in time.
@@ -328,7 +328,7 @@ def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders:
 
 
 def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
-    """From a child process, make every replica of an index's shards open its state, so that this process may fork."""
+    """Make every replica of an index's shards open its state. A child process asks them, so this process may fork."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
         child.submit(_open_all, folder.absolute(), config, cluster).result()
 
@@ -338,7 +338,10 @@ def _open_all(folder: Path, config: Config, cluster: ClusterSettings) -> None:
 
 
 def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[Replicas]]:
-    """Return the replicas of each shard; start missing ones, end those of former shards. They outlive this process."""
+    """Return the replicas of each shard; start missing ones, and end those of former shards.
+
+    Replicas outlive this process.
+    """
     shards = layout.read(folder)
     connect(cluster.address)
     library = ray()

@@ -46,7 +46,7 @@ Run = Callable[[Sequence[BuildRequest], Config], list[BuildReport]]
 
 @dataclass(frozen=True, slots=True)
 class OwnedShare:
-    """The documents that shard ``number`` of ``shards`` owns."""
+    """The documents that shard ``number`` owns in an index of ``shards`` shards."""
 
     number: int
     shards: int
@@ -57,7 +57,7 @@ class OwnedShare:
 
 
 class Resharded(NamedTuple):
-    """The result of dividing an index: the new index as one manifest, and its former number of shards or 0."""
+    """The result of dividing an index: the new index as one manifest, and its former number of shards (0: none)."""
 
     manifest: Manifest
     before: int
@@ -103,7 +103,7 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
 
         def fill(parts: Sequence[Path]) -> None:
             fresh = replace(request, verb="")
-            # If an interrupted build of the same sources finished a shard, its documents are found, not written again.
+            # If an interrupted build of the same sources finished a shard, an update skips the documents in it.
             requests = [
                 replace(each, verb="update") if IndexFolder(each.folder).manifest.is_file() else each
                 for each in _requests(fresh, parts)
@@ -190,7 +190,7 @@ def unshard(folder: Path, config: Config, *, wait: float = 0.0) -> Resharded:
 
 
 def _divided(folder: Path, shards: int, config: Config, wait: float) -> Resharded:
-    """Copy an index into ``shards`` shards, or into one index without shards if it is 0, unless it is so already."""
+    """Copy an index into ``shards`` shards (0: an index without shards), unless it already has this number."""
     with locked(folder, wait), os_errors_reported(folder):
         with leased(folder) as parts:
             old, made = layout.read(folder) if layout.is_sharded(folder) else None, None
@@ -269,7 +269,7 @@ def _joined(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
 
 @contextmanager
 def _changing(folder: Path, wait: float) -> Iterator[Shards]:
-    """Hold the published states of all shards during a change; publish the new states, or go back if it fails."""
+    """Keep the published states of all shards during a change; then publish the new states or, if it fails, go back."""
     layout.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
         shards, lease = layout.open_leased(folder)
@@ -289,7 +289,7 @@ def _changing(folder: Path, wait: float) -> Iterator[Shards]:
 
 
 def _go_back(folder: Path, shards: Shards) -> None:
-    """Make the published state of each shard the state in the shard's own folder.
+    """Restore the published state of each shard in the shard's own folder.
 
     Raises IndexStateError if a folder contains another index. Its manifest must not be replaced: a segment with the
     same number must always have the same documents.

@@ -45,7 +45,10 @@ from .settings import ClusterSettings
 
 T = TypeVar("T")
 EVERY_VALUE = sys.maxsize
-"""The number of values of a field to ask of a shard: all, as a value rare in one shard may be frequent in another."""
+"""The number of values of a field to request from a shard, which means all of them.
+
+A value that is rare in one shard may be frequent in another.
+"""
 MOST_NOTED = 10_000
 """The maximum number of failures to remember; a request needs only the failures since its start."""
 
@@ -55,7 +58,7 @@ class ShardLostError(PartMissingError):
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
-    """Open the published state of the index in shards in ``folder``: on a cluster if one is configured, else here.
+    """Open the published state of the sharded index in ``folder``: on a cluster if one is configured, else here.
 
     Raises IndexStateError if the index or one of its shards is missing or damaged, and what the cluster raises.
     """
@@ -76,12 +79,12 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
 
 
 def published(folder: Path) -> Manifest:
-    """Return the published state of the index in shards in ``folder``, described by one manifest."""
+    """Return the published state of the sharded index in ``folder`` as one manifest."""
     return layout.read(folder).merged
 
 
 def leased(folder: Path) -> tuple[list[tuple[Path, Manifest]], Lease]:
-    """Hold the published segments of the index in shards in ``folder``; return each shard's folder and manifest."""
+    """Return the folder and the manifest of each shard in ``folder``, and a lease that keeps their segments."""
     shards, lease = layout.open_leased(folder)
     return [(shard.folder(folder), shard.manifest) for shard in shards.shards], lease
 
@@ -90,7 +93,7 @@ class Gathering:
     """Calls shards, one after the other or in parallel, and notes which did not answer. Safe for threads."""
 
     def __init__(self, beside: Executor | None = None, *, require_all: bool = True) -> None:
-        """Call in threads of ``beside``, if given. With ``require_all``, a lost shard fails the whole call."""
+        """Call in threads of ``beside``, if given. With ``require_all``, one lost shard makes the whole call fail."""
         self._beside = beside
         self._require_all = require_all
         self._lost: deque[tuple[float, str]] = deque(maxlen=MOST_NOTED)
@@ -102,7 +105,7 @@ class Gathering:
         return self._beside is not None
 
     def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
-        """Return the results in the order of the calls; without ``every`` or ``require_all``, leave out lost shards."""
+        """Return the results in the order of the calls; leave out lost shards unless ``every`` or ``require_all``."""
         if self._beside is None:
             return [call() for call in calls]
         futures = [self._beside.submit(call) for call in calls[1:]]
@@ -111,7 +114,7 @@ class Gathering:
         for result in (calls[0], *(future.result for future in futures)) if calls else ():
             try:
                 results.append(result())
-            except ShardLostError as error:  # do not keep it: its frames would hold this thread's objects
+            except ShardLostError as error:  # do not keep the error: its traceback refers to this thread's objects
                 lost[error.place] = error.what
         with self._noting:
             self._lost.extend((monotonic(), name) for name in lost)
@@ -141,7 +144,7 @@ _MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
 }
 """For each method that asks all shards, the function that combines their answers."""
 _OF_OWNER = ("document", "passages", "document_vector")
-"""Methods of a state whose first argument is a docid; they concern this document alone."""
+"""Methods of a state whose first argument is a docid; only the shard that owns this document answers."""
 
 
 class ShardedState:
@@ -160,14 +163,14 @@ class ShardedState:
         *,
         gather: Gathering,
     ) -> None:
-        """Answer for ``shards``; ``states`` has one for each, in order. ``encoders`` opens the index's encoders."""
+        """Answer for ``shards``; ``states`` has their states, in order. ``encoders`` opens the index's encoders."""
         self.folder = folder
         self.manifest: Manifest = shards.merged
         self._states = states
         self._encoders = encoders
         self._gather = gather
         self._opened = OpenedOnce()
-        # These do not refer to this object: a reference cycle would keep a closed index until garbage collection.
+        # The attributes below do not refer to this object: a cycle would keep a closed index until garbage collection.
         self.ask: AskShards = partial(_ask, states, gather)
         self._analyzer: Callable[[], Analyzer] = partial(
             self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer)
@@ -175,7 +178,7 @@ class ShardedState:
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
 
     def __getattr__(self, method: str) -> Any:
-        """Return a method that only asks all shards, or the owner of a document."""
+        """Return a function that calls this method of all shards, or of the shard that owns the document."""
         if method in _MERGED:
             return lambda *arguments: _MERGED[method](self.ask(lambda state: getattr(state, method)(*arguments)))
         if method in _OF_OWNER:
@@ -209,8 +212,8 @@ class ShardedState:
         return fusing.fused(ranked, config, self.manifest.language, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
-        """Return the rankings of these names and settings, made together."""
-        # In one process, the rankings run beside each other: a late one then takes nothing from the others.
+        """Return the rankings of these names and settings, to be computed together."""
+        # In one process, each ranking runs separately, so a late ranking does not delay the others.
         if self._gather.remote and not any(retrievers.fusing(name) or retrievers.expanding(name) for name in names):
             return ShardedRankings(names, config, self)
         return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
@@ -231,7 +234,7 @@ class ShardedState:
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield, shard by shard, the documents that can be found or, with a filter, those that pass it."""
+        """Yield the documents that are not deleted and pass the filter, if any, shard by shard."""
         return chain.from_iterable(state.documents(where) for state in self._states)
 
     def docids(self) -> Iterator[str]:
@@ -243,11 +246,11 @@ class ShardedState:
         return self.collection.fields
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return, for each term, the number of passages of all shards that contain it, and of its occurrences."""
+        """Return how many passages of all shards contain each term, and how often it occurs in them."""
         return self.collection.counts(terms)
 
     def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
-        """Return, for each passage, those terms of a text that it holds, each with its share of the score."""
+        """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
         query = self.collection.query(text)
         return self._in_order(places, lambda state, some: state.term_weights(query, some, weights))
 
@@ -280,7 +283,7 @@ class ShardedState:
         return owner(docid, len(self._states))
 
     def _ask_owners(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], T]) -> dict[int, T]:
-        """Ask each shard that owns some of the documents about these; return the answers by shard number."""
+        """Ask each shard about those of the passages that it owns; return the answers by shard number."""
         owned: dict[int, list[Place]] = defaultdict(list)
         for place in places:
             owned[self._owner(place[0])].append(place)
@@ -288,7 +291,7 @@ class ShardedState:
         return dict(zip(owned, self._gather(calls, every=True), strict=True))
 
     def _in_order(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], Sequence[T]]) -> list[T]:
-        """Return the shards' answers about their own passages, one for each passage, in the order of the passages."""
+        """Return one answer for each passage, from the shard that owns it, in the order of ``places``."""
         answers = {number: iter(some) for number, some in self._ask_owners(places, ask).items()}
         return [next(answers[self._owner(docid)]) for docid, _ in places]
 

@@ -28,7 +28,7 @@ MOST_SHARDS = 1_000
 """The maximum number of shards: their four-digit numbers precede the names of segments in the merged manifest."""
 ROUTING = "blake2b"
 _MOST_DIGITS = 14
-# Snapshots have no shards.
+# ``factseek restore`` is no remedy: a snapshot never contains shards.
 RESTORE = "restore a copy of the folder, or rebuild the index with --overwrite"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
@@ -40,7 +40,7 @@ class Shard(ManifestPart, frozen=True, kw_only=True):
     manifest: Manifest
 
     def __post_init__(self) -> None:
-        """Raise ValueError if factseek would not give this path to a shard, or this name to one of its segments."""
+        """Raise ValueError if the path, or the name of a segment, is not of a form that factseek writes."""
         parts = self.path.removeprefix("/").split("/")
         if _UNPRINTABLE.search(self.path) or not all(part.strip(".") for part in parts):
             raise ValueError(f"a shard lies at {self.path[:60]!r}, which is not a path of a folder")
@@ -96,7 +96,7 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def routing(shards: int) -> str:
-    """Return the routing of docids to ``shards`` shards, in the form of ``shards.json``."""
+    """Return how docids are routed to ``shards`` shards, as ``shards.json`` states it."""
     return f"{ROUTING}:{shards}"
 
 
@@ -153,7 +153,7 @@ def read(folder: Path) -> Shards:
 
 
 def open_leased(folder: Path) -> tuple[Shards, Lease]:
-    """Read the shards of an index and hold all their segments; raise IndexStateError if a segment is missing."""
+    """Read the shards of an index, and keep all their segments; raise IndexStateError if a segment is missing."""
     shards = read(folder)
     while True:
         lease = Lease()
@@ -199,7 +199,7 @@ def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
         its, that = getattr(shard.manifest, what), getattr(first.manifest, what)
         if what == "views":
             its, that = (msgspec.json.encode(views, order="deterministic").decode() for views in (its, that))
-        elif what == "encoder":  # what the names do not tell is in the views
+        elif what == "encoder":  # the views have the details that this text lacks
             its, that = str(its), str(that)
         if its != that:
             differs = f"shard {shard.path} has the {what} {its}, but shard {first.path} has {that}"

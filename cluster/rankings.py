@@ -1,6 +1,6 @@
 """Rankings of an index in shards: each shard ranks with the collection's statistics; this module merges the hits.
 
-The statistics are collected from all shards once for each state, and sent to them with each query.
+The statistics are collected from all shards once for each state, and sent to the shards with each query.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CollectionTerms:
     """The counts of terms over all shards of a state of the index. Safe for threads."""
 
     def __init__(self, state: str, shards: int, terms: Callable[[], Analyzer], ask: AskShards) -> None:
-        """Remember complete answers about a ``state``; ``terms`` returns its analyzer, ``ask`` asks the shards."""
+        """Remember answers of all shards about a ``state``; ``terms`` returns its analyzer, ``ask`` asks the shards."""
         self._state = state
         self._shards = shards
         self._fields: tuple[FieldStatistics, ...] = ()
@@ -75,7 +75,7 @@ class CollectionTerms:
         return joined
 
     def counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return, for each term, the number of passages that contain it, and of its occurrences."""
+        """Return how many passages contain each term, and how often it occurs in them."""
         known = self._known
         new = [term for term in dict.fromkeys(terms) if term not in known]
         if new:
@@ -99,7 +99,7 @@ class CollectionTerms:
             return CollectionQuery(text, CollectionStatistics(self._state, fields, counts), {})
         # Statistics of only some shards hold for this query alone. They get a name of their own, so that no shard takes
         # them for those of the whole collection. A shard that did not answer may be back when the query comes, and
-        # Lucene has no score for a term that occurs nowhere. Each field and term therefore counts at least one passage.
+        # Lucene has no score for a term that occurs nowhere. Each field and term therefore gets at least one passage.
         return CollectionQuery(
             text,
             CollectionStatistics(
@@ -117,7 +117,7 @@ class CollectionTerms:
 
 
 class ShardedRankings:
-    """Several rankings, with one question for all to each shard; the scores are those of one index of all passages."""
+    """Several rankings that each shard computes together; the scores are those of one index of all passages."""
 
     def __init__(self, names: Sequence[str], config: Config, whole: ShardedState) -> None:
         self.names: Sequence[str] = tuple(names)
@@ -144,16 +144,16 @@ class ShardedRankings:
         return {name: _merged_hits([ranked[name] for ranked in of_shards], k) for name in whole}
 
     def matching(self, query: str) -> Mask | None:
-        """Return None: the shards count the passages that can be found."""
+        """Return None: each shard counts its own matching passages."""
         return None
 
     def with_statistics(
         self, queries: Sequence[str], limit: Deadline | None
     ) -> tuple[list[str], list[CollectionQuery]]:
-        """Return the rankings that there is time for, and the queries with the statistics of the collection.
+        """Return the rankings that are still possible within the limit, and the queries with collection statistics.
 
-        With a limit, the queries are encoded in parallel. Raises CutOffError if encoding exceeds the limit and no
-        ranking works without vectors.
+        With a limit, another thread encodes the queries while this one collects the statistics. Raises CutOffError if
+        encoding exceeds the limit and no ranking works without vectors.
         """
         encode = partial(self._encoded, queries)
         if limit is None or not self._vector_views:
@@ -249,7 +249,7 @@ def _documents(hits: Sequence[Hit]) -> ScoredDocids:
 
 
 def _merged_columns(parts: Sequence[ScoredDocids], k: int) -> ScoredDocids:
-    """Return the first ``k`` documents of all shards in the total order; each document belongs to one shard."""
+    """Return the best ``k`` documents of all shards, ties by docid descending; each document belongs to one shard."""
     pairs = chain.from_iterable(zip(part.scores, part.docids, strict=True) for part in parts)
     documents = sorted(pairs, reverse=True)[:k]
     return ScoredDocids([docid for _, docid in documents], [score for score, _ in documents])

@@ -25,7 +25,7 @@ _START_ONE = "start a cluster with ray start --head, and give the address that i
 
 @cache
 def ray() -> Any:
-    """Return the Ray library, with its usage reports off; raise MachineError if it is not installed."""
+    """Return the library Ray, and turn off its usage reports; raise MachineError if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray as library
@@ -44,7 +44,7 @@ def connect(address: str) -> None:
     if address.startswith(("127.", "localhost:")):
         # Otherwise Ray would use this machine's network address, where no cluster of the loopback address answers.
         library._private.ray_constants.ENABLE_RAY_CLUSTER = False
-    atexit.register(disconnect)  # before Ray does it by itself
+    atexit.register(disconnect)  # runs before Ray disconnects by itself
     try:
         with _signal_handlers_kept():
             library.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)

@@ -46,10 +46,10 @@ class BuildRequest:
     A new index has one view of each kind (Lucene's index, vectors and so on); without ``dense`` it has no vectors.
     ``views`` names additional views. ``encoders`` names the models that make the vectors, instead of the configured
     model; each model makes a separate view. The build takes only documents whose docid ``share`` accepts. If ``share``
-    accepts no docid, a new index has no documents. A ``quiet`` build does not report what the reader left out; the
-    build of another share does. ``wait`` is the number of seconds to wait for another writer to finish. ``dates`` is
-    the order of day and month in a date such as 3/5/2020 if its file does not show the order. ``columns`` pairs fields
-    with the names of table columns.
+    accepts no docid, a new index has no documents. A ``quiet`` build does not report what the reader left out, because
+    another build of the same sources reports it. ``wait`` is the number of seconds to wait for another writer to
+    finish. ``dates`` is the order of day and month in a date such as 3/5/2020 if its file does not show the order.
+    ``columns`` pairs fields with the names of table columns.
     """
 
     kind: str
@@ -71,9 +71,10 @@ class BuildRequest:
 class BuildReport:
     """The result of a build.
 
-    ``skipped`` counts, by reason, what a reader left out on purpose; ``left_out`` names it. ``unread_dates`` counts the
-    dates that the reader did not understand. ``notes`` lists what the reader guessed. ``merged`` is the number of
-    segments that merging removed. ``unmerged`` says why segments could not be merged.
+    ``skipped`` counts, by reason, the things that a reader left out on purpose. ``left_out`` lists those that the
+    reader named. ``unread_dates`` counts the dates that the reader did not understand. ``notes`` lists the reader's
+    guesses and hints. ``merged`` is the number of segments before merging minus the number after it. ``unmerged`` says
+    why segments could not be merged, if they could not.
     """
 
     manifest: Manifest
@@ -166,8 +167,8 @@ def _read(
 ) -> Work:
     """Read the sources into segments. Resume an interrupted build of the same ``fingerprint``, unless ``fresh``.
 
-    If reading fails, the journal stays if a later build can resume from it. Raises SourcesChangedError if the sources
-    do not begin with what the interrupted build had read.
+    If reading fails, the journal stays only if a later build can resume from it. Raises SourcesChangedError if the
+    sources do not begin with what the interrupted build had read.
     """
     options = ReadOptions(
         language=tools.manifest.language,
@@ -200,7 +201,7 @@ def _read(
 
 
 def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
-    """Yield the records of the sources that belong to the share."""
+    """Yield the records whose docid ``request.share`` accepts, or all if there is no ``share``."""
     records = reader(request.kind).read(request.sources, options.silent() if request.quiet else options)
     first: list[str] = []
     with closing(bar("reading", "document")) as reading:
@@ -236,7 +237,7 @@ def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: W
     live = base.segments if base else ()
     kept = without(folder, live, work.new_docids()) if work.updates and new else live
     manifest = base
-    if new or manifest is None:  # an unchanged manifest need not be read again
+    if new or manifest is None:  # else nothing is published, so that servers do not open the index again
         manifest = with_segments(tools.manifest, (*kept, *new), folder)
         manifests.publish(folder, manifest)
     journals.clean(folder)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .deletion import Deleted
 
 MOST_NAMES = 10
-"""The maximum number of names that are printed on standard error for each reason why something was left out."""
+"""The maximum number of notes on standard error, and of names for each reason why something was left out."""
 
 
 def register(commands: Subparsers) -> None:
@@ -115,7 +115,7 @@ def _register_index(commands: Subparsers) -> None:
 
 
 def _kind(word: str) -> str:
-    """Return the kind of source that a word names; raise ArgumentTypeError if it is the path of a source."""
+    """Return a word that should name a kind of source; raise ArgumentTypeError if it is the path of a source."""
     from ..retrieval.records.table_shape import shape_of
     from .collections._tables import kind_for
 
@@ -162,7 +162,7 @@ def _column(written: str) -> tuple[str, str]:
 
 
 def settings_of(args: argparse.Namespace) -> Config:
-    """Return the settings of a build, with the options of the command line."""
+    """Return the settings of a build: the configured ones, as the command line changes them."""
     config, replaced = config_of(args, Config), msgspec.structs.replace
     if args.analyzer:
         config = replaced(config, index=replaced(config.index, analyzer=args.analyzer))
@@ -176,7 +176,7 @@ def settings_of(args: argparse.Namespace) -> Config:
 
 
 def tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> None:
-    """Print what a build read and what the index contains now."""
+    """Print what a build added to the index, and what it left out."""
     left_out: dict[str, list[str]] = {}
     for place, reason in sorted(built.left_out, key=itemgetter(1)):
         left_out.setdefault(reason, []).append(place)
@@ -229,7 +229,7 @@ def _say_what_was_not_read(built: BuildReport, left_out: dict[str, list[str]]) -
 
 
 def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
-    """Delete documents with ``delete``, by default the function for an index without shards; print how many."""
+    """Delete documents and print how many. ``delete`` replaces the function for an index without shards."""
     from ..retrieval.search.opening import published
     from . import deletion
 

@@ -88,7 +88,7 @@ def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Gr
 
     Small segments are merged first. Apart from the two smallest, a segment is rewritten only if the smaller segments
     together have at least as many passages. In this way, appended documents are not copied again and again. If too many
-    segments would still be left, all groups are merged.
+    segments would still be left, all groups of :func:`worth_merging` are returned.
     """
     if len(segments) <= settings.max_segments:
         return []
@@ -107,7 +107,10 @@ def _by_kind(segments: Sequence[SegmentInfo]) -> list[Group]:
 
 
 def _smallest(group: Group) -> Group:
-    """Return the two smallest segments, and each that is no larger than all smaller ones together, in group order."""
+    """Return the two or more smallest segments of a group, in the order of the group.
+
+    The first segment that has more passages than all smaller ones together is left out, and so are all larger ones.
+    """
     chosen: Group = []
     for segment in sorted(group, key=lambda segment: segment.passages):
         if len(chosen) > 1 and segment.passages > sum(part.passages for part in chosen):
@@ -134,7 +137,7 @@ def _published(
     lacking: Sequence[str] = (),
     models: Sequence[str] = (),
 ) -> Compacted:
-    """Merge the groups, add the ``lacking`` views, whose vectors ``models`` make, and publish the result."""
+    """Merge the groups, add the ``lacking`` views and publish the result. ``models`` make the vectors of new views."""
     before = len(base.segments)
     if not groups and not lacking:
         return Compacted(base, before, 0)

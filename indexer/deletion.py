@@ -1,4 +1,4 @@
-"""Deletion of documents: the manifest lists the deleted rows of each segment, and readers leave them out."""
+"""Deletion of documents: the manifest lists the deleted documents of each segment, and readers leave them out."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]
 
 
 def with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...], folder: Path) -> Manifest:
-    """Return the manifest ``shape`` with these segments, their counts and the current time."""
+    """Return the manifest ``shape`` with these segments, their numbers of documents and passages, and the time."""
     with IndexFolder(folder).opened([segment for segment in segments if segment.deleted]) as opened:
         gone = sum(len(documents.deleted_rows()) for documents in opened)
     return msgspec.structs.replace(

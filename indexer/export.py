@@ -45,7 +45,7 @@ def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
 def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -> Iterator[bytes]:
     """Yield the feed in pieces, one for each document that is a review. Count the other documents in ``left_out``.
 
-    Raises the errors of :func:`documents_of`, and SourceError if no document is a review.
+    Raises SourceError if no document is a review.
     """
     last = b""
     for stored in documents_of(folder, where):

@@ -22,9 +22,10 @@ _SHARD = re.compile(r"shard-\d+")
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """The numbers of documents that a build had read when it completed the text of a segment.
+    """Counts of the documents that a build had read when it last completed the text of a segment.
 
-    ``clashes`` counts documents that were skipped because an earlier one has the same docid but different content.
+    ``records`` counts all documents. ``duplicates`` counts those that were skipped because an earlier one has the same
+    docid and content. ``clashes`` counts those that were skipped because an earlier one has other content.
     """
 
     records: int = 0
@@ -102,7 +103,10 @@ def give_up(folder: Path) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Remove all leftovers of builds. Segments that a reader has open stay until the next writer runs."""
+    """Remove all leftovers of builds, and the segments that the manifest does not name.
+
+    A segment that a reader has open stays until the next writer runs.
+    """
     remove_build(folder)
     sweep(folder)
 
@@ -133,7 +137,7 @@ def parts_in(folder: Path) -> list[Path]:
 
 
 def remove_part(part: Path) -> None:
-    """Remove a former part. Segments that readers have open are removed later; files of other programs stay."""
+    """Remove a folder that was a part of an index. Open segments are removed later; files of other programs stay."""
     if remove_index(part) and {path.name for path in part.iterdir()} <= {LOCK, PART}:
         for name in (LOCK, PART):
             (part / name).unlink(missing_ok=True)
@@ -142,7 +146,10 @@ def remove_part(part: Path) -> None:
 
 
 def remove_index(folder: Path) -> bool:
-    """Remove the manifest and the segments in a folder. Return False if a reader still has a segment open."""
+    """Remove the manifest and the segments in a folder.
+
+    Return False if there is no folder, or if a reader still has a segment open.
+    """
     if not folder.is_dir():
         return False
     for file in (folder / manifests.NAME, *folder.glob(f".{manifests.NAME}.*.tmp")):
@@ -181,7 +188,7 @@ def first_segment(folder: Path) -> int:
 
 
 def _named(folder: Path) -> set[str] | None:
-    """Return the segments in the manifest, or None if it cannot be read; the caller then keeps all segments."""
+    """Return the names of the segments in the manifest, or None if it cannot be read: then all segments must stay."""
     if not (folder / manifests.NAME).is_file():
         return set()
     try:

@@ -18,7 +18,7 @@ from ..retrieval.terminal import say
 
 POLL_SECONDS = 0.05
 _parts: set[Path] = set()
-"""The parts of indexes that this process may write, because it works for the writer of the whole index."""
+"""The parts that this process may write, because it writes the whole index or works for the process that does."""
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def _groups(sentence_spans: list[SentenceSpan], words: int, overlap: int) -> Ite
 
 
 def _repeated(sentence_spans: list[SentenceSpan], last: int, words: int, overlap: int) -> int:
-    """Return how many sentences up to ``last`` the next passage can repeat and still add a new one."""
+    """Return how many sentences, counted back from ``last``, the next passage can repeat and still add a new one."""
     room = words - sentence_spans[last + 1].words
     count = 0
     while count < min(overlap, last) and sentence_spans[last - count].words <= room:

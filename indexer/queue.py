@@ -30,12 +30,12 @@ JOBS = "jobs"
 LOCK, FILE = "lock", "queue.sqlite"
 """Two files in the folder ``JOBS``. The writer locks the first; the second is the queue."""
 MOST_REFUSALS = 100
-"""The maximum number of refused documents that a job lists; the others are only counted."""
+"""The maximum number of refused documents, and of skipped ones, that a job lists; the others are only counted."""
 Mode = Literal["append", "update"]
 State = Literal["queued", "running", "done", "failed"]
 Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
 _SECONDS = 5.0
-"""The seconds that a process waits while another process writes to the queue."""
+"""The maximum number of seconds that a process waits while another process writes to the queue."""
 _FORGOTTEN = 3600.0
 """Seconds after which no client asks for the result of a change any more."""
 _TABLES = """
@@ -60,11 +60,13 @@ class BulkRefusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """A bulk of documents. ``handled`` is the number of finished ``documents``; times are UTC, or empty.
+    """A bulk of documents. ``handled`` is the number of finished ``documents``.
+
+    ``created``, ``started`` and ``ended`` are times in UTC, or empty.
 
     ``skipped`` counts the documents that were changed after the bulk was accepted; the later change stays.
     ``unread_dates`` counts the dates that were not understood; ``unread_date`` is the first of them. ``attempts``
-    counts the processes that have worked on the next slice; it is above one if a process was killed.
+    counts the processes that have worked on the next slice of documents; it is above one if a process was killed.
     """
 
     id: str
@@ -94,7 +96,7 @@ class Job(msgspec.Struct, kw_only=True):
             self.refusals.append(BulkRefusal(item=item, docid=docid, reason=reason))
 
     def skip(self, item: int, docid: str) -> None:
-        """Count a document that was changed later, and list it if the list has fewer than ``MOST_REFUSALS``."""
+        """Count a document that was changed after the bulk was accepted; list at most ``MOST_REFUSALS`` of these."""
         self.skipped += 1
         if len(self.skips) < MOST_REFUSALS:
             reason = f"docid {docid!r} was changed after this bulk was accepted; the later change stays"
@@ -181,7 +183,7 @@ class Queue:
         return number
 
     def outcome(self, number: int) -> ChangeOutcome | None:
-        """Return the result of a change and forget it; return None while the change waits."""
+        """Return the result of a change, and remove the change from the queue; return None while the change waits."""
         found = self._column("SELECT outcome FROM change WHERE number = ? AND outcome IS NOT NULL", number)
         if not found:
             return None
@@ -218,7 +220,7 @@ class Queue:
         return self._column("SELECT id FROM bulk WHERE ended IS NULL ORDER BY number")
 
     def claim(self, most: int, patience: float) -> list[ClaimedChange]:
-        """Take and return at most ``most`` of the waiting changes, oldest first, one per document.
+        """Take and return at most ``most`` of the waiting changes, oldest first, up to a second change of a document.
 
         A change that has waited longer than ``patience`` seconds is dropped: its client no longer waits, and its
         document may have changed since.
@@ -276,7 +278,10 @@ class Queue:
         return set(self._column("SELECT docid FROM single WHERE number > (SELECT number FROM bulk WHERE id = ?)", id_))
 
     def remove_old(self, *, most: int, days: float) -> None:
-        """Remove ended jobs older than ``days`` or beyond the ``most`` newest; remove unneeded results and notes."""
+        """Remove ended jobs that are older than ``days`` days or not among the ``most`` newest.
+
+        Also remove results that no client asks for any more, and records of changes that no waiting bulk needs.
+        """
         with self._transaction():
             newest = "SELECT number FROM bulk WHERE ended IS NOT NULL ORDER BY number DESC LIMIT ?"
             self._database.execute(
@@ -399,7 +404,7 @@ def _reported(path: Path) -> Iterator[None]:
 
 @cache
 def _boot_id() -> str:
-    """Return an id of this boot of the machine, or ``""``: no client waits across a restart."""
+    """Return an id of this boot of the machine, ``""`` if unknown. No client waits across a restart of the machine."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:

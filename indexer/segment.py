@@ -28,7 +28,7 @@ Origin = tuple[Path, SegmentInfo]
 
 
 class TextWriter:
-    """Writes the documents of a segment (``stored``), and the views that take documents one by one."""
+    """Writes the documents of a segment, with ``stored``, and the views that take documents one by one."""
 
     def __init__(self, folder: Path, kind: str, tools: Tools) -> None:
         folder.mkdir(parents=True)
@@ -128,7 +128,7 @@ class Merge(NamedTuple):
         first, folder = merged[0], self.tools.folder
         built = folder.unfinished(name)
         writer = TextWriter(built, first.kind, self.tools)
-        rows: list[list[int]] = [[] for _ in merged]  # of the copied passages, by segment of the group
+        rows: list[list[int]] = [[] for _ in merged]  # the rows of the copied passages, by segment of the group
         try:
             for part, (document, spans, first_row, digest, place) in documents:
                 writer.add(document, spans, digest, place)

@@ -43,7 +43,7 @@ class Copied(NamedTuple):
 def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
     """Copy the published state of an index to ``target``, completely or not at all.
 
-    It takes no lock, so other processes can read and write the index meanwhile. Without ``copy``, files are shared if
+    The index is not locked, so other processes can read and write it meanwhile. Without ``copy``, files are shared if
     the file system allows it. Copied files are compared with the manifest. Raises IndexStateError if there is no index,
     if ``target`` is not a new or empty folder, or if a file is damaged. Raises MachineError if the disk is full or not
     writable.

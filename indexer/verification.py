@@ -33,7 +33,7 @@ MOST = 100
 
 
 class Verified(NamedTuple):
-    """The result of a verification: the manifest, and the faults by segment; ``""`` has the whole index's faults.
+    """The result of a verification: the manifest, and the faults by segment; the key ``""`` is for the whole index.
 
     ``docids`` counts the undamaged copies of each document. ``intact`` names the segments without a damaged document.
     """
@@ -159,7 +159,10 @@ def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> lis
 
 
 def _check_documents(tools: Tools, segment: SegmentInfo, seen: Counter[str]) -> Iterator[str]:
-    """Check each document against its checksum and its passages against its text; count it in ``seen``."""
+    """Yield the faults of a segment's documents: in their numbers, checksums and passages.
+
+    Count each undamaged document in ``seen``.
+    """
     with closing(tools.folder.documents_as_found(segment)) as documents:
         yield from _differs("documents", documents.counts()[0], segment.documents)
         yield from _differs("passages", documents.counts()[1], segment.passages)

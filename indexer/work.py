@@ -156,7 +156,7 @@ class Work:
         progress.records += 1
 
     def _seen_live(self, record: Record, digest: str) -> Seen | None:
-        """Return checksum and place of the live document with a record's docid; in an update, only if unchanged.
+        """Return checksum and place of the published document with a record's docid; in an update, only if unchanged.
 
         In an update, also return an earlier unchanged document of the sources: a second one must not replace it.
         """

@@ -1,4 +1,4 @@
-"""The writer of a served index: the one process that makes the changes and jobs waiting in its directory.
+"""The writer of a served index: the one process that carries out the changes and bulks in the index's queue.
 
 Single documents go before bulks. Bulks are written slice by slice, so that no single change waits for a whole bulk.
 Changes that arrive while a batch is published form the next batch, so each change costs less under load.
@@ -41,14 +41,14 @@ LOOK_EVERY = 0.02
 BUSY_EVERY = 0.2
 BREATH = 0.1
 TROUBLED_EVERY = 2.0
-"""Seconds. ``LOOK_EVERY`` is the time between two looks for work. ``BUSY_EVERY`` is the time between two attempts
-while another process writes the index. ``BREATH`` is a pause in which another process can take the lock.
+"""Times in seconds. ``LOOK_EVERY`` is the time between two looks for work. ``BUSY_EVERY`` is the time between two
+attempts while another process writes the index. ``BREATH`` is a pause in which another process can take the lock.
 ``TROUBLED_EVERY`` is the pause after an error of the directory.
 """
 BREATH_EVERY = 1.0
 """Seconds of continuous changes after which the writer pauses. It also pauses after every slice of a bulk."""
 PATIENCE = 5.0
-"""Seconds added to ``write_seconds``. After this time, the client has certainly withdrawn its change, or died."""
+"""Seconds added to ``write_seconds``. After the sum, the client has certainly withdrawn its change, or died."""
 IDLE = 300.0
 """Seconds without work after which the writer ends; the next change starts another writer."""
 FAILURES = 5
@@ -160,7 +160,7 @@ class Bulk:
         return self.job.handled >= len(self._items)
 
     def next(self, live: StateOfDocument, newer: Container[str] = ()) -> tuple[Job, list[str]]:
-        """Return the state of the job after its next documents are published, and the lines of these documents.
+        """Return the job as it will be after its next slice, and the lines of the documents to publish for this slice.
 
         ``newer`` contains the docids of documents that changed after the job was accepted. The job skips them.
         """
@@ -192,7 +192,7 @@ class Bulk:
 
 
 class Writer:
-    """Makes the changes and the jobs that wait in one index."""
+    """Carries out the changes and the bulks that wait in the queue of one index."""
 
     def __init__(self, folder: Path, config: Config, limits: WriterLimits) -> None:
         self._folder = folder
@@ -290,7 +290,7 @@ class Writer:
     def _settle(
         self, claimed: Sequence[ClaimedChange], results: Mapping[int, Result], publish: Callable[[], object]
     ) -> None:
-        """Note the changes that earlier bulks must not undo, publish them, and store the result of each."""
+        """Publish changes, and store the result of each. First record them, so that earlier bulks do not undo them."""
         # A client relies on an answer "unchanged" or "absent" too.
         kept = [each for each in claimed if results[each.number] not in ("conflict", "unsure")]
         singles = [(each.number, each.change.docid) for each in kept]
@@ -354,7 +354,10 @@ class Writer:
         self._queue.remove_old(most=self._limits.keep_jobs, days=self._limits.keep_job_days)
 
     def _tried(self, call: Callable[[], object]) -> str:
-        """Run ``call``; return its error in one line without the path of the index, which clients must not see."""
+        """Run ``call``; return its error in one line, or ``""`` if there is none.
+
+        The line does not contain the path of the index, which clients must not see.
+        """
         try:
             with os_errors_reported(self._folder):
                 call()

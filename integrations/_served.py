@@ -72,7 +72,7 @@ class ServedSource:
     """The index served at ``address`` (``http://HOST:PORT/v1/NAME``); no connection stays open between two requests."""
 
     def __init__(self, address: str, *, api_key: str = "", timeout: float = 30.0) -> None:
-        """Take the address of the index; ``timeout`` is in seconds, for one answer.
+        """Take the address of the index; ``timeout`` is the longest wait for data from the server, in seconds.
 
         Raises QueryError if ``address`` is not that of a served index, or if the key cannot be sent.
         """

@@ -95,13 +95,13 @@ class EvidenceSource(Protocol):
         ...
 
     def close(self) -> None:
-        """Close what is open; the next search opens it again, in its newest state."""
+        """Close the index if it is open; the next search opens its newest state."""
         ...
 
 
 @contextmanager
 def errors_as(kind: type[Exception]) -> Iterator[None]:
-    """Turn an error of factseek into one of a library."""
+    """Raise each error of factseek as an error of the type ``kind``, which a library expects."""
     try:
         yield
     except FactseekError as error:
@@ -111,8 +111,8 @@ def errors_as(kind: type[Exception]) -> Iterator[None]:
 def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> EvidenceSource:
     """Return the source of an index: a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
 
-    A folder is opened at the first search. ``timeout`` is in seconds, for one answer of a server. Raises QueryError if
-    ``index`` is a web address but not that of a served index.
+    A folder is opened at the first search. ``timeout`` is the longest wait for data from a server, in seconds.
+    Raises QueryError if ``index`` is a web address but not that of a served index.
     """
     if index.startswith(SCHEMES):
         from ._served import ServedSource

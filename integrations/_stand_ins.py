@@ -24,7 +24,7 @@ _PARTS: dict[Part, tuple[str, str, str]] = {
     "queries": ("queries", ".queries.jsonl", "query"),
     "qrels": ("judgements", ".qrels", "judgement"),
 }
-"""The parts of a dataset, each with its name, the ending of its file, and the unit of its progress."""
+"""The parts of a dataset, each with its name, the ending of its file, and the unit that its progress bar counts."""
 _ARGUMENTS: dict[str, Part] = {"queries": "queries", "input": "queries", "gold": "qrels", "qrels": "qrels"}
 """For each argument that names files, the part of the dataset that ``irds:NAME`` means there."""
 _TEXTS = ("text", "body", "abstract", "contents", "content")
@@ -63,7 +63,7 @@ def stand_ins(args: argparse.Namespace) -> Iterator[None]:
 
 
 def spelled_out(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of a command, with the kind of source that ``index irds:NAME`` leaves out."""
+    """Return the arguments of a command; in ``index irds:NAME``, insert the missing kind of source."""
     at = next((place for place, argument in enumerate(arguments) if _is_foreign(argument)), 0)
     if not at or arguments[0] != "index" or not arguments[1].startswith(("-", PREFIX)):
         return list(arguments)
@@ -109,7 +109,7 @@ def _lines(source: str, part: Part) -> Iterator[bytes]:
 
 
 def _dataset(source: str, part: Part) -> Any:
-    """Return a dataset that has this part."""
+    """Return the dataset that ``source`` names; raise SourceError if the dataset lacks the part."""
     try:
         import ir_datasets
     except ModuleNotFoundError as error:

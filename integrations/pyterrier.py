@@ -26,10 +26,11 @@ class FactseekTransformer(pt.Transformer):
     """Rank the documents of an index for each query of a frame (``qid``, ``query``).
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). ``choices`` are the other
-    fields of :class:`factseek.integrations._source.SearchChoices`, such as ``filter`` and ``as_of``. The output, in
-    the total order, adds ``docno``, ``score`` and ``rank`` (from 0) to the input's columns. It also adds the fields
-    named in ``metadata``: ``text``, ``title``, ``url``, ``date``, ``source`` and so on. Raises ValueError if a search
-    fails, PyTerrier's InputValidationError if the frame has no queries.
+    fields of :class:`factseek.integrations._source.SearchChoices`, such as ``filter`` and ``as_of``. The output
+    has the documents of each query, best first. It adds ``docno``, ``score`` and ``rank`` (from 0) to the input's
+    columns, and the fields named in ``metadata``: ``text``, ``title``, ``url``, ``date``, ``source`` and so on.
+
+    Raises ValueError if a search fails, PyTerrier's InputValidationError if the frame has no queries.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ class OpenedOnce:
         self._open: dict[Hashable, Any] = {}
 
     def get(self, name: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned the first time; if ``make`` raises an error, the next caller tries again."""
+        """Return the object ``name``, which ``make`` opens once. After an error, the next call tries again."""
         with suppress(KeyError):
             return cast(T, self._open[name])
         with self._turn(name):
@@ -47,7 +47,7 @@ class OpenedOnce:
         return kept
 
     def _turn(self, name: Hashable) -> Any:
-        """Return the lock under which one object is opened and closed."""
+        """Return the lock for opening and releasing the object ``name``."""
         with self._lock:
             return self._opening.setdefault(name, RLock())
 
@@ -67,7 +67,7 @@ def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenat
 
 
 def remembered(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:
-    """Return a bound method with a cache of its latest results, ``most`` at the maximum.
+    """Return a bound method with a cache of at most ``most`` results, the most recently used.
 
     The object of the method must outlive the returned method.
 

@@ -35,12 +35,12 @@ Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 DenseType = Literal["auto", "flat"]
-AUTO = "auto"  # the index decides: its preferred retriever, or the encoder for its language
+AUTO = "auto"  # selects the preferred retriever of an index, or the encoder for the language of an index
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
 _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
-"""The prefix of the fusion settings, and the suffix of the former setting ``NAME_weight``, the weight of a ranking."""
+"""The prefix of the fusion settings, and the suffix of the former weights, ``NAME_weight``."""
 _AUTO_NEEDS_NONE = "leave it out: dense.type auto needs no such setting"
 
 
@@ -108,7 +108,7 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
 
 
 def _anchored_model(self: Any, folder: Path) -> Any:
-    """Resolve the cache from ``folder``, and the model if it is a folder there; otherwise the model is a name."""
+    """Resolve the cache's path from ``folder``, and the path of the model unless the model is a name."""
     is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
     model = anchored_path(self.model, folder) if is_folder else self.model
     cache = anchored_path(self.cache, folder) if self.cache else ""
@@ -261,7 +261,7 @@ def _is_foreign(path: Path, kind: type[Config]) -> bool:
 
 
 def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
-    """Read a configuration file, which may contain the groups of ``kind``. Raises ConfigError as :func:`load` does."""
+    """Read a file with the groups of ``kind`` and of plug-ins. Raises ConfigError as :func:`load` does."""
     from .config_file import read_yaml  # importing YAML is slow: import it only to read a file
 
     raw = read_yaml(path)
@@ -299,7 +299,7 @@ def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) ->
 
 
 def to_mapping(config: Config) -> dict[str, Any]:
-    """Return settings in the form of a configuration file, for another process or a file. :func:`convert` reads it."""
+    """Return settings as the mapping of a configuration file, to be stored or sent; :func:`convert` reads it."""
     mapping: dict[str, Any] = msgspec.to_builtins(config)
     del mapping["plugins"]
     groups = {type(group).__module__.rpartition(".")[2]: group for group in config.plugins}
@@ -355,7 +355,7 @@ def _settings(kind: type[Settings]) -> dict[str, Any]:
 
 
 def _unknown_names(group: Settings, prefix: str = "") -> Iterator[str]:
-    """Yield a message for each unknown plug-in name in a group of settings, with its dotted key."""
+    """Yield a message for each unknown plug-in name in a group of settings, with the dotted key of the setting."""
     for key, kind in get_type_hints(type(group), include_extras=True).items():
         setting = getattr(group, key)
         if isinstance(setting, Settings):

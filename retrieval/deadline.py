@@ -1,4 +1,4 @@
-"""The time limit of a search, and the retrievers that it cut off."""
+"""The time limit of a search, and the parts of the search that exceeded it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .errors import FactseekError
 HIGHLIGHTS, PASSAGES = "highlights", "passages"
 """The names of highlights and of further passages in the list of missing parts."""
 WRITTEN = 3
-"""The number of copies of a text in memory while an answer is written: the text, and JSON in a growing buffer."""
+"""The number of copies of a passage in memory while an answer is written: its text, and JSON in a growing buffer."""
 T = TypeVar("T")
 
 
@@ -53,7 +53,7 @@ class Deadline:
         self.missing: list[str] = []
         self.beside = beside
         self.memory: Memory = memory or Unbounded()
-        """The memory that is charged for everything that is read for the answer."""
+        """The memory from which the search reserves space for everything that it reads for the answer."""
         self._seconds = seconds
         self.began = monotonic()
         self._deadline = self.began + seconds
@@ -63,7 +63,7 @@ class Deadline:
         return Deadline(self._seconds, self.beside, self.memory)
 
     def left(self, retriever: str) -> float:
-        """Return the seconds left. Raises CutOffError, and records the retriever as missing, if none are left."""
+        """Return the seconds left. If no time is left, record the retriever as missing and raise CutOffError."""
         seconds = self._deadline - monotonic()
         if seconds <= 0:
             raise self.cut_off(retriever)

@@ -1,6 +1,6 @@
 """The types of what factseek indexes, what it searches for, and what it answers.
 
-Records that stream are immutable and compare by value. Identifiers are always strings: ``"007"`` is not ``7``.
+Records (tuples and structs) are immutable and compare by value. Identifiers are always strings: ``"007"`` is not ``7``.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ class WeightedQuery(str):
 class Part(NamedTuple):
     """The rank (from 1) and score of a hit in a ranking, or before a stage.
 
-    ``vote`` is what the ranking added to the fused score, or the score that the stage gave.
+    ``retriever`` names the ranking or the stage. ``vote`` is what the ranking added to the fused score, or the score
+    that the stage gave.
     """
 
     retriever: str
@@ -164,7 +165,7 @@ class Hit(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class ScoredDocids(NamedTuple):
-    """The documents of one query in the total order, each once, with the score of its best passage.
+    """The documents ranked for one query, in the total order, each once, with the score of its best passage.
 
     A run needs only these. Creating millions of hits would be slow.
     """
@@ -184,7 +185,7 @@ class Filter(NamedTuple):
 
     A field admits any of its values; an empty tuple admits everything. ``as_of`` and ``since`` are inclusive days
     (``YYYY-MM-DD``, UTC). A partial date counts as its last day. A date bound excludes undated documents unless
-    ``undated`` is true. ``metadata`` has the declared metadata fields, sorted by name, each with its admitted values.
+    ``undated`` is true. ``metadata`` lists the filtered metadata fields, sorted by name, each with its admitted values.
 
     ``excluded`` lists the docids of documents to leave out.
 

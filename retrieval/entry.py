@@ -18,7 +18,7 @@ INTERRUPTED = 130
 BEFORE_ANYTHING = "interrupted before anything was done"
 _IMPORTING = "<frozen importlib._bootstrap>"
 _AGAIN = 0.02  # the delay in seconds after which a Ctrl-C during an import is raised again
-_PATIENCE = 10.0  # the seconds of importing after which Ctrl-C takes effect anyway
+_PATIENCE = 10.0  # the seconds after the first Ctrl-C from which Ctrl-C takes effect even during an import
 
 
 def enter(load: "Callable[[], Callable[[], int]]") -> int:
@@ -44,7 +44,7 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
 
 
 class _Interruption:
-    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not in an import, which it might leave half done."""
+    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not during an import, which would stay half done."""
 
     def __init__(self, main_thread: int) -> None:
         self._main_thread = main_thread
@@ -61,7 +61,7 @@ class _Interruption:
     def heard_again_or(
         self, report: "Callable[[sys.UnraisableHookArgs], object]"
     ) -> "Callable[[sys.UnraisableHookArgs], None]":
-        """Return a hook for errors that no code can catch; it raises a Ctrl-C again, and ``report`` gets the others."""
+        """Return a hook for unraisable errors: it repeats a Ctrl-C, and passes every other error to ``report``."""
 
         def tell(unraisable: "sys.UnraisableHookArgs") -> None:
             if unraisable.exc_type is KeyboardInterrupt:

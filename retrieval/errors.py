@@ -5,7 +5,7 @@
     │   ├── UsageError       the arguments of a command are invalid
     │   ├── ConfigError      a setting is unknown, of the wrong type, or out of range
     │   ├── SourceError      a source file or one of its lines cannot be read
-    │   ├── IndexStateError  an index is missing, incomplete, foreign, in use, or does not support the request
+    │   ├── IndexStateError  an index is missing, damaged, of another layout, in use, or does not support the request
     │   │   └── IndexBusyError   another process is writing the index
     │   ├── QueryError       a query, filter or option of a search is invalid
     │   ├── NotFoundError    a named index or document does not exist
@@ -13,9 +13,9 @@
     │       └── PartMissingError  a part of an index does not answer; a later attempt may succeed
     └── CheckFailed          a checked file is bad: exit 1
 
-An error says what is wrong, and may say where and how to fix it. Examples are ``run.tsv:17: score 'nan' is not a finite
-number`` and ``cited: there is no index; build one with factseek index``. Code that needs the place or the remedy reads
-the field; it never parses a message.
+An error says what is wrong. It may also say where, and how to fix it. Examples are ``run.tsv:17: score 'nan' is not
+a finite number`` and ``cited: there is no index; build one with factseek index``. Code that needs the place or the
+remedy reads the field; it never parses a message.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SourceError(UserError):
 
 
 class IndexStateError(UserError):
-    """An index is missing, incomplete, foreign, in use, or does not support the request."""
+    """An index is missing, damaged, of another layout, in use, or does not support the request."""
 
 
 class IndexBusyError(IndexStateError):
@@ -96,7 +96,7 @@ class MachineError(UserError):
 
 
 class PartMissingError(MachineError):
-    """A part of an index, a shard on a cluster, does not answer; a later attempt may succeed."""
+    """A part of an index (a shard on a cluster) does not answer; a later attempt may succeed."""
 
 
 class CheckFailed(FactseekError):

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and one-line errors for the file system."""
+"""Atomic writes of files, safe reads, and one-line messages for the errors of the file system."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from typing import BinaryIO
 from .errors import FactseekError, MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
-"""A sample: the last ``BLOCK`` bytes of at most ``SAMPLED`` stretches of ``STRETCH`` bytes, first and last included."""
+"""A file's sample: the last ``BLOCK`` bytes of each of at most ``SAMPLED`` stretches, the first and last included.
+
+Each stretch of the file has ``STRETCH`` bytes.
+"""
 MOST_READ = 1 << 30  # the maximum number of bytes to read into memory: models, indexes and settings are much smaller
 _PIECE = 1 << 20
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -30,13 +33,16 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return a unique name for a temporary file next to ``path``; process ids may repeat between containers."""
+    """Return a unique name for a temporary file next to ``path``.
+
+    The name has random bytes, because two containers may use the same process id.
+    """
     return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces ``path`` durably at the end, with :func:`os_errors_reported`."""
+    """Open a temporary file that durably replaces ``path`` at the end; errors are as in :func:`os_errors_reported`."""
     temporary = temporary_beside(path)
     with os_errors_reported(path):
         try:
@@ -180,10 +186,10 @@ def storable(name: str) -> str:
 
 
 def sample(path: Path) -> str:
-    """Return a digest of a few blocks of a file, which distinguishes it from others without reading all of it.
+    """Return a digest of a few blocks of a file; it tells files apart without reading them completely.
 
-    A page of SQLite is filled from its end, and a file of Lucene ends with its checksum. So the blocks are
-    at the ends of stretches of the file.
+    SQLite fills a page from the page's end, and a Lucene file ends with its checksum. So the blocks are at the ends of
+    stretches of the file.
     """
     with open_regular(path) as file:
         size = file.seek(0, os.SEEK_END)
@@ -205,7 +211,7 @@ def sha256(path: Path) -> str:
 _ROOM = 64 << 20  # if a disk has fewer free bytes than this, any failed write counts as a full disk
 _NO_ROOM = ("No space left on device", "Disk quota exceeded")
 _NOT_WRITTEN = ("inline_container", "PytorchStreamWriter", "SafetensorError", "I/O error", "Parent directory")
-"""Words in the libraries' errors for failed writes, which hide the system's error."""
+"""Words in the errors that libraries raise for failed writes, instead of the system's error."""
 
 
 @contextmanager
@@ -227,7 +233,7 @@ def saving_reported(folder: Path) -> Iterator[None]:
 
 
 def user_cache(name: str) -> Path:
-    """Return the folder ``name`` of factseek in the user's cache, even if it does not exist yet."""
+    """Return the path of factseek's folder ``name`` in the user's cache; the folder may not exist yet."""
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(home).expanduser() / "factseek" / name
 

@@ -1,4 +1,4 @@
-"""Filters of documents: parsed from the command line and HTTP, applied by Lucene, and to single documents."""
+"""Filters of documents: parse them, write the tokens by which Lucene filters, and apply filters to single documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .lucene.analysis import LETTER, parts_of, words_of
 from .text import refuse_text
 
 FIELDS = ("topic", "source", "language", "kind")
-METADATA = "metadata"  # the prefix of declared fields' tokens, which keeps them apart from built-in fields
+METADATA = "metadata"  # the prefix of declared fields' tokens; tokens of built-in fields have no prefix
 RESERVED = (*FIELDS, "date", "id", "year", "as_of", "since", "undated")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 MOST_CHARS = 8_000  # the maximum length of a value in a filter token: Lucene refuses tokens of more than 32,766 bytes
@@ -127,7 +127,7 @@ def last_day(value: str) -> str:
 
 
 def first_day(value: str, name: str) -> str:
-    """Return the first day of ``value``. Raises QueryError, which calls the value ``name``, if it is not a date."""
+    """Return the first day of ``value``. Raises QueryError, with ``name`` as the field, if it is not a date."""
     bound(value, name)
     return (value + "-01-01")[:10] if len(value) < 10 else value
 
@@ -182,7 +182,7 @@ def title_tokens(title: str) -> list[str]:
 
 
 def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
-    """Return :func:`title_tokens`; ``by_letters`` adds the other index tokens: single letters, and parts of words."""
+    """Return :func:`title_tokens`; ``by_letters`` adds tokens of the index alone: single letters and parts of words."""
     form = folded(title).casefold()
     found = words_of(form) + (parts_of(form).split() if by_letters else [])
     words: set[str] = set()
@@ -218,7 +218,7 @@ def token(name: str, value: str) -> str:
 
 
 def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
-    """Return whether a document's metadata has an admitted value in each filtered field."""
+    """Return whether a document's metadata has an admitted value in each filtered metadata field."""
     admitted = dict(where.values())
     return all(
         name not in admitted or not set(admitted[name]).isdisjoint(metadata_values(metadata.get(name)))
@@ -227,7 +227,7 @@ def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:
-    """Return whether a document passes the filter, ignoring conditions on words; every index must decide alike."""
+    """Return whether a document passes the filter's conditions on documents; Lucene must give the same result."""
     if document.docid in where.excluded:
         return False
     have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}

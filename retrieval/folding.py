@@ -40,12 +40,15 @@ _KINDS = {
 _ARABIC = re.compile("[\u0620-\u06ff]")
 _UNIT = r"(?:^|[\s\x00-@\[-`{-\x7f\u00b7\u00d7])[A-Za-z\u00b5\u03bc]{1,2}\Z"
 _APART = {"fraction": re.compile(r"\d\Z"), "superscript": re.compile(rf"(?s)\A(?!.*{_UNIT}).*[^\s{_SUPERSCRIPTS}]\Z")}
-"""The text after which a space is inserted. A superscript after a word is a footnote number, except after a unit."""
+"""The text before a fraction or a superscript that requires a space between the two.
+
+A superscript after a word is a footnote number, except after a unit.
+"""
 _UP_TO_THREE, _THOUSAND = re.compile(r"(?:^|\D)\d{1,3}\Z"), re.compile(r"\d{3}(?!\d)")
-# Lucene's tokenizer takes these characters for part of a word; between ASCII characters they stay.
+# Lucene's tokenizer would join two words at these marks. They become spaces, except between ASCII characters.
 _GLUE = re.compile(r"[:._](?:(?<=[^\x00-\x7f].)(?<!\d.)(?=\w)|(?<=[A-Za-z].)(?=[^\x00-\x7f])(?!\d))")
 _ATTACHED = re.compile("[\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc]")
-"""Characters that are not marks, but may combine with the one before: sounds of Hangul and kana."""
+"""Characters that are not marks, but may combine with the character before: Hangul letters, sound marks of kana."""
 
 
 def folded(text: str) -> str:

@@ -22,17 +22,20 @@ _SCRIPTS = {
     **{script.upper(): script for script in _WRITTEN_IN},
     **{"HANGUL": "Korean", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "CJK": "Chinese or Japanese"},
 }
-"""The scripts by the first word of a character's name."""
+"""The script of a character, by the first word of the character's Unicode name."""
 _OTHER_SCRIPTS = frozenset(code for codes in _WRITTEN_IN.values() for code in codes)
-_LATIN_WORDS = 4  # a shorter text in Latin script is not judged: a name has no language
+_LATIN_WORDS = 4  # the minimum number of words to judge the language of a text in Latin script: a name has no language
 _SURE = 0.5
 _ENGLISH = frozenset("the and that this which their been with from are were your you what".split())
-"""Function words that only English has: most English texts contain one, which saves the identifier's work."""
+"""Function words of English alone: a text with one of them counts as English, without the slow identifier."""
 _NO_LANGUAGE = "zxx"  # the identifier's label for codes and numbers
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
-    """Return the script or language of ``text`` if ``known`` lacks it, else ``""``; an empty ``known`` means all."""
+    """Return the script or language of ``text`` if it is not in ``known``, else ``""``.
+
+    If ``known`` is empty, every language is known.
+    """
     if not known:
         return ""
     script = _script(text)
@@ -70,9 +73,9 @@ def _latin_language(text: str, known: tuple[str, ...]) -> str:
 def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabilities: bool = False) -> Any:
     """Return py3langid's identifier, whose ``classify`` returns a language's code and a score.
 
-    ``among`` restricts its codes unless it is empty. ``iso_639_1`` restricts them to codes of two letters. With
-    ``probabilities`` the score is between 0 and 1. All identifiers share one model of 70 MB, which takes half a second
-    to unpack.
+    If ``iso_639_1`` is true, it returns only codes of two letters; otherwise only codes in ``among``, or any code if
+    ``among`` is empty. With ``probabilities``, the score is between 0 and 1. All identifiers share one model of 70 MB,
+    which takes half a second to unpack.
     """
     from py3langid.langid import LanguageIdentifier
 
@@ -134,14 +137,14 @@ ug uig uyghur|uk ukr ukrainian українська|ur urd urdu اردو|uz uzb 
 vi vie vietnamese việt|vo vol|wa wln|wo wol wolof|xh xho xhosa|yi ji yid yiddish|yo yor yoruba|
 za zha|zh zho chi cmn chinese mandarin 中文 汉语 漢語|zu zul zulu
 """
-"""The ISO 639-1 code of each language, followed by its other codes and its names, also in its own script."""
+"""The ISO 639-1 code of each language, followed by its other codes and its names in several languages."""
 
 
 def language_code(written: str) -> str:
     """Return the ISO 639 code of a language, the two-letter code if there is one; ``""`` if it is not a language.
 
-    ``written`` may be ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français`` or ``العربية``. Of several languages,
-    the first counts. A code of three letters without a shorter form stays unchanged.
+    ``written`` may be ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français`` or ``العربية``. If it
+    lists several languages, only the first is used. A code of three letters without a shorter form stays unchanged.
     """
     known = _codes()
     first = _letters(re.split(r"[,;(/|]", written, maxsplit=1)[0])

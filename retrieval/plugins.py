@@ -15,9 +15,10 @@ Offered = TypeVar("Offered")
 
 
 class NameOf(NamedTuple):
-    """An annotation of a setting: its values name plug-ins of ``package``, or are in ``also``.
+    """An annotation of a setting whose values must be names of plug-ins in ``package``, or words in ``also``.
 
-    A name may start with ``begins``; the plug-in interprets the part after ``ends``. ``joint`` replaces underscores.
+    A name may start with ``begins``. The plug-in itself interprets the part after ``ends``. In a name, ``joint``
+    replaces the underscores of the module's name.
     """
 
     package: str
@@ -28,7 +29,7 @@ class NameOf(NamedTuple):
     joint: str = "_"
 
     def fault(self, name: str) -> str:
-        """Return the fault of a name, with the known names; ``""`` if it has none."""
+        """Return a message with the known names if ``name`` is unknown, else ``""``."""
         modules = names(f"{_ROOT}.{self.package}") if self.package else []
         there = [*self.also, *(module.replace("_", self.joint) for module in modules)]
         own = name.removeprefix(self.begins)
@@ -70,7 +71,7 @@ class Plugins(Generic[Offered]):
         self._listed = listed
         self._joint = joint
         self._loaded: dict[tuple[tuple[str, ...], str], Offered] = {}
-        """The loaded plug-ins by the package's folders and the name, because every search needs some."""
+        """The loaded plug-ins, by the package's folders and the plug-in's name; a cache, as every search needs some."""
 
     def names(self) -> list[str]:
         """Return the names of the plug-ins, in alphabetical order, without importing them."""

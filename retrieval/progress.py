@@ -13,21 +13,24 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Bar(Protocol):
-    """Running progress."""
+    """A display of the progress of one activity."""
 
     def update(self, n: int = 1) -> object:
-        """Add ``n`` to the finished items."""
+        """Add ``n`` to the number of finished items."""
 
     def close(self) -> None:
-        """End the progress."""
+        """End the display."""
 
 
 Progress = Callable[[str, str, int | None], Bar]
-"""Start progress. The arguments are the activity, the unit in the singular, and the total number, None if unknown."""
+"""A function that starts a display.
+
+The arguments are the activity, the unit in the singular, and the total number, None if unknown.
+"""
 
 
 def bar(doing: str, unit: str, total: int | None = None) -> Bar:
-    """Start progress that becomes visible after two seconds on a terminal, and after ten elsewhere."""
+    """Start a display that becomes visible after two seconds on a terminal, and after ten seconds elsewhere."""
     if not sys.stderr.isatty():
         return Lines(doing, unit, total)
     from tqdm import tqdm
@@ -57,7 +60,7 @@ class Lines:
         self._began = self._last = clock()
 
     def update(self, n: int = 1) -> None:
-        """Add ``n`` to the finished items, and write a line if the last line is ten seconds old."""
+        """Add ``n`` to the number of finished items, and write a line if the last line is ten seconds old."""
         self._done += n
         now = self._clock()
         if now - self._last >= SECONDS_BETWEEN_LINES:
@@ -71,5 +74,5 @@ class Lines:
 
 
 def silent(doing: str, unit: str, total: int | None) -> Bar:
-    """Start progress that shows nothing."""
+    """Start a display that shows nothing."""
     return Lines(doing, unit, total, write=lambda _: None)

@@ -1,4 +1,4 @@
-"""Sentences: their starts and ends in a text of any script that ends them with a stop."""
+"""Sentences: their starts and ends in a text of any script that ends sentences with a stop."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _START = (
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Return the command line that runs ``module``, named below the package (``server.writer``)."""
+    """Return the command line that runs a module of this package, for example ``server.writer``."""
     above = os.path.dirname(PACKAGE)  # noqa: PTH120
     return [sys.executable, "-P", "-c", _START, above, f"factseek.{module}", *arguments]
 

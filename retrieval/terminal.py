@@ -213,7 +213,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def report(args: argparse.Namespace, facts: Mapping[str, Any], text: str) -> None:
-    """Write the result of a command: with ``--json`` its facts as one object, else ``text``."""
+    """Write the result of a command: with ``--json``, ``facts`` as one JSON object, else ``text``."""
     write(msgspec.json.encode(facts).decode() + "\n" if args.json else text)
 
 
@@ -225,14 +225,14 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def config_of(args: argparse.Namespace, kind: type[AnyConfig]) -> AnyConfig:
-    """Return the settings that a command reads, of class ``kind``, as :func:`full_config_of` does."""
+    """Return the groups of the class ``kind`` from the settings of :func:`full_config_of`."""
     return view(full_config_of(args), kind)
 
 
 def full_config_of(args: argparse.Namespace) -> Config:
     """Return all settings from the configuration of ``--config``, with ``--verify`` if the command has it.
 
-    The program sets the class of all settings in ``config_type``, so one file works for every command. Raises
+    The program sets ``config_type`` to the class of all settings, so one file works for every command. Raises
     ConfigError if the file cannot be read or a setting is invalid.
     """
     kind: type[Config] = args.config_type

@@ -62,7 +62,7 @@ class BadInput(QueryError):
     """A field of a request is invalid."""
 
     def __init__(self, field: str, reason: str, unnamed: str = "") -> None:
-        """Take the client's name of the field, or ``body``. The page has its own labels: it shows ``unnamed``."""
+        """Take the client's name of the field, or ``body``. The page shows ``unnamed``, a reason without this name."""
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.unnamed = unnamed or reason

@@ -44,7 +44,7 @@ _OF_BODIES = 0.75
 _LARGE_ANSWER = 1 << 18
 """Bytes of an answer that a client can be expected to read at once. A larger answer is charged until it is read."""
 _TOGETHER, _TOGETHER_SECONDS = 16_384, 0.01
-"""Small pieces that are made within this time are sent together, up to this many bytes."""
+"""The maximum number of bytes, and of seconds, for which small pieces are collected before they are sent together."""
 _PAUSE = 0.1
 """Seconds from an empty piece until the gateway asks for the next one."""
 _log = logging.getLogger("factseek.server")
@@ -64,7 +64,7 @@ class _Lane:
         """For each answer, the request's scope and its work, which a thread does or will do."""
 
     def make_way(self) -> None:
-        """Make room for a request, if necessary by dropping one whose client may be gone, or raise OverloadedError."""
+        """Make room for a request, if necessary by refusing one whose client may be gone, or raise OverloadedError."""
         if len(self.jobs) < self.most:
             return
         for future, (scope, work) in self.jobs.items():
@@ -86,7 +86,7 @@ class _Answer(NamedTuple):
 
 
 class Gateway:
-    """The application as ASGI 3. PUT and DELETE wait for a writer, and so do requests to ``changing`` addresses."""
+    """The application as an ASGI 3 callable. PUT, DELETE and requests to ``changing`` addresses wait for a writer."""
 
     def __init__(self, application: WSGI, settings: ServerSettings, changing: Iterable[str] = ()) -> None:
         self.refused: Callable[[int], object] = lambda _: None
@@ -174,7 +174,7 @@ class Gateway:
             lane.jobs.pop(future, None)
 
     async def _stream(self, answer: _Answer, receive: Any, send: Any) -> None:
-        """Send an answer piece by piece until the client leaves; raise OverloadedError if there are too many."""
+        """Send an answer piece by piece until the client leaves; raise OverloadedError if too many streams run."""
         pool, loop = self._stream_pool, asyncio.get_running_loop()
         if self._streams >= self._most_streams:
             pool.submit(_close, answer)

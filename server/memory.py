@@ -1,7 +1,7 @@
 """The memory that a worker may spend on bodies and answers: charged before use, and given back afterwards.
 
-The gateway stores the :class:`Charge` of a request in the request's environ. Without a charge, as in tests, memory is
-unlimited.
+The gateway stores the :class:`Charge` of a request in the request's environ. Without a charge, as in tests and in
+``factseek mcp``, memory is unlimited.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Budget:
         """The charge that has held memory for the longest time."""
 
     def take(self, size: int, holder: Charge, share: float = 1.0) -> bool:
-        """Take ``size`` more bytes for a holder from a share of the budget; return whether that was possible."""
+        """Take ``size`` more bytes for a holder, within ``share`` of the budget; return whether that was possible."""
         with self._lock:
             self._eldest = self._eldest or holder
             # Favour some requests: else a request larger than the whole budget would never succeed, and parallel
@@ -70,7 +70,7 @@ class Budget:
                 self._eldest = None
 
     def calmed(self, much: int) -> bool:
-        """Return True if nothing is held, but more than ``much`` was held since the last call that returned True."""
+        """Return True if nothing is held, but over ``much`` bytes were held since the last call that returned True."""
         with self._lock:
             if self.held or self._most <= much:
                 return False
@@ -95,7 +95,7 @@ class Charge:
         self._budget.give(size, self)
 
     def keep(self, size: int, share: float = 1.0) -> None:
-        """Hold exactly ``size`` bytes from now on, from a share of the budget, or raise NoMemoryError."""
+        """Hold exactly ``size`` bytes from now on, within ``share`` of the budget, or raise NoMemoryError."""
         if size < self.held:
             self.give_back(self.held - size)
         elif size > self.held and not self._budget.take(size - self.held, self, share):

@@ -40,7 +40,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 _KEY = "factseek-metrics"
 _log = logging.getLogger("factseek.server")
 Metric = Callable[..., Callable[..., None]]
-"""A function from label values to a function that counts 1, or a time in seconds."""
+"""Takes label values; returns a function that adds 1 to a counter, or a time in seconds to a histogram."""
 
 
 class Metrics:
@@ -124,7 +124,7 @@ def _count(metrics: Metrics, response: Response) -> Response:
 
 def _ended(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]) -> None:
     metrics.seconds(route)(perf_counter() - began)
-    for search in searches:  # the label is the retriever's file, because there are few
+    for search in searches:  # label by the kind of retriever, without its variant, so that there are few labels
         retriever, took = search.retriever.partition(":")[0], search.took
         for stage in took.__struct_fields__:
             metrics.stages(route, retriever, stage)(getattr(took, stage) / 1000)

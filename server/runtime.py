@@ -147,7 +147,7 @@ def index_named(name: str) -> ServedIndex:
 
 
 def suited_indexes(served: ServedIndex, query: str) -> list[str]:
-    """Return the names of other indexes in the script of ``query``, if this index is in another script."""
+    """Return the names of other indexes for texts in the script of ``query``, if this index is for another script."""
     if written_in(query, served.index.info.language):
         return []
     others = (other for other in registry().indexes.values() if other.name != served.name)
@@ -186,7 +186,7 @@ def _try(index: Index) -> None:
     words = f"{document.title} {document.text}"[:200] if document else ""
     words = words if any(map(str.isalnum, words)) else "evidence"
     index.evidence("", index.search([words], Search(k=1))[0])
-    # The first search of a ranking also measures the ranking, and no user should wait for that.
+    # The first hits of a vector ranking also measure the cosines of random queries. No user should wait for that.
     for ranking in index.info.retrievers:
         alone = Search(k=1, retriever=ranking)
         if index.resolve(alone).rankings == (ranking,):
@@ -245,7 +245,7 @@ class IndexReloader:
             self._looked.set()
 
     def _look_at_all(self) -> bool:
-        """Look at all indexes, then do what threads ask for until the next look; return False to stop."""
+        """Check all indexes, then do the tasks of other threads until the next check; return False to stop."""
         for name, folder in self._config.server.indexes.items():
             self._look(name, Path(folder))
             if self._registry.writers is not None:

@@ -180,7 +180,7 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
     explain: Annotated[bool, says("explain what was searched for and how each score was computed")] = False
 
     def with_one_query(self: _Searched) -> _Searched:
-        """Return :meth:`with_one_k` of the request; raise BadInput without ``query`` and ``like``, or with both."""
+        """Return :meth:`with_one_k`; raise BadInput if the request has neither ``query`` nor ``like``, or both."""
         if not (self.query or self.like):
             raise BadInput("query", "is missing; give a query, or the id of a document as like")
         if self.query and self.like:
@@ -404,7 +404,7 @@ class SearchAnswer(AnswerPart, kw_only=True):
     query: QueryText | UnsetType = UNSET
     explanation: Explanation | UnsetType = UNSET
     suited_indexes: list[str] | UnsetType = UNSET
-    """The served indexes in the query's script; present only if the searched index is in another script."""
+    """The served indexes for texts in the query's script; present only if the searched index is for another script."""
     suggestion: TextIfAny = UNSET
     """The query with corrected spelling, which would match more documents; it was not searched for."""
     coverage: CoverageIfAny = UNSET
@@ -665,7 +665,7 @@ class RefusedDocument(AnswerPart):
 class JobAnswer(AnswerPart, kw_only=True):
     """The state of a bulk of documents.
 
-    ``handled`` of the ``documents`` are done: added, replaced, unchanged, refused, or skipped because they changed
+    ``handled`` counts the finished documents: added, replaced, unchanged, refused, or skipped because they changed
     after the bulk was accepted. ``refusals`` and ``skips`` list the first hundred of each. ``unread_dates`` counts
     documents with a date that was not understood, and ``unread_date`` is the first such date; date filters ignore it.
     Times are in UTC, or empty. ``error`` gives the reason if the job failed, else it is empty. After a failure, the

@@ -103,7 +103,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
 
     ``query_name`` is the client's name for the query.
     """
-    # The request may have counted documents before this search.
+    # Report every shard lost since the request began: it may have counted documents before this search.
     began = monotonic() - (perf_counter() - float(g.began))
     with query_errors_named(query_name):
         result = index.answer(_limited(question))
@@ -114,7 +114,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
 
 
 def whole_answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer as :func:`answer` does, but raise PartMissingError if a part is missing: the client could not see that."""
+    """Answer as :func:`answer` does, but raise PartMissingError if a part is missing: the client could not tell."""
     began = monotonic()
     result = answer(index, question, query_name)
     check_whole(index, began)

@@ -22,7 +22,7 @@ from .logs import log_to_stderr
 from .settings import Config, ServerSettings
 
 NICE = 5
-"""Searches have priority over writing."""
+"""The niceness of this process, which gives searches priority over writing."""
 
 
 def main(folder: str, lock: str, lifeline: str) -> int:

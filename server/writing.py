@@ -157,7 +157,7 @@ def _ensure_writer(folder: Path) -> None:
 
 
 def _conditions() -> tuple[tuple[str, ...], bool]:
-    """Return the states in ``If-Match``, weak ones too, and whether ``If-None-Match`` requires absence."""
+    """Return the ETags in ``If-Match``, weak ones too, and whether ``If-None-Match`` forbids an existing document."""
     match, none_match = request.if_match, request.if_none_match
     if "If-None-Match" in request.headers and not none_match.star_tag:
         raise BadInput("If-None-Match", "must be *, which requires that the document does not exist")

@@ -103,9 +103,10 @@ class ReadOptions:
     ``language`` is the language of documents whose source gives none (``""``: unknown). ``max_line_bytes`` limits the
     length of a line of text, ``max_file_bytes`` the length of a file that is read whole (a web page, a JSON file).
     ``dates`` is the order of a date such as 3/5/2020 (``day-first`` or ``month-first``) if its file does not show the
-    order. ``columns`` maps fields to the names of table columns. ``notes`` lists what the reader guessed. ``skipped``
-    counts, by reason, what a reader left out on purpose; ``left_out`` names the first ``MOST_NAMED`` of these.
-    ``unread_dates`` counts the dates that are kept as written and cannot be used to filter.
+    order. ``columns`` maps fields to the names of table columns. ``notes`` lists the reader's guesses and hints.
+    ``skipped`` counts, by reason, the things that a reader left out on purpose; ``left_out`` lists those that the
+    reader named, at most ``MOST_NAMED``. ``unread_dates`` counts the dates that are kept as written and cannot be used
+    to filter.
     """
 
     language: str = ""
@@ -124,8 +125,8 @@ class ReadOptions:
     def date(self, place: object, written: str) -> str:
         """Return a date as ISO 8601, or count it as unread and return ``""``.
 
-        The order of an ambiguous date is that of the other dates of its file. If these have no order in common, it is
-        ``dates``.
+        The order of an ambiguous date is that of the other dates of its file. If these have no order in common, the
+        order is ``dates``.
         """
         order: str = order_of(written)
         file = re.sub(r"[:#]\d+$", "", str(place))
@@ -136,7 +137,7 @@ class ReadOptions:
                 try:
                     for _ in look(ahead):
                         pass
-                except SourceError:  # the read itself reports it
+                except SourceError:  # the real read reports this error
                     pass
                 self.orders = ahead.orders
             known = self.orders.get(file, set())
@@ -151,7 +152,7 @@ class ReadOptions:
         return date
 
     def note(self, what: str) -> None:
-        """Keep a note about a guess, unless the same note was kept before."""
+        """Keep a note for the user, unless the same note was kept before."""
         if what not in self.notes:
             self.notes.append(what)
 

@@ -164,7 +164,7 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
     if len(content) > options.max_file_bytes:
         options.bad_lines.report(place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
         return None
-    if unread and not _is_text(content):  # a program that decompresses may leave the header unchanged
+    if unread and not _is_text(content):  # an archive may contain unpacked content under the old header
         options.skipped[f"packed with {packing}, which factseek does not read"] += 1
         return None
     return content
@@ -186,7 +186,7 @@ def _header(headers: Any, *names: str) -> str:
 def _moment(written: str) -> str:
     """Return the time of a capture as ISO 8601, or ``""``.
 
-    ARC has 14 digits. WARC/1.1 allows a time without its last parts, or with fractions of a second.
+    An ARC file writes 14 digits. WARC/1.1 allows a time without its last parts, or with fractions of a second.
     """
     if re.fullmatch(r"\d{14}", written):
         written = f"{written[:4]}-{written[4:6]}-{written[6:8]}T{written[8:10]}:{written[10:12]}:{written[12:]}Z"

@@ -25,7 +25,7 @@ _MAY_BE_NUMBERS = ("docid", "topic", "page", "date")
 
 # White space would break the columns of a run. Python and trec_eval disagree on what else separates columns.
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
-# Topic, page of the topic, snippet of the page: CT20-AR-05-0003-001, CT19-T2-001-09-01.
+# An id of CheckThat!: topic, page of the topic, snippet of the page: CT20-AR-05-0003-001, CT19-T2-001-09-01.
 _CHECKTHAT = re.compile(r"((CT\d\d-[A-Z0-9]+-\d+)-\d+)(-\d+)?")
 _LETTERS_TO_TELL = 20
 _CHARS_TO_READ = 4000
@@ -110,7 +110,7 @@ class Docids:
         return digest(docid) in self._seen
 
     def repeat(self, address: str, text: str) -> bool:
-        """Return whether a text was seen at an address before, and remember it."""
+        """Return whether a text was seen at an address before, and remember both."""
         both = digest(f"{address} {text}")
         is_known = both in self._seen
         self._seen.add(both)
@@ -146,7 +146,7 @@ def text_language(text: str, declared: str) -> str:
     """Return the code of the language that ``declared`` names, else the one that ``text`` looks like, or ``""``.
 
     A declared language that does not use the script of the text is ignored: it belongs to the page's template. In a
-    text of fewer than twenty letters, only the declared language counts.
+    text of fewer than twenty letters, only the declared language is used.
     """
     sample = text[:_CHARS_TO_READ]
     letters = [character for character in sample if character.isalpha()]
@@ -183,7 +183,10 @@ def _known_columns(header: tuple[str, ...], names: tuple[tuple[str, tuple[str, .
 
 
 def columns_of(header: Sequence[str], names: Names) -> dict[str, list[str]]:
-    """Return the columns of each field in a header, in the order of the field's names, ignoring case and blanks."""
+    """Return the columns of each field in a header, in the order of the field's names.
+
+    Names are compared as :func:`plain_name` returns them; of equal ones, the exact spelling is used.
+    """
     return _known_columns(tuple(header), tuple((field, tuple(spellings)) for field, spellings in names.items()))
 
 
@@ -228,9 +231,10 @@ def named_fields(
 ) -> tuple[dict[str, str], dict[str, Any]] | None:
     """Return the fields and the metadata of a document in a JSON object, or report a bad line and return ``None``.
 
-    ``required`` are the fields that must be there, with their keys for messages. If two keys name one field, the first
-    in ``names`` is used and the other becomes metadata. Unknown keys and the entries of an object under ``metadata``
-    become metadata too. A field is a string or null; a docid, a topic, a page or a date may also be an integer.
+    ``required`` maps each field that must be there to its possible keys, in words for a message. If two keys name one
+    field, the first in ``names`` is used and the other becomes metadata. Unknown keys and the entries of an object
+    under ``metadata`` become metadata too. A field is a string or null; a docid, a topic, a page or a date may also be
+    an integer.
     """
     fields: dict[str, str] = {}
     taken = set()

@@ -58,9 +58,10 @@ Answer = TypeVar("Answer", bound=ChildAnswer)
 def ask_child(
     path: Path, module: str, *arguments: str, content: bytes = b"", kind: type[Answer], damaged: str
 ) -> Answer:
-    """Ask a module of this package about a file, and return the answer; raise BadFileError if there is none.
+    """Ask a module of this package about a file, and return the answer.
 
-    The module runs in a separate process, because a bad file may crash it.
+    The module runs in a separate process, because a bad file may crash it. Raises BadFileError if the module refuses
+    the file, or if the process crashes; in that case, ``damaged`` is the reason.
     """
     line = command(f"indexer.collections.{module}", *arguments)
     child = subprocess.run(line, input=content, capture_output=True, env=environment(), check=False)  # noqa: S603
@@ -71,7 +72,7 @@ def ask_child(
 
 
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
-    """Return the files of ``sources``, in their order, each once: files themselves, and the files of folders by path.
+    """Return the files of ``sources`` in order, each once; a folder stands for its files, in the order of their paths.
 
     In folders, only names that end with one of ``suffixes`` are used. Upper and lower case are equal, ``.gz`` may
     follow, and ``""`` matches every name. Hidden entries are ignored, and links to folders are not followed. Office
@@ -141,7 +142,7 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file for reading. Decompress it if it begins like gzip. Give the first table of a workbook as text."""
+    """Open a file for reading. Decompress it if it begins like gzip. For a workbook, yield its first table as text."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # refuses a pipe instead of waiting for it
         with os.fdopen(handle, "rb") as raw:

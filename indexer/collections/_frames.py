@@ -76,7 +76,7 @@ _DAMAGE = (
     *(pickle.UnpicklingError, struct.error, ArithmeticError, AssertionError, AttributeError, EOFError, LookupError),
     *(MemoryError, NotImplementedError, RecursionError, TypeError, ValueError),
 )
-"""The errors of the unpickler on bytes that are not a pickle, or that refer to missing names or objects."""
+"""The errors that the unpickler raises for bytes that are not a pickle, or that refer to missing names or objects."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 

@@ -35,9 +35,10 @@ _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
     """Yield the place and the text of each line of ``path``, including blank lines, without line ends.
 
-    A line ends with a line feed or, in a file without line feeds, with a carriage return. A byte-order mark is dropped;
-    UTF-16 with a mark and gzip are decoded. A line that has a NUL byte, is not UTF-8 or is longer than
-    ``options.max_line_bytes`` is bad. ``fallback`` names the encoding of lines that are not UTF-8, for old collections.
+    A line ends with a line feed or, in a file without line feeds, with a carriage return. Gzip is decompressed, a
+    byte-order mark is dropped, and UTF-16 text that has this mark is decoded. A line that has a NUL byte, is not UTF-8
+    or is longer than ``options.max_line_bytes`` is bad. ``fallback`` names the encoding of lines that are not UTF-8,
+    for old collections.
     """
     with open_bytes(path) as raw:
         start = raw.peek(LOOKED_AT)

@@ -35,7 +35,10 @@ _PARTED = frozenset(
 """Elements that separate words."""
 _DEEPEST = 100
 _DEEPEST_REFERENCES, _MOST_REFERENCES = 2, 100
-"""The limits for references of microdata, which may be circular: the levels of items, the references of one item."""
+"""The levels of nested items whose references are followed, and the maximum number of references of an item.
+
+References in microdata may be circular.
+"""
 _MOST_COPIED, _MOST_COPIED_IN_ALL = 10_000, 1_000_000
 """The maximum number of values that references may copy into one object, and into all objects of a source."""
 _MOST_STEPS, _LETTERS_A_STEP = 1_000_000, 16
@@ -74,7 +77,7 @@ def _parsed(script: str) -> Any:
     plain = _COMMENT.sub(lambda match: _BAD_ESCAPE.sub(_repaired, match[1]) if match[1] else " ", script)
     plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
     decoder, values = json.JSONDecoder(strict=False), list[Any]()
-    at = _BETWEEN.match(plain).end()  # type: ignore[union-attr]  # it may be empty
+    at = _BETWEEN.match(plain).end()  # type: ignore[union-attr]  # it matches at least the empty text
     try:
         while at < len(plain):
             value, at = decoder.raw_decode(plain, at)
@@ -141,7 +144,7 @@ class _References:
         self._left, self._left_in_all = 0, _MOST_COPIED_IN_ALL
 
     def plain(self, node: Node) -> Any:
-        """Return an object with plain names. Follow its references until they would copy too many values."""
+        """Return an object with names without a prefix. Follow its references until they would copy too many values."""
         self._left = min(_MOST_COPIED, self._left_in_all)
         before = self._left
         copied = self._plain(node, 0)

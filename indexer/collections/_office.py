@@ -69,7 +69,7 @@ def _current_sheet(path: Path) -> _Answer:
     return _sheet(path, status.st_mtime_ns, status.st_size)
 
 
-@lru_cache(maxsize=1)  # a file is checked before it is read
+@lru_cache(maxsize=1)  # a file is read several times in a row
 def _sheet(path: Path, _changed: int, _size: int) -> _Answer:
     return _answered("sheet", path, "a workbook")
 
@@ -109,7 +109,7 @@ def _read_sheet(path: str) -> _Answer:
 
 
 def _lines(sheet: Any) -> Iterator[str]:
-    """Yield the rows as lines; all cells are quoted, so that each is read back unchanged."""
+    """Yield the rows as lines. If a row has several cells, all are quoted, so that each is read back unchanged."""
     yield "\n" * (sheet.start[0] if sheet.start else 0)  # so that line numbers are row numbers
     line, size, header = io.StringIO(), 0, True
     writer = csv.writer(line, csv.excel_tab, quoting=csv.QUOTE_ALL, lineterminator="\n")

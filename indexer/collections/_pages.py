@@ -44,7 +44,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-# Names that pages use, and the encodings that browsers use for them (the Encoding Standard).
+# The names of encodings in pages, and the encodings that browsers use for these names (the Encoding Standard).
 _MEANT = {
     **dict.fromkeys(("ascii", "us-ascii", "latin1", "iso-8859-1", "iso8859-1"), "cp1252"),
     **dict.fromkeys(("shift_jis", "shift-jis", "x-sjis"), "cp932"),
@@ -61,13 +61,13 @@ _END_OF_PAGE = re.compile(r"</(?:body|html)\s*>", re.I)
 
 
 MOST_ELEMENTS = 100_000
-"""The maximum number of elements of a page. Large pages have 10,000; each takes about 70 microseconds to process."""
+"""The maximum number of elements of a page. Large pages have 10,000; an element takes about 70 microseconds."""
 MOST_ATTRIBUTES, MOST_ATTRIBUTES_OF_ONE = 300_000, 1_000
 """The maximum number of attributes of a page, and of one element. Parsing time grows with the square of the latter."""
 
 _LONGEST_ATTRIBUTE = 1_000
 _LONG_ATTRIBUTES = f"//@*[string-length(.) > {_LONGEST_ATTRIBUTE} and (contains(., '<') or name(..) = 'meta')]"
-"""Long attributes, for which the parser and trafilatura may take quadratic time. No title or date is longer."""
+"""Long attributes, for which the parser and trafilatura may take quadratic time. No title or date is so long."""
 _MOST_MARKS = 1_000
 _COSTLY_MARKS = ("<!--", '"author"', '"publisher"', 'erson"')
 """Strings that trafilatura searches for in JSON-LD; at each occurrence, it may search all the text that follows."""
@@ -101,7 +101,7 @@ _PUBLISHED = (
     "dc.date dcterms.date datecreated date pubdate publishdate publish-date publish_date publication_date "
     "citation_publication_date citation_date sailthru.date parsely-pub-date"
 ).split()
-"""The names in ``meta`` that give the publication day, most reliable first."""
+"""The names of ``meta`` elements that give the publication day, most reliable first."""
 _NOT_OF_PAGE = re.compile(r"comment|related|recommend|sidebar|widget|teaser|promo|trending|popular|read-?next", re.I)
 _ASIDE = ("aside", "nav", "footer")
 _DATED = re.compile(
@@ -160,8 +160,9 @@ def binary_kind(content: bytes) -> str:
 def decode(content: bytes, charset: str = "") -> str:
     """Return a page's text, decoded by its byte-order mark, else as UTF-8 if valid, else as declared, else by a guess.
 
-    ``charset`` comes from the HTTP header. Text that is UTF-8 except for a few bytes, such as a truncated page, is read
-    as UTF-8 with replacement characters.
+    ``charset`` comes from the HTTP header. A declared encoding whose bytes look like UTF-8, such as ISO-2022-JP, is
+    tried before UTF-8. Text that is UTF-8 except for a few bytes, such as a truncated page, is read as UTF-8 with
+    replacement characters.
     """
     for mark, encoding in _MARKS:
         if content.startswith(mark):
@@ -468,7 +469,7 @@ def _tidy(text: str) -> str:
 
 
 def _title(extracted: str, tree: Any) -> str:
-    """Return the extracted title. If it shares too few words with the page's own title, return the latter."""
+    """Return the extracted title if half of its words are in the page's ``title`` element, else that element's text."""
     own = " ".join((tree.findtext(".//title") or "").split())
     words, own_words = set(re.findall(r"\w+", extracted.lower())), set(re.findall(r"\w+", own.lower()))
     title = extracted if extracted and (not own_words or 2 * len(words & own_words) >= len(words)) else own
@@ -480,7 +481,7 @@ def _declared(content: bytes, charset: str) -> list[str]:
     names = [charset]
     if match := _META_CHARSET.search(content[:4096]):
         inside = match[1].decode("ascii", "ignore")
-        names.append("utf-8" if inside.lower().startswith("utf-16") else inside)  # it is readable as ASCII
+        names.append("utf-8" if inside.lower().startswith("utf-16") else inside)  # the declaration is written in ASCII
     meant = [_MEANT.get(name.strip().lower(), name.strip().lower()) for name in names if name.strip()]
     return [name for name in dict.fromkeys(meant) if _is_charset(name)]
 
@@ -494,7 +495,7 @@ def _is_charset(name: str) -> bool:
 
 
 def _guessed(content: bytes) -> list[str]:
-    """Return the encodings that the bytes look like, best first; a few bytes beyond ASCII are too few for a guess."""
+    """Return the encodings that the bytes look like, best first. For fewer than 8 bytes beyond ASCII, return cp1252."""
     from trafilatura.utils import detect_encoding
 
     if sum(byte > 0x7F for byte in content[:100_000]) < 8:

@@ -57,7 +57,7 @@ _VERDICTS = {
     " ".join(phrase.casefold().split()): verdict for verdict, phrases in _WORDS.items() for phrase in phrases.split("|")
 }
 _WORDS_OF_RATING = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
-"""Matches from the first letter or digit to the last; a search for the marks at the end would take quadratic time."""
+"""Matches from the first letter or digit to the last. A search for the punctuation after these may be quadratic."""
 _BETWEEN = re.compile(r"[\s_–—-]+")
 _LONGEST_PHRASE = max(len(phrase.split()) for phrase in _VERDICTS)
 _FALSE_UP_TO, _TRUE_FROM = 0.25, 0.75
@@ -191,7 +191,7 @@ def address_in(node: Node, *names: str) -> str:
 
 
 def number_in(node: Node, name: str) -> float | None:
-    """Return the finite number of a node under ``name``, given as number or text, else None."""
+    """Return the first finite number of a node under ``name``, given as number or text, else None."""
     for value in _each(node.get(name)):
         try:
             number = float(str(value).replace(",", ".")) if not isinstance(value, bool | dict) else math.nan

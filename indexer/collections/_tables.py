@@ -174,7 +174,7 @@ def read_cells(
 
     With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and doubled quotes. Without
     ``quoting``, a quote is an ordinary character. ``options.max_line_bytes`` limits the length of a row. An unquoted
-    cell that marks a missing value, such as ``NA``, is empty. Lines that are not UTF-8 are read as ``fallback``.
+    cell that marks a missing value, such as ``NA``, is empty. ``fallback`` names the encoding of lines not in UTF-8.
     """
     read = read_lines(path, options, fallback)
     lines = ((place, line) for place, line in read if not (place == f"{path}:1" and is_separator_line(line)))
@@ -208,7 +208,7 @@ class _RowError(Exception):
 
 
 class _RowLines:
-    """Lines for a csv reader; it remembers where the row began and how long it is."""
+    """Gives lines to a csv reader, and remembers where the current row began and how long the row is."""
 
     def __init__(self, lines: Iterator[tuple[str, str]], options: ReadOptions, delimiter: str) -> None:
         self._lines, self._options = lines, options
@@ -247,9 +247,9 @@ class _RowLines:
 class Columns(NamedTuple):
     """The columns that a reader looks for.
 
-    Each entry of ``required`` is a group of fields; a header must have a column for at least one of them. A name in
-    ``names`` that is not among the reader's ``own`` names is a guess, which is noted. ``docid`` names the field of ids.
-    If no column fits this field, ids are made from the content of the rows; an empty ``docid`` disables this.
+    Each entry of ``required`` is a group of fields; a header must have a column for at least one of them. A column that
+    only ``names`` contains, and not the reader's ``own`` names, is a guess, which is noted. ``docid`` names the field
+    of ids. If no column fits this field, ids are made from the content of the rows; an empty ``docid`` disables this.
     ``unused`` is the beginning of the note about unused columns, which appears if ids are made or a column is guessed.
     """
 
@@ -393,7 +393,7 @@ def as_text(value: Any) -> str:
 
 
 def _delimited(path: Path, options: ReadOptions, columns: Columns) -> tuple[bool, Iterator[tuple[str, Row]]]:
-    """Return whether ids must be made, and the rows of a CSV or TSV file with a header and quotes."""
+    """Return whether ids must be made, and the rows of a CSV or TSV file with a header, whose cells may be quoted."""
     start = start_of(path)
     shape = shape_of_start(start)
     refuse_binary(path, shape)

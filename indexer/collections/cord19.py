@@ -80,7 +80,7 @@ def _digest(docid: str) -> int:
 
 
 def _count_repeats(docids: Iterable[str]) -> dict[int, int]:
-    """Return the count of each id that occurs more than once, by the id's digest. It takes eight bytes per id."""
+    """Return the count of each id that occurs more than once, by the id's digest. This needs eight bytes per id."""
     import numpy as np
 
     digests = array("Q", map(_digest, docids))
@@ -158,7 +158,7 @@ class _ParseFolder:
     def read(self, row: Mapping[str, str], options: ReadOptions) -> _Parse:
         """Return the parse of a paper: PubMed Central's if it has a body, else the PDF's with the longest body.
 
-        A damaged parse is reported. Listed parses that are missing are counted if other parses exist.
+        A damaged parse is reported. A listed parse that is missing is counted if the first folder of its path exists.
         """
         for column, older, ending in ((_FILES[0], "pmcid", ".xml.json"), (_FILES[1], "sha", ".json")):
             if any(name in row for name in _FILES):
@@ -224,7 +224,7 @@ def _read_parse(path: Path, options: ReadOptions) -> _Parse | None:
 
 
 def _paragraphs(listed: Any) -> Iterator[tuple[str, str]]:
-    """Yield the section and the text of each paragraph with text, outer sections first (``Mice ::: Methods``)."""
+    """Yield the section and the text of each paragraph with text; ``Mice ::: Methods`` becomes ``Methods: Mice``."""
     for paragraph in listed if isinstance(listed, list) else ():
         if isinstance(paragraph, dict) and isinstance(paragraph.get("text"), str) and paragraph["text"].strip():
             section = paragraph.get("section")

@@ -64,7 +64,7 @@ _NAMES: Mapping[str, Sequence[str]] = {
     "source": ("source",),
 }
 _OTHER_IDS = frozenset("qid queryid tweetid claimid vclaimid postid documentid sid uid corduid paperid".split())
-"""Names of first columns in tables of other things. A first line with such a name is a header; the file is refused."""
+"""Names of first columns in tables of things other than snippets. If the first line has one, the file is refused."""
 _HEADERLESS = {2: ["docid", "text"], 3: ["docid", "topic", "text"]}
 _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "snippet")'}
 """The names that the id's or the text's column may have, for messages."""
@@ -124,7 +124,7 @@ def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Ite
 
 
 def _paragraphs(row: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Mapping[str, Any]]:
-    """Yield a snippet itself, or the paragraphs of a page, each with the page's fields."""
+    """Yield ``row`` itself if it is a snippet or, if it is a page, its paragraphs, each with the page's fields."""
     paragraphs = row.get("paragraphs")
     if "paragraphs" not in row:
         yield row

@@ -55,7 +55,7 @@ _MOST_NAMES = 100
 _PAGE_TITLE = starts("title")
 _UNSEEN = re.compile(r"<(script|style|noscript|title)\b|<!--", re.I)
 
-# Entities of the TREC discs that HTML lacks.
+# Entities of the TREC discs; HTML lacks some of them, or defines them otherwise.
 _ENTITIES = {"&hyph;": "-", "&blank;": " ", "&cir;": "°", "&bull;": "•"}
 _WRITTEN_DATE = re.compile(r"[A-Z][a-z]+\.? \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]+\.? \d{4}|\d{4}-\d\d-\d\d")
 
@@ -152,7 +152,7 @@ def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
             if element is None:
                 return
             position = element.end
-            name = _ANY.match(source, element.start)[1].lower()  # type: ignore[index]  # it starts so
+            name = _ANY.match(source, element.start)[1].lower()  # type: ignore[index]  # an element starts with a match
             inner = source[element.inner_start : element.inner_end]
             if name in _WHOLE or name in _HEADERS:
                 collect(inner, name if name in _HEADERS else header)

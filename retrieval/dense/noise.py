@@ -4,7 +4,8 @@ Dense retrieval returns hits for any query, even for random words. A hit is weak
 threshold and only vectors found it.
 
 Each segment stores the cosine of its nearest passage to each random query. So opening an index encodes nothing: the
-highest cosine of an index is the highest of its segments. Deleted passages count until their segment is rewritten.
+highest cosine of an index is the highest of its segments. Deleted passages are included until their
+segment is rewritten.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
 
 QUERIES = 32
 WORDS = 4
-SHARE = 0.9  # the share of random queries whose nearest passage has at most the noise threshold as its cosine
+SHARE = 0.9  # the share of random queries whose nearest passage has a cosine of at most the noise threshold
 _ENCODED: WeakKeyDictionary[Encoder, Vectors] = WeakKeyDictionary()
-"""The vectors of the random queries, cached by open encoder because a writer needs them for each segment."""
+"""The vectors of the random queries of each open encoder; a cache, because a writer needs them for each segment."""
 _ONSETS = "bdfgklmnprstvz"
 _VOWELS = "aeiou"
 
@@ -77,7 +78,7 @@ def read_chance(path: Path, dimension: int) -> Chance | None:
     rows = np.frombuffer(content, dtype="<f4").reshape(QUERIES, dimension + 1)
     queries, cosines = np.ascontiguousarray(rows[:, :-1]), rows[:, -1]
     if any(True for _ in not_unit(queries)) or not (np.abs(cosines) <= 1 + UNIT_TOLERANCE).all():
-        raise IndexStateError("contains no cosines of unit vectors", place=path, remedy=REMEDY)
+        raise IndexStateError("contains a non-unit vector or an invalid cosine", place=path, remedy=REMEDY)
     return Chance(queries, cosines)
 
 
@@ -94,7 +95,7 @@ def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | 
 
 
 def noise_threshold(cosines: Iterable[float]) -> float:
-    """Return the noise threshold, which nine in ten ``cosines`` from :func:`noise_similarities` do not exceed."""
+    """Return the noise threshold: nine in ten ``cosines`` (see :func:`noise_similarities`) do not exceed it."""
     best = sorted(cosines)
     return best[int(SHARE * (len(best) - 1))] if best else 1.0
 

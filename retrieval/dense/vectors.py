@@ -26,8 +26,8 @@ from ..store.mapped import mapped
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
-MARGIN = 16  # the number of candidates beyond ``k`` that the first fetch reads
-DEPTH = 4  # the multiple of ``k`` to fetch from an approximate index, whose own order is not exact
+MARGIN = 16  # the number of candidates beyond ``k`` that the first exact scan returns
+DEPTH = 4  # an approximate index returns this many times ``k`` candidates, because its own order is not exact
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
@@ -365,7 +365,7 @@ def _faiss() -> Any:
 
 
 def _cut(hits: Nearest, k: int) -> Nearest:
-    """Return the rows in their order, without those that score less than the ``k``-th."""
+    """Return the rows, highest score first and ties by row, without those that score less than the ``k``-th."""
     order = np.lexsort((hits.rows, -hits.scores))
     scores, rows = hits.scores[order], hits.rows[order]
     if len(scores) > k:

@@ -2,8 +2,8 @@
 
 Each call reads one text or one pair of texts: there is no padding, so no mask. In int8, each output channel of a matrix
 and each row of the word table has its own scale. Two techniques keep the other channels precise despite
-outlier channels. The norm before a product moves part of a channel's size into the weights (SmoothQuant, Xiao et al.,
-2023). The few outlier channels of an activation are computed in float32 (LLM.int8, Dettmers et al., 2022).
+outlier channels. The norm before a product moves part of each channel's size into the weights (SmoothQuant, Xiao et
+al., 2023). The few outlier channels of an activation are computed in float32 (LLM.int8, Dettmers et al., 2022).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POOLING = {"cls": "cls", "cls_token": "cls", "mean": "mean", "mean_tokens": "mea
 WEIGHTS = "weights.bin"
 STRENGTH = 0.6  # the share of a channel's size that moves from the values into the weights; 1 would be all of it
 OUTLIERS, MOST_OUTLIERS = 48, 16
-"""One channel in ``OUTLIERS`` is computed separately, but at most ``MOST_OUTLIERS`` channels."""
+"""One channel in ``OUTLIERS`` is computed in float32, but at most ``MOST_OUTLIERS`` channels."""
 _TINY = 1e-6
 _INLINE = 1_024  # Tensors of at most this many bytes are stored in the graph itself
 _ROWS = 16_384
@@ -94,7 +94,7 @@ def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | No
 
 
 def _pooling(modules: Sequence[tuple[str, Path]]) -> str:
-    """Return how the states of the tokens become one vector; ``""`` if the method is not supported."""
+    """Return the method that makes one vector of the states of the tokens; ``""`` if it is not supported."""
     if [kind for kind, _ in modules if kind not in ("Dense", "Normalize")] != ["Transformer", "Pooling"]:
         return ""
     settings = read_json(dict(modules)["Pooling"] / "config.json")

@@ -91,7 +91,7 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
     folder = cache / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', model.name)}-{key[:16]}"
     description = _whole(folder, cache)
     if description is None and not settings.cache and not _is_writable(cache):
-        # If the user's cache is read-only, use a temporary cache: if it is removed, the model is exported again.
+        # If the user's cache is read-only, use a temporary one. If somebody removes that, the model is exported again.
         kept = temporary_cache()
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
         return exported(msgspec.structs.replace(settings, cache=str(kept)), kind)
@@ -116,7 +116,7 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
 
 
 def cache_folder(settings: EncoderSettings | CrossEncoderSettings) -> Path:
-    """Return the folder of exported models, even if it does not exist yet."""
+    """Return the path of the folder of exported models; the folder may not exist yet."""
     return Path(settings.cache).expanduser() if settings.cache else user_cache("encoders")
 
 

@@ -55,7 +55,7 @@ SAMPLES = (
     "passage: น้ำเดือดที่อุณหภูมิ 100 องศาเซลเซียส",
     "passage: Aşılar çocukları kızamıktan korur; 5G virüs yaymaz 🦠.",
 )
-"""Texts that show which channels of a model are outliers."""
+"""Texts in several languages; a model's activations for them show which of its channels are outliers."""
 LEAST_COSINE = {"fp32": 0.9999, "int8": 0.95}
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _ONE_FILE_BYTES = 1_800_000_000
@@ -68,8 +68,9 @@ def export(
 ) -> Description:
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
-    ``source`` is a model's folder, or a packed file. ``max_tokens`` counts both texts of a pair; 0
-    means the model's own limit. Raises MachineError if the model is not of ``kind`` or loses too much precision.
+    ``source`` is a model's folder, or a packed file. ``max_tokens`` is the limit for a text, or for both texts of a
+    pair together; 0 means the model's own limit. Raises MachineError if the model is not of ``kind`` or loses too much
+    precision.
     """
     folder = source
     if not source.is_dir():

@@ -54,7 +54,7 @@ class Pieces(NamedTuple):
 
 
 class PackedModel(NamedTuple):
-    """The content of a file; the tensors, under the file's names, hold numbers or blocks of 4-bit weights."""
+    """The content of a file; the tensors, by their names in the file, hold numbers or blocks of 4-bit weights."""
 
     shape: Shape
     pieces: Pieces
@@ -139,7 +139,7 @@ def _tensors(content: bytes, take: Callable[[str], tuple[Any, ...]]) -> dict[str
 
 
 def rebuild(packed: Path, folder: Path) -> None:
-    """Write the model of a file of 4-bit weights to ``folder``, in sentence-transformers' format: mean pooling."""
+    """Write the model of a file of 4-bit weights to ``folder``, in sentence-transformers' format, with mean pooling."""
     model = read_packed(packed)
     (folder / "1_Pooling").mkdir(parents=True)
     (folder / "2_Normalize").mkdir()

@@ -73,7 +73,7 @@ class ExportedModel:
         return self._tokenizer.encode(text, pair)
 
     def run(self, tokens: Any, output: str) -> Any:
-        """Return the row that the graph computes from tokens."""
+        """Return the vector or the scores that the graph computes from tokens as ``output``."""
         return self._session.run([output], feed(tokens, self._inputs))[0][0]
 
 
@@ -102,7 +102,7 @@ def available_cores() -> int:
 
 
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
-    """Open the configured encoder. A ``layered`` encoder reads several layers; its revision and vectors differ."""
+    """Open the configured encoder. With ``layered``, it averages several layers, and its revision differs."""
     settings = for_language(settings, "en")
     return OnnxEncoder(exported(settings), settings, layered=layered)
 

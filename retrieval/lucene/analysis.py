@@ -43,7 +43,7 @@ LANGUAGES: dict[str, str] = {
 
 
 def language_code(written: str) -> str:
-    """Return the ISO 639 code of a tag such as ``en``, ``en-US`` or ``eng``. Raises ConfigError if there is none."""
+    """Return the ISO 639 code of a tag such as ``en``, ``en-US`` or ``eng``. Raises ConfigError if the tag has none."""
     code = languages.language_code(written)
     if code and re.fullmatch(r"\s*[A-Za-z]{2,3}\s*([-_].*)?", written, re.DOTALL):
         return code
@@ -52,7 +52,10 @@ def language_code(written: str) -> str:
 
 
 def analyzer_name(language: str, analyzer: str = "") -> str:
-    """Return the analyzer of a name or code, else the language's, else ``standard``. Raises ConfigError if unknown."""
+    """Return the name of an analyzer: the chosen one, else the one of ``language``, else ``standard``.
+
+    ``analyzer`` is a name or a language code. Raises ConfigError if it is unknown.
+    """
     if not analyzer:
         return LANGUAGES.get(language, "standard")
     name = LANGUAGES.get(analyzer.lower(), analyzer.lower())
@@ -62,13 +65,13 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
     return name
 
 
-MOST_REMEMBERED = 200_000  # the most words and chunks in memory; beyond this the cache starts again from empty
+MOST_REMEMBERED = 200_000  # the maximum number of words and chunks in memory; a cache that exceeds it is emptied
 LONGEST_REMEMBERED = 100  # the maximum length of a cached word: in a script without spaces a word may be a whole text
 PIECE = 50_000  # the number of characters to highlight at once: analysing new words takes a few tenths of a second
 _FEW_CHUNKS = 32  # the maximum number of chunks to find one by one; for more, one pass over the text is faster
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
-_READ_JOINERS = ("persian", "sorani")  # the analyzers for which a zero-width joiner has a meaning
+_READ_JOINERS = ("persian", "sorani")  # the analyzers for which a zero-width non-joiner (U+200C) has a meaning
 _JOINT = re.compile(r"[:._,'](?:(?<=\w[:._])(?=\w)|(?<=\d[,'])(?=\d\d\d))")
 _JOINED = re.compile(r"\w+(?:[:.]\w+)*")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}([',.])\d{3}(?:\1\d{3})*(?:[.,]\d+)?(?![.,]?\w)")
@@ -83,7 +86,7 @@ Highlighter = Callable[[str], list[Stretch]]  # Return the slices of a text that
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Return the pattern of a word in any script; its vowels may be marks, and it may contain a zero-width joiner."""
+    """Return the pattern of a word in any script; it may contain combining marks and zero-width non-joiners."""
     letters = rf"[^\W_](?:[^\W_]|[{marks()}\u200c])*"
     return re.compile(rf"{letters}(?:['.]{letters})*")
 
@@ -113,7 +116,7 @@ def parts_of(text: str) -> str:
 
 
 def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
-    """Return the words of a folded text with their places, then the parts of words, and numbers without separators."""
+    """Return, with places, the words of a folded text, the parts of words with dots, and numbers without separators."""
     words = [(*match.span(), match[0]) for match in (_ASCII_WORD if form.isascii() else _word()).finditer(form)]
     named = [(start, word) for start, _, word in words if "." in word and any(map(str.isalpha, word))]
     dotted = [(start, part) for start, word in named for part in _PART.finditer(word)]
@@ -212,7 +215,7 @@ class TermCache:
 
         def holding(text: str) -> set[str]:
             chunks = set(text.split())
-            # Another thread may empty the cache meanwhile: this text needs the chunks that it has looked up.
+            # Another thread may empty the cache at any time, so keep the terms that were found in it.
             known = {chunk: terms for chunk in chunks if (terms := self._chunks.get(chunk)) is not None}
             new = [chunk for chunk in chunks if chunk not in known and len(chunk) <= LONGEST_REMEMBERED]
             if new:
@@ -282,7 +285,7 @@ def highlights(query: str, text: str, terms: TermCache) -> list[Stretch]:
 
 
 def highlighter(query: str, terms: TermCache) -> Highlighter:
-    """Return a function from a text to its slices that match a term of ``query``, for many texts of one query."""
+    """Return a function that finds the slices of a text that match a term of ``query``; it suits many texts."""
     wanted = query_terms(query, terms)
     return terms.finder(wanted) if wanted else lambda _: []
 

@@ -30,8 +30,8 @@ from .jvm import guarded, java, java_text, pack, unpack
 Fields = Literal["flat", "title_text"]
 Ranked = tuple[list[float], list[int]]  # Scores and rows, best first
 FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filters"
-_PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # per call that adds passages to Java
-_TOKENS_AT_ONCE = 100_000  # per read, when verifying
+_PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # the limits of one call that adds passages in Java
+_TOKENS_AT_ONCE = 100_000  # the number of filter tokens to read from Lucene at a time
 _MANY_TIES = "\1"
 _UNREADABLE = "cannot be read ({})", REMEDY
 _Returned = TypeVar("_Returned")
@@ -50,7 +50,7 @@ EQUAL_WEIGHTS = Weights()
 
 
 def flat_text(title: str, text: str) -> str:
-    """Return the content of an index with a single text field: title, newline and text."""
+    """Return a passage as indexed in a single text field: title, newline and text."""
     return f"{title}\n{text}" if title else text
 
 
@@ -58,7 +58,7 @@ class PassageWriter:
     """Writes the Lucene index of one segment: passages in the order of their addition, in one leaf.
 
     It collects passages and adds some hundred at a time; Java threads add them while Python continues to read. Its
-    methods raise MachineError if the disk is full, possibly some passages later.
+    methods raise MachineError if the disk is full, but perhaps only when later passages are added.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class PassageWriter:
             self._hand_over()
 
     def end(self) -> None:
-        """Start, in the background, to merge the passages into one leaf, make it durable and close the index."""
+        """Start the last work in the background: merge the passages into one leaf, make it durable, close the index."""
         if not self._ended:
             self._hand_over()
             self._guarded(partial(java("PassageWriter").end, self._writer))
@@ -187,7 +187,7 @@ class PassageSearcher:
         return scores[:n], places[:n]
 
     def _rank(self, rows: Rows) -> None:
-        """Send Java the order of equal scores, if there are many: sorting a million docids takes a second or two."""
+        """Send Java the docids, once, to order equal scores; sorting a million docids takes a second or two."""
         with self._ranking:
             if not self._ranked:
                 docids = pack(rows.docids, "surrogatepass")
@@ -252,7 +252,7 @@ class PassageSearcher:
         self._readers.clear()
 
     def _packed_clauses(self, where: Filter | None) -> bytes:
-        """Return the clauses that a passage must pass, in the format of Java's ``restricted``."""
+        """Return the conditions that a passage must meet, in the format of Java's ``restricted``."""
         if where is None:
             return b""
         clauses: list[str] = []

@@ -27,7 +27,7 @@ from ..errors import ConfigError, FactseekError, MachineError
 from ..files import disk_full, is_own, user_cache
 
 OLDEST_JAVA = 21
-WARNS_OF_UNSAFE = 23  # from this version on Java warns of Lucene's memory access, and has an option to silence it
+WARNS_OF_UNSAFE = 23  # from this version on, Java warns of Lucene's memory access and has an option against the warning
 LEAST_HEAP = 32 << 20
 JAR = Path(__file__).with_name("factseek.jar")
 ARCHIVES = 4  # the number of class archives to keep, one per installation; each has about 25 MB
@@ -48,7 +48,7 @@ def java(name: str) -> Any:
 def start(heap: str = "512m", young: str = "") -> None:
     """Start the virtual machine with Pyserini's jar and ours on its class path, unless it is running.
 
-    ``young`` is the size of the heap's young generation. If few objects live long, a small one limits the memory.
+    ``young`` is the size of the heap's young generation. If few objects live long, a small value limits the memory.
     Raises MachineError if Java 21 or Pyserini is missing, or if another library started Java without our jar.
     """
     if _classes:
@@ -161,9 +161,10 @@ def guarded(
     says: str = "{}",
     remedy: str = "",
 ) -> _Returned:
-    """Return the result of ``call``; a Java exception becomes ``error_type``; in ``says``, its reason replaces ``{}``.
+    """Return the result of ``call``; convert a Java exception to ``error_type``.
 
-    Raises MachineError instead if the disk is full or Java is out of memory.
+    The message is ``says`` with the exception's reason for ``{}``. If the disk is full or Java is out of memory, the
+    error is a MachineError instead.
     """
     from jnius import JavaException
 

@@ -27,8 +27,8 @@ SHORTEST, LONGEST = 3, 40  # the minimum and the maximum number of letters of a 
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
 """The minimum length of a word to correct: by one edit that keeps the set of letters, by any one edit, by two edits."""
 COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
-"""The minimum frequency of a correction: by one edit, by two edits, by a letter that people rarely confuse."""
-MOST_WORDS = 300_000  # the number of words to keep of a segment: the most frequent
+"""The minimum frequency of a correction: by one edit, by two edits, by a letter rarely confused with the wrong one."""
+MOST_WORDS = 300_000  # the maximum number of words to keep of a segment; the most frequent stay
 DENIALS = frozenset(
     "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
     "nunca jamás nadie nada ninguno ninguna ningún tampoco sin nie niemals niemand nichts kein keine keiner ohne "
@@ -67,7 +67,7 @@ class WordNearby(NamedTuple):
 
 
 class WordCounter:
-    """Counts the words of texts in bounded memory: if there are too many, it drops the rarest."""
+    """Counts the words of texts in bounded memory: if there are too many words, it drops the rarest."""
 
     def __init__(self) -> None:
         self._chunks: Counter[str] = Counter()
@@ -153,7 +153,7 @@ def suspects(text: str, language: str) -> dict[str, bool]:
 
 @cache
 def _vocabulary() -> frozenset[str]:
-    """Return the whole words of the embedded English encoder's vocabulary; none if the encoder is missing."""
+    """Return the whole words in the vocabulary of the bundled English encoder; none if the encoder is missing."""
     try:
         lines = (find_model(ENGLISH).path / "vocab.txt").read_text("utf-8").splitlines()
     except (MachineError, OSError):
@@ -186,13 +186,13 @@ def masks(words: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def admitted_edits(word: str) -> int:
-    """Return how many letters of a word of this length may be wrong."""
+    """Return the maximum number of edits in a correction of ``word``, which depends on the word's length."""
     letters = len(word) + (not word.isascii())  # other scripts write vowels as marks, or not at all
     return (letters >= ONE_EDIT) + (letters >= TWO_EDITS)
 
 
 def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]:
-    """Return the words that, by their masks, may be within ``edits`` edits of ``word``."""
+    """Return the positions of the masks in ``own`` whose words may be within ``edits`` edits of ``word``."""
     (mask,) = masks([word])
     differing = own ^ mask
     alike = np.flatnonzero(np.bitwise_count(differing) <= _BITS_AN_EDIT * edits)
@@ -204,7 +204,7 @@ def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]
 
 
 def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]]:
-    """Return the position of each of ``others`` within ``edits`` edits of ``word``, with its distance."""
+    """Return the positions and distances of those of ``others`` that are within ``edits`` edits of ``word``."""
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
@@ -267,7 +267,7 @@ def is_kept(word: str) -> bool:
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Return the pattern of a word in any script; its vowels may be marks, and it may contain a zero-width joiner."""
+    """Return the pattern of a word in any script; it may contain combining marks, apostrophes and joiners."""
     return re.compile(rf"[^\W_](?:[^\W_]|[{marks()}]|['’\u200c\u200d](?=\w))*")
 
 

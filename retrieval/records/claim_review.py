@@ -1,7 +1,7 @@
 """schema.org's ClaimReview of a document that is a review, for exports and listings of hits.
 
 A review needs a claim, an address and a rating: schema.org's validator and Google's documentation of fact checks
-require them.
+require them. This module also puts related claims into groups, which a split of the data keeps together.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def name_of(docid: str) -> str:
 
 
 def typed(kind: str, **properties: Any) -> dict[str, Any]:
-    """Return an object of a type, or an empty object if there are no properties."""
+    """Return an object of a type, or an empty object if no property has a value."""
     worded = filled(properties)
     return {"@type": kind, **worded} if worded else {}
 
@@ -82,7 +82,7 @@ def _names(document: Document) -> dict[str, Any]:
 
 
 def _scale(known: Mapping[str, Any]) -> Sequence[float]:
-    """Return the number of a rating, the best and the worst; nothing if they are not three finite numbers."""
+    """Return a rating's value and the best and worst value of its scale; nothing if they are not finite numbers."""
     scale = known.get("scale")
     if not isinstance(scale, list | tuple) or len(scale) != 3 or {type(value) for value in scale} - {int, float}:
         return ()
@@ -119,7 +119,10 @@ _NEAR = 0.5  # two claims are near-duplicates if they have at least this share o
 
 
 def groups(claims: Sequence[Claim]) -> list[int]:
-    """Return a number for each claim, the same for claims that share a page of evidence or are near-duplicates."""
+    """Return the number of each claim's group.
+
+    Claims that share a page of evidence or are near-duplicates are in one group, and so are claims linked by others.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

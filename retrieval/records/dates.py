@@ -11,7 +11,7 @@ from functools import cache
 from typing import Literal
 
 Order = Literal["", "day-first", "month-first", "either"]
-"""The position of the day among the two numbers before the year, if the date shows it."""
+"""Which of the two numbers before the year is the day: ``either`` if unclear, ``""`` if it does not matter."""
 ORDERS: tuple[Order, ...] = ("day-first", "month-first")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAME = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"

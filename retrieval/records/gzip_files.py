@@ -24,7 +24,10 @@ class Unpacked(gzip.GzipFile):
     """The content of a packed file, with a limit on the ratio of unpacked to packed bytes."""
 
     def __init__(self, raw: BinaryIO, expected: str, refused: Callable[[str], SourceError]) -> None:
-        """Unpack ``raw``, a file with ``expected`` content; reading raises ``refused`` if it unpacks to too much."""
+        """Unpack ``raw``. If the content is too long, reading raises the error that ``refused`` makes from a reason.
+
+        ``expected`` says in the reason what the file should be.
+        """
         super().__init__(fileobj=raw, mode="rb")
         self._raw, self._expected, self._refused, self._unpacked = raw, expected, refused, 0
 

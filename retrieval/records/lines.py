@@ -22,7 +22,7 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Faults(Protocol):
-    """The faults that a reader reports: an error makes a score undefined or wrong, a warning does not.
+    """Receives the faults that a reader finds in a file: an error makes a score undefined or wrong, a warning does not.
 
     Line 0 means the file as a whole.
     """

@@ -57,7 +57,7 @@ def save(path: Path, manifest: msgspec.Struct, state: State) -> None:
 
 
 def load(path: Path, kind: type[M]) -> tuple[M, State]:
-    """Read a model whose manifest is of this kind.
+    """Read a model whose manifest has the type ``kind``.
 
     Raises SourceError if the file is not such a model, has another layout, or has been changed.
     """
@@ -110,7 +110,7 @@ _BROKEN = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionE
 
 @contextmanager
 def restored_from(path: Path) -> Iterator[None]:
-    """Raise SourceError, naming ``path``, if the content of a model file does not fit its kind of model."""
+    """Turn an error of the block, which restores a model from the file ``path``, into SourceError."""
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             yield
@@ -179,7 +179,10 @@ class Trees(NamedTuple):
 
 
 def restore_trees(state: State, width: int) -> Trees:
-    """Return the trees of a state. Raises ValueError if its arrays do not fit together or a path might not end."""
+    """Return the trees of a state for rows of ``width`` features.
+
+    Raises ValueError if the arrays do not fit together, or if a path through a tree might not end.
+    """
     features = array(state, "features", np.int16, None)
     nodes = len(features)
     children = array(state, "children", np.int32, nodes, 2)

@@ -83,7 +83,7 @@ class QrelsReader:
         self._judged[docid] = grade
 
     def _is_comment(self, fields: list[bytes]) -> bool:
-        """Return whether a line that starts with ``#`` is a comment; it may also judge a query whose id starts so."""
+        """Return whether a line that starts with ``#`` is a comment; a qid may start with ``#`` too."""
         return len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
 
     def finish(self) -> Qrels:

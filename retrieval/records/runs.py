@@ -138,7 +138,7 @@ class RunReader:
         self._tag = tag
 
     def _refuse_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
-        """Report what is wrong in a submission; later ranks continue from this line."""
+        """Report what is wrong in a line of a submission. The ranks of later lines must continue from its rank."""
         last = self._last
         if value > last.score:
             self.faults.error(number, f"score {value:g} rises above {last.score:g} on the line before")
@@ -188,7 +188,7 @@ def _number(number: int) -> bytes:
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
     """Return the hits of one query as lines of a TREC run, each document once. Raises QueryError like :func:`column`.
 
-    A reader of a score gets the same float32. Ranks follow the order of scores.
+    A program that reads the run gets the same scores as float32. Ranks follow the total order.
     """
     return runs_lines([(qid, best_documents(hits))], tag)[0]
 
@@ -229,7 +229,7 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
 
 
 def score_texts(scores: ArrayLike) -> list[str]:
-    """Return scores as float32 without an exponent, with the fewest digits that still give the same float32."""
+    """Return the text of each score as float32, without an exponent, in the fewest digits that give this float32."""
     narrow = np.asarray(scores, dtype=np.float32)
     if not len(narrow):
         return []

@@ -57,7 +57,7 @@ _PICKLED = b"(c]})"  # the first bytes of a pickle of protocol 0 or 1 that conta
 def known_binary(start: bytes) -> str:
     """Return the type of a file that starts with ``start``, or ``""`` if the file is text or of an unknown type.
 
-    A text may start with the letters of an archive's signature, for example in an id.
+    A text may start with the same letters as an archive, so a binary file must contain a control character too.
     """
     for magic, kind in _KINDS.items():
         if start.startswith(magic) and _CONTROL.search(start):
@@ -250,7 +250,7 @@ def binary_remedy(content: str) -> str:
 
 
 def unlike_columns(path: Path) -> str:
-    """Return the end of a message about a file's first line: what the file is, unless spaces separate its columns."""
+    """Return the end of a message about a file's first line: what the file is, or ``""`` if that explains no fault."""
     shape = shape_of(path)
     if shape.form in ("empty", "tabs", "blanks", "text") and not shape.remedy:
         return ""
@@ -340,7 +340,10 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _is_table(rows: Sequence[Sequence[str]], *, whole: bool) -> bool:
-    """Return whether most rows have as many cells as the first, at least two; the last may be cut off."""
+    """Return whether the first row has several cells, and two thirds of the rows have as many as the first.
+
+    Unless the rows are the ``whole`` file, the last row may be cut off, so it is not compared.
+    """
     if not rows or len(rows[0]) < 2:
         return False
     compared = rows if whole or len(rows) == 1 else rows[:-1]

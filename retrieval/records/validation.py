@@ -53,7 +53,10 @@ def mismatch(error: msgspec.ValidationError) -> Mismatch:
 
 
 def mismatch_in(raw: Any, error: msgspec.ValidationError, check: Callable[[Any], object]) -> Mismatch:
-    """Return the error that ``check`` raised for ``raw``, with the first fitting key where msgspec writes ``[...]``."""
+    """Return the parts of the error that ``check`` raised for ``raw``.
+
+    msgspec writes ``[...]`` for any key of a mapping. In the path, the first key that causes the error replaces it.
+    """
     wrong = mismatch(error)
     while _ANY_KEY in wrong.path:
         mapping = wrong.path.partition(_ANY_KEY)[0].split(".")

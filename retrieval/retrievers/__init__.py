@@ -35,7 +35,8 @@ class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
     A module with ``FUSES`` fuses other rankings: it has ``fused`` and ``fusion_of``. A module with
-    ``EXPANDS = True`` changes a query by the hits of another retriever: it has ``over``, and an index does not list it.
+    ``EXPANDS = True`` expands a query by terms of another retriever's hits: it has ``over``, and an index does not list
+    it.
     ``SETTINGS`` is the class of a module's own settings, a group of the configuration with the module's name.
     """
 
@@ -43,7 +44,7 @@ class RetrieverKind(Protocol):
     HELP: str  # half a line on what it ranks by
     FUSES: bool
     WEIGHS_WORDS: bool  # whether it ranks by words, with the settings ``bm25``
-    DEFAULT_WEIGHT: float  # its weight in a fusion without configured weights, shared by its variants; 0 leaves it out
+    DEFAULT_WEIGHT: float  # its weight in a fusion without configured weights, split among its variants; 0 excludes it
     PRIORITY: int  # ``auto`` selects the available retriever with the highest priority
     BLOCKING: bool  # whether it cannot be interrupted: in a fusion with a time limit, it runs in its own thread
     BATCHES: bool  # whether a batch of queries takes less time per query than single queries
@@ -78,7 +79,7 @@ class RetrieverKind(Protocol):
 
 
 class ExpandingRetriever(Retriever, Protocol):
-    """A retriever that changes a query by what it finds first."""
+    """A retriever that expands a query by terms of the query's first hits."""
 
     def expanded(self, query: str, where: Filter | None) -> str:
         """Return the query expanded under a filter; a query that is already expanded is returned unchanged."""
@@ -111,7 +112,7 @@ def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of the retrievers of an index: the choice of ``auto``, then the others by alphabet."""
+    """Return the names of the retrievers of an index: the choice of ``auto``, then the others in alphabetical order."""
     able = [
         (name, of_kind)
         for of_kind in map(kind, names())
@@ -126,7 +127,7 @@ def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
 def with_default_weights(config: Config, manifest: Manifest) -> Config:
     """Return the settings with fusion weights: the configured ones, else the defaults of the index's retrievers.
 
-    The variants of a kind share its weight, so a second encoder takes no weight from word rankings.
+    The variants of a kind split its weight, so a second encoder takes no weight from word rankings.
     """
     if config.search.fusion.weights:
         return config
@@ -136,7 +137,7 @@ def with_default_weights(config: Config, manifest: Manifest) -> Config:
 
 
 def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:
-    """Return the retriever that ``name`` selects. Raises QueryError if the index at ``place`` lacks what it needs."""
+    """Return the retriever that ``name`` selects. Raises QueryError if the index at ``place`` does not support it."""
     if name == AUTO:
         for each in names():  # report an invalid configuration, rather than ignore it
             kind(each).lacks(each, manifest, config)

@@ -1,7 +1,7 @@
 """BM25 with the query expanded by the terms of its first hits: RM3 with Anserini's defaults.
 
-Source: Abdul-Jaleel et al., UMass at TREC 2004 (RM3, from Lavrenko and Croft's relevance models). Of terms of equal
-weight, rarer terms come first, then those that are first in alphabetical order.
+Source: Abdul-Jaleel et al., UMass at TREC 2004 (RM3, from Lavrenko and Croft's relevance models). Terms of
+equal weight are sorted by rarity, rarest first, then in alphabetical order.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ DEFAULT_WEIGHT = 0.0
 PRIORITY = -1
 BLOCKING = False
 BATCHES = False
-MOST_OF_COLLECTION = 0.1  # the largest share of passages that may contain a term that expands a query; Anserini's value
-_SHORTEST, _LONGEST = 2, 20  # characters of a term that expands a query
+MOST_OF_COLLECTION = 0.1  # terms in a larger share of all passages do not expand a query; Anserini's value
+_SHORTEST, _LONGEST = 2, 20  # the minimum and maximum length of a term that expands a query
 Few = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
 
 class RM3Settings(Settings, frozen=True, kw_only=True):
-    """The expansion of a query: ``terms`` from the first ``passages``, and the weight of the query's own terms."""
+    """The number of first passages, the number of terms to take from them, and the weight of the query's own terms."""
 
     passages: Few = 10
     terms: Few = 10

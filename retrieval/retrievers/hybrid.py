@@ -71,7 +71,7 @@ def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettin
     """Return the fusion settings for a query in an index in ``language``.
 
     ``auto`` means ``minmax`` if the query is in that language. For another language it means ``zscore``, which shows
-    better how much a ranking's first hits exceed its other hits; words then count less than vectors.
+    better how much a ranking's first hits exceed its other hits. Word rankings then weigh less than vector rankings.
     """
     if fusion.kind != AUTO:
         return fusion

@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from .index import Index
 
 Coverage = dict[str, Literal["complete", "cut off"]]
-"""For each ranking, and for the highlights: whether it was ready in time."""
+"""Whether each ranking, and each missing part of the answer, was ready in time."""
 
 
 class Took(AnswerPart):
-    """Milliseconds of each step: the ranking, and reading the evidence."""
+    """The time that each step took, in milliseconds: ranking, and reading the evidence."""
 
     retrieve: float
     evidence: float
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A query with its search, and what the answer should contain.
+    """A query, the options of its search, and what the answer should contain.
 
-    ``syntax`` says how to read ``query``. ``like``, a docid of the index, replaces the query. ``undated`` keeps undated
-    documents if the query itself has a date bound. ``passages`` asks for all passages that contain a word of the query.
-    ``facets`` names the fields to count, each with the number of values to return.
+    ``syntax`` says how to read ``query``. ``like``, a docid of the index, replaces the query. If the query itself has a
+    date bound, ``undated`` keeps undated documents. ``passages`` asks for all passages of the hits' documents that
+    contain a word of the query. ``facets`` names the fields to count, each with the number of values to return.
     """
 
     query: str = ""
@@ -94,7 +94,7 @@ class Answer(msgspec.Struct, kw_only=True):
     suggestion: str
     """The query with its misspelt words corrected, ``""`` if there are none."""
     missing: tuple[str, ...]
-    """Rankings, highlights and shards that were not ready in time."""
+    """The names of the rankings, other parts and shards that were not ready in time."""
     parsed: ParsedQuery | None = None
     total: Total | None = None
     facets: dict[str, FacetCounts] = {}
@@ -171,7 +171,7 @@ def answer(index: Index, question: Question) -> Answer:
 
 
 def missing_parts(index: Index, since: float, *limits: Deadline | None) -> tuple[str, ...]:
-    """Return the rankings and highlights that exceeded the limits, and the shards that failed to answer."""
+    """Return the names of the parts that exceeded the limits, and of the shards that failed to answer."""
     return (*(name for limit in limits if limit for name in limit.missing), *index.missing_since(since))
 
 

@@ -21,9 +21,9 @@ Term = tuple[str, str]  # a field and one of its terms
 
 
 class FieldStatistics(NamedTuple):
-    """The size of a field: all passages, passages with the field, tokens, and pairs of passage and term.
+    """Counts for a field: all passages, passages with the field, tokens, and pairs of passage and term.
 
-    Deleted passages count.
+    They include deleted passages.
     """
 
     field: str
@@ -41,7 +41,7 @@ class TermCount(NamedTuple):
 
 
 class CollectionStatistics(NamedTuple):
-    """Statistics of the fields and of a query's terms; statistics of one ``generation`` are consistent."""
+    """Statistics of the fields and of a query's terms; ``generation`` names the counted state of the collection."""
 
     generation: str
     fields: tuple[FieldStatistics, ...]
@@ -49,7 +49,7 @@ class CollectionStatistics(NamedTuple):
 
 
 class CollectionQuery(str):
-    """A query with its collection's statistics: the counts of its terms, and its vectors by view.
+    """A query with its vectors by view, and with the statistics of its terms and fields in the whole collection.
 
     A search treats it as any other text. A word retriever uses these statistics instead of those of its index. A vector
     retriever uses the given vectors and encodes nothing. ``terms`` are those of a :class:`WeightedQuery`.
@@ -71,7 +71,7 @@ class CollectionQuery(str):
 
 
 def weighted_terms(query: str) -> tuple[tuple[str, float], ...]:
-    """Return the weighted terms that a query carries; if there are none, the query's own words count."""
+    """Return the weighted terms that a query carries; if there are none, a search uses the words of the query."""
     return query.terms if isinstance(query, WeightedQuery | CollectionQuery) else ()
 
 

@@ -36,7 +36,7 @@ class CombinerModel(Protocol):
     KIND: ClassVar[str]
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features). A score depends on its own row only."""
+        """Return the score of each row of ``features``, shape (rows, features). Each score depends only on its row."""
 
     def state(self) -> State:
         """Return the settings and arrays of the model."""
@@ -52,8 +52,9 @@ class JudgedFile(msgspec.Struct, frozen=True, kw_only=True):
 class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a combination and of its training.
 
-    ``model`` is the kind of model. ``rankings`` names the rankings that the model combines: those of the first
-    ``depth`` hits of ``retriever`` with the settings ``fusion``. ``index`` is the manifest id of the training index.
+    ``model`` is the kind of model. ``rankings`` names the rankings that the model combines. The model was
+    trained on the first ``depth`` hits of ``retriever`` with the settings ``fusion``. ``index`` is the manifest id of
+    the training index.
     ``remembers`` says whether the model uses features of judged queries. ``figures`` are cross-validated measures.
     """
 
@@ -97,7 +98,7 @@ class WeightedSum:
 
 @dataclass(eq=False)
 class Boosted:
-    """Gradient-boosted trees: the score is the sum of the leaves that a row reaches."""
+    """Gradient-boosted trees: the score is the sum of the values of the leaves that a row reaches."""
 
     KIND: ClassVar[str] = "trees"
     trees: Trees
@@ -222,9 +223,9 @@ def matrix(
 ) -> NDArray[np.float64]:
     """Return the features of the hits of one query, best first, shape (hits, names).
 
-    ``vectors`` maps a view to the vectors of the passages. If the view of a ranking is missing, its likeness features
-    are 0.
-    Scores are normalised over these hits alone, so the same hits always give the same features.
+    ``vectors`` maps a view to the vectors of the passages. If the view of a ranking is missing, the
+    ranking's likeness features are 0. Scores are normalised over these hits alone, so the same hits always give the
+    same features.
     """
     if not hits:
         return np.empty((0, len(names(rankings))))
@@ -295,7 +296,10 @@ def _rarity(wanted: frozenset[str], covered: Sequence[frozenset[str]]) -> dict[s
 
 
 def _names(words: Sequence[str]) -> frozenset[str]:
-    """Return, in lower case, the words that look like names: a capital letter after the first word, or digits."""
+    """Return, in lower case, the words that look like names.
+
+    They are words with a capital letter after the first word, words in capitals, and words of letters and digits.
+    """
     later = {word.lower() for word in words[1:] if word[:1].isupper()}
     mixed = {word.lower() for word in words if any(map(str.isdigit, word)) and any(map(str.isalpha, word))}
     capitals = {word.lower() for word in words if len(word) > 1 and word.isupper() and not word.isdigit()}
@@ -306,7 +310,7 @@ def _share(there: Sequence[str] | frozenset[str], wanted: frozenset[str] | set[s
     return len(there) / len(wanted) if wanted else 0.0
 
 
-FIRST = (3, 5, 10)  # the numbers of first hits to compare a hit with
+FIRST = (3, 5, 10)  # each hit is compared with the first 3, the first 5 and the first 10 hits
 LIKENESS = (*(f"like the first {count}" for count in FIRST), "like another")
 _RANKED_BY_VECTORS = "dense"
 
@@ -320,7 +324,9 @@ def views_of(rankings: Sequence[str]) -> dict[str, str]:
 
 
 def likeness(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return each hit's mean similarities to the first hits, and the highest to any hit: shape (hits, LIKENESS).
+    """Return each hit's mean similarities to the other first hits, and its highest to any other hit.
+
+    The shape is (hits, len(LIKENESS)).
 
     Documents that answer the same query are similar (the cluster hypothesis: van Rijsbergen, Information Retrieval,
     1979, chapter 3). ``vectors`` are those of the passages, of unit length, best hit first. If there is no other hit,

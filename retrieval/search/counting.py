@@ -108,7 +108,7 @@ def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
 
 
 REMEMBERED = 16
-"""The number of queries whose matches stay in memory, a byte per passage: later pages and other filters repeat them."""
+"""The number of queries whose matches stay in memory, a byte per passage, for later pages and other filters."""
 _Key = tuple[str, tuple[str, ...], str, tuple[tuple[str, float], ...]]
 
 
@@ -144,7 +144,7 @@ class HitCounter:
         return facets
 
     def _matching(self, question: CountQuery) -> Rows | None:
-        """Return the passages that match a query, whatever the filter; None means all, not by their words."""
+        """Return the passages that match a query, whatever the filter; None means all, as for a vector retriever."""
         text, resolved = question.text, question.resolved
         key = (resolved.retriever, resolved.rankings, text, weighted_terms(text))
         with suppress(KeyError):

@@ -52,7 +52,7 @@ def page_at(metadata: Mapping[str, Any], start: int) -> int | msgspec.UnsetType:
 
 
 class PassageAnswer(AnswerPart, kw_only=True):
-    """The best passage; ``start`` and ``end`` are offsets in the document's text.
+    """A passage of a hit; ``start`` and ``end`` are offsets in the document's text.
 
     ``highlights`` are offsets in the passage's text. ``page`` is the page on which the passage begins, from 1, if the
     document has pages.
@@ -78,7 +78,7 @@ class Evidence(AnswerPart, kw_only=True):
 
     ``passages``, if requested, are its best passage and all others that contain a word of the query. ``stages`` gives
     its rank and score before each stage. ``copies`` are the near-duplicates grouped under it. ``index`` names its index
-    if the search covers several. ``weak`` is true if only vectors found it, and random queries also reach its cosine.
+    if the search covers several. ``weak`` is true if only vectors found it and random queries reach its cosine.
     """
 
     rank: int
@@ -102,7 +102,7 @@ class Evidence(AnswerPart, kw_only=True):
 
 
 CopiesOf = Callable[[Sequence[Hit]], Sequence[Copies] | None]
-"""Return the near-duplicates grouped under each hit; None if the search groups none."""
+"""A function that returns the near-duplicates grouped under each hit; None if the search groups none."""
 
 
 def read_evidences(
@@ -115,7 +115,7 @@ def read_evidences(
     limit: Deadline | None = None,
     after: int = 0,
 ) -> Iterator[list[Evidence]]:
-    """Yield the evidence for the hits of each text; all stored documents are read at once.
+    """Yield the evidence for the hits of each text; the stored documents of all hits are read at once.
 
     Hits without parts were ranked by ``retriever``. ``after`` is the number of hits before these. Hits that are read
     after the limit have no highlights.
@@ -123,7 +123,7 @@ def read_evidences(
     memory = limit.memory if limit else Unbounded()
 
     def charge(document: Document, span: Span) -> None:
-        """Charge the memory of a document, and of its passage, which the answer repeats."""
+        """Reserve memory for a document, and for its passage, which the answer repeats."""
         size = sys.getsizeof(document.text)
         memory.spend(size + WRITTEN * size * (span.end - span.start) // (len(document.text) or 1))
 
@@ -161,7 +161,7 @@ def read_evidences(
 
 
 def read_passages(state: IndexState, text: str, hits: Sequence[Evidence], limit: Deadline | None) -> list[Evidence]:
-    """Return the hits with all passages of their documents that contain a word of ``text``, if read in time."""
+    """Return each hit with its best passage and, if read in time, all others that contain a word of ``text``."""
     marked = _highlighter(state, text, limit, PASSAGES)
     return [msgspec.structs.replace(hit, passages=_passages(state, marked, hit, limit)) for hit in hits]
 

@@ -40,7 +40,7 @@ class FusionAnswer(AnswerPart):
 
 
 class ExplainedPart(AnswerPart):
-    """The rank (from 1) and score that a retriever gave a hit; the votes of a hit add up to its score."""
+    """The rank (from 1) and score that a retriever gave a hit, and its vote; a fused score is the sum of the votes."""
 
     rank: int
     score: float
@@ -65,7 +65,7 @@ class ExplainedHit(AnswerPart):
 
 
 class Explanation(AnswerPart):
-    """The text after the profile, the terms that the analyzer makes of it, and an explanation of each hit."""
+    """The query as the profile prepared it, the terms that the analyzer makes of it, and an explanation of each hit."""
 
     text: str
     terms: list[str]

@@ -45,7 +45,7 @@ class IndexedHit(NamedTuple):
 
 
 class CountsOfMany(NamedTuple):
-    """The counts of a search over several indexes: of each index by name, and of all together."""
+    """The counts of a search over several indexes: those of each index, by name, and those of all indexes together."""
 
     totals: dict[str, Total]
     of_each: dict[str, dict[str, FacetCounts]]
@@ -87,7 +87,7 @@ class FederatedAnswer(NamedTuple):
 
     @property
     def retriever(self) -> str:
-        """The retriever's name for logs and metrics."""
+        """The word that stands for the retriever in logs and metrics."""
         return "many"
 
 
@@ -101,7 +101,7 @@ def search_many(
 ) -> list[Evidence]:
     """Return the evidence for a query from several indexes, by name, in one ranking; each hit names its index.
 
-    ``options`` is one search for all indexes, or a search for each name. Each index uses its own default retriever
+    ``options`` is one search for all indexes, or maps each name to a search. Each index uses its own default retriever
     unless the search names one. A missing weight is 1. The first index's search sets the number of hits, ``offset`` and
     ``sort``. A shorter list is the beginning of a longer one. Raises QueryError, naming the index, if an index cannot
     answer.
@@ -185,7 +185,7 @@ def _bears(index: Index, text: str, search: Search, hit: Hit) -> bool:
 
 @contextmanager
 def _index_named(name: str) -> Iterator[None]:
-    """Name the index in a QueryError that it raises."""
+    """Add the name of the index to a QueryError that is raised in this context."""
     try:
         yield
     except QueryError as error:
@@ -197,7 +197,8 @@ def counts_of_many(
 ) -> CountsOfMany:
     """Count the hits of each index, and of all, by the values of fields; ``index`` is also a field.
 
-    It adds up the thousand most frequent values of each index that has the field; at least one index must have it.
+    For each field, it adds up the thousand most frequent values of each index that has the field. At least one index
+    must have it.
     """
     totals: dict[str, Total] = {}
     each: dict[str, dict[str, FacetCounts]] = {}
@@ -258,7 +259,7 @@ def evidence_of(
     highlight: bool = True,
     after: int = 0,
 ) -> list[Evidence]:
-    """Return the evidence of hits, in their order, each with its index; ``after`` is the number of hits before them."""
+    """Return the evidence of hits, in their order, each with its index; ``after`` hits precede them in the ranking."""
     read = {}
     for name, index in indexes.items():
         retriever = index.resolve(searches[name]).retriever
@@ -285,7 +286,7 @@ def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], wi
 
 
 def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
-    """Return the counts of a field over all indexes, most frequent first, equal counts in alphabetical order."""
+    """Return the counts of a field's values over all indexes, highest first; equal counts are in alphabetical order."""
     if field == INDEX:
         return FacetCounts(_in_order({name: total.hits for name, total in totals.items()}), 0, 0)
     values: Counter[str] = Counter()

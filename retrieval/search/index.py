@@ -1,6 +1,6 @@
 """The open index: it takes missing options of searches from the configuration, and composes answers.
 
-Its state reads the files.
+The index reads its files through its state, an ``IndexState``.
 """
 
 from __future__ import annotations
@@ -44,19 +44,20 @@ from .snapshot import IndexEncoders
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """The options of a :class:`Search` with the same name in ``config.search``."""
 REMEMBERED = 64
-"""The number of resolved searches in memory: nearly all searches of an index differ in query and filter alone."""
+"""The number of resolved searches in memory: nearly all searches of an index differ only in query and filter."""
 _SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
-"""A hit that contains more than half of a text's words seems related; a text counts as at most this many words."""
+"""A hit seems related if it contains more than half of a text's words; for a longer text, more than half of this."""
 _CLEARLY = 3
 """A passage is clearly near if its cosine exceeds the noise threshold by this many standard deviations.
 
 These are the standard deviations of the cosines of random queries.
 """
 _NEARER = 0.2
-"""The minimum of this distance above the noise threshold, as a share of the distance from the threshold to 1.
+"""The minimum distance between the noise threshold and the cosine of a passage that is clearly near.
 
-It matters in an index of a few short texts, whose cosines are all well above the threshold.
+It is a share of the distance from the threshold to 1. It matters in an index of a few short texts, whose cosines are
+all well above the threshold.
 """
 
 
@@ -129,7 +130,7 @@ class Index:
         """Return a search with every option resolved.
 
         Raises QueryError if the profile or the retriever does not exist, or if the index lacks what the retriever or
-        the filter needs. Raises TypeError if its stages, or a field of its filter, are a single string.
+        the filter needs. Raises TypeError if ``stages``, or a field of the filter, is a single string.
         """
         if options.where is not None:
             _check_filter(options.where, self._state.manifest)
@@ -193,7 +194,7 @@ class Index:
         return word_weights(self._state, text, hits, resolved.settings.bm25)
 
     def like(self, docid: str, options: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
-        """Return a document as a query, and a search that excludes the document itself."""
+        """Return a document as a query, and a search that excludes it and, with ``collapse``, its near-duplicates."""
         copies = bool(options.collapse) and self.info.published.has_signatures
         query, excluded = like(self._state, docid, copies=copies)
         where = options.where or Filter()
@@ -305,7 +306,7 @@ class Index:
         return "; ".join(filter(None, (words, left_out(self.undated(options)))))
 
     def undated(self, options: Search = DEFAULT_SEARCH) -> int:
-        """Return how many documents a search excludes because they have no date, whatever their words."""
+        """Return how many documents a date bound excludes because they have no date, ignoring conditions on words."""
         return self._state.undated(options.where) if options.where else 0
 
     def missing_since(self, moment: float) -> Sequence[str]:
@@ -349,7 +350,7 @@ def _check_filter(where: Filter, manifest: Manifest) -> None:
 
 
 def _resolved(manifest: Manifest, folder: Path, config: Config, options: Search) -> ResolvedSearch:
-    """Return a search with every option resolved; its filter, offset and limit have no effect on that."""
+    """Return a search with every option resolved; filter, offset and limit have no effect on the result."""
     varied = {name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None}
     last = [f"{name}={value}" for name, value in (("collapse", options.collapse), ("sort", options.sort)) if value]
     if last:

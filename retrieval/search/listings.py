@@ -167,7 +167,7 @@ def _bibtex(hits: Sequence[Evidence], _: str) -> str:
 
 
 def _jsonld(hits: Sequence[Evidence], _: str) -> str:
-    """Return one ``ItemList`` of schema.org, safe in a page's script; a hit that reviews a claim is a review."""
+    """Return one ``ItemList`` of schema.org, safe in a page's script; a review of a claim becomes a ``ClaimReview``."""
     items = [{"@type": "ListItem", "position": hit.rank, "item": _item(_as_cited(hit))} for hit in hits]
     listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}
     return script_safe(listed) + "\n"

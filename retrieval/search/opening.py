@@ -19,9 +19,9 @@ from .options import IndexState
 from .snapshot import IndexEncoders, Snapshot
 
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]
-"""Open the state of an index from its folder, the settings, and a function that opens its encoders."""
+"""A function that opens the state of an index, from its folder, the settings, and a function that opens encoders."""
 FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
-"""The files of other forms of an index, each with its module, which has the same functions as this module."""
+"""For each other form of an index: the file that marks it, and the module that opens it as this module does."""
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:

@@ -45,13 +45,13 @@ class Search(NamedTuple):
 
 
 DEFAULT_SEARCH = Search()
-MOST_SOURCES = 10  # the maximum number of sources of a segment that a description names
+MOST_SOURCES = 10  # the maximum number of sources that a description lists for a segment
 
 
 class ResolvedSearch(NamedTuple):
-    """A search as one index understands it: every open option is resolved.
+    """A search for one index, with a value for every option.
 
-    ``retriever`` answers it. ``rankings`` are the rankings of its hits (those to fuse, or one). ``views`` are the views
+    ``retriever`` answers it. ``rankings`` names the rankings to fuse, or the only ranking. ``views`` names the views
     that it reads: Lucene's index, vectors. ``settings`` are those of the index, changed by the options of the search.
     ``approximate`` says that the search uses an approximate vector index. Such an index may miss a few of the nearest
     passages, and other segments or shards may miss others. Scores are always exact.
@@ -83,7 +83,7 @@ class ResolvedSearch(NamedTuple):
 
 
 def reads_vectors(views: Iterable[str]) -> bool:
-    """Return whether one of these views has vectors; a retriever that reads one encodes queries."""
+    """Return whether one of these views has vectors; a retriever that reads such a view encodes queries."""
     return any(view.startswith(VECTORS) for view in views)
 
 
@@ -96,7 +96,7 @@ class IndexInfo:
     retrievers: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Describe the index, one line per property, as ``factseek info`` does, with its retrievers."""
+        """Describe the index and its retrievers, one line per property, as ``factseek info`` does."""
         lines = [*description(self.place, self.published), ("retrievers", ", ".join(self.retrievers))]
         return "\n".join(f"{name:15} {value}" for name, value in (*lines, *segments(self.published)))
 
@@ -152,7 +152,7 @@ class IndexInfo:
 
 
 def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
-    """Return the description of an index as a whole: names and values."""
+    """Return the names and values of the properties of an index as a whole."""
     encoder = manifest.encoder
     bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
     vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
@@ -197,7 +197,7 @@ ReadNote = Callable[[Document, Span], object]  # a callback that receives each p
 
 
 class CountQuery(NamedTuple):
-    """A request to count, its text after the profile; ``typed`` is the part of the filter that comes from the query."""
+    """A request to count; ``text`` is the prepared query; ``typed`` is the part of the filter from the query itself."""
 
     text: str
     resolved: ResolvedSearch

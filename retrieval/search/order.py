@@ -26,7 +26,7 @@ class Rows(NamedTuple):
 
 
 Fetch = Callable[[int], tuple[list[float], list[int]]]
-"""Fetch scores and rows of the best ``n`` passages, score descending; fewer than ``n`` if there are no more."""
+"""A function that returns scores and rows of the best ``n`` passages, or of all if there are fewer, best first."""
 
 
 def float32(values: Iterable[float]) -> list[float]:
@@ -45,8 +45,8 @@ def ordered(hits: Iterable[Hit]) -> list[Hit]:
 def scores_below(floor: float, count: int) -> list[float]:
     """Return ``count`` float32 scores, each lower than the one before, and the first lower than ``floor``.
 
-    They are ``floor`` minus 1, 2, 3 and so on, if float32 can tell these apart. They only keep later hits of a ranking
-    in the total order. A larger ``count`` returns the same first scores.
+    They are ``floor`` minus 1, 2, 3 and so on, if float32 can tell these apart. Their only purpose is to keep later
+    hits of a ranking in the total order. A larger ``count`` returns the same first scores.
     """
     descending = (floor - np.arange(count + 1)).astype(np.float32)
     if np.all(descending[1:] < descending[:-1]):
@@ -63,7 +63,7 @@ def top_k(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     """Return the first ``k`` hits of the total order; ``fetch`` may return equal scores in any order.
 
     It fetches a few more than ``k``. As long as the last score could tie with the k-th, it doubles the number. With
-    ``group``, the best passage of a document represents it.
+    ``group``, a document's best passage represents the document.
     """
     grouped = group and rows.split
     n = first_fetch(k, rows, group=group)

@@ -41,7 +41,7 @@ def like(state: IndexState, docid: str, *, copies: bool) -> tuple[DocumentQuery,
 
 
 def _interesting_terms(state: IndexState, text: str) -> list[str]:
-    """Return the heaviest terms that two passages or more contain, heaviest first, equal ones by alphabet."""
+    """Return the heaviest terms that two or more passages contain, heaviest first; ties are in alphabetical order."""
     field = state.field_statistics()[0]
     often = Counter(state.terms.tokens(text)[:READ_TERMS])
     terms = sorted(often)
@@ -54,7 +54,10 @@ def _interesting_terms(state: IndexState, text: str) -> list[str]:
 
 
 def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
-    """Return a word of the text for each term, or the term itself: an unspaced word may be a sentence of many terms."""
+    """Return a word of the text for each term, or the term itself.
+
+    A script without spaces needs the term itself: there, a word may be a sentence of many terms.
+    """
     of_term: dict[str, str] = {}
     for word, made in sorted(vocabulary.matcher(frozenset(terms))(text).items()):
         if len(made) == 1:
@@ -97,7 +100,7 @@ def left_out(undated: int) -> str:
     return f"{documents} left out by the date filter; undated: keep (--undated keep) includes them"
 
 
-_MOST = 8  # the maximum number of misspelt words to correct: a text with more is in another language
+_MOST = 8  # the maximum number of misspelt words to correct: a text with more is probably in another language
 
 
 def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str, str]:
@@ -144,7 +147,7 @@ def word_weights(state: IndexState, text: str, hits: Sequence[Hit], settings: BM
 
 
 def footprint(manifest: Manifest, names: Sequence[str]) -> Footprint:
-    """Return the disk size and build time of the documents and of the named views."""
+    """Return the disk size and build time of the documents and of the views ``names``."""
     read = [view(name, manifest) for name in names]
     files = [(name, file.bytes) for segment in manifest.segments for name, file in segment.files.items()]
     seconds = sum(segment.text_seconds for segment in manifest.segments)

@@ -112,7 +112,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
 
 
 class QueryPart(NamedTuple):
-    """A condition of a query, and the ``rest``: the query without the condition. The words of a phrase stay as text.
+    """A condition of a query, and the ``rest``: the query without it. The ``rest`` keeps the words of a phrase as text.
 
     ``kind`` is a field, ``phrases`` or ``without``.
     """

@@ -25,7 +25,7 @@ class Retriever(Protocol):
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[ScoredDocids]:
-        """Return the documents of the hits of :meth:`search`; override it if they are available without hits."""
+        """Return the documents of the hits of :meth:`search`; override it if this is possible without making hits."""
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
     def matching(self, query: str) -> Mask | None:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 Scorer = Callable[[Sequence[float]], list[float]]
-"""Return the value of each hit from the scores of a ranking, best first."""
+"""A function that returns the value of each hit from the scores of a ranking, best first."""
 
 
 class FusionRule(NamedTuple):
-    """A kind of fusion: a function from ``rrf_k`` to its scorer, and whether the scorer depends on ``rrf_k``."""
+    """A kind of fusion: the function that makes its scorer from ``rrf_k``, and whether the scorer uses ``rrf_k``."""
 
     scorer: Callable[[int], Scorer]
     by_rank: bool

@@ -40,10 +40,10 @@ from .order import Rows
 from .retriever import Rankings, Retriever
 
 IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
-"""Open an encoder, from its description in a manifest and the folder of the index."""
+"""A function that opens an encoder, from its description in a manifest and the folder of the index."""
 MASKS = 16
 """The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
-_STRETCH = 1 << 16  # the number of rows of a mask to look at before the first is used
+_STRETCH = 1 << 16  # the number of rows of a mask to examine at a time
 REMEMBERED = 20_000  # the number of query words to remember, each with whether the index contains it
 REMEMBERED_NEAR = 1_000
 """The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
@@ -142,13 +142,13 @@ class Snapshot:
 
     @opened_once
     def _last_rows(self) -> dict[str, int]:
-        """Return the last row of each document; a replaced document's row is in the segment that has it now."""
+        """Return the last row of each document; of a replaced document, the last row of its current version."""
         return dict(zip(self.rows.docids, range(len(self.rows.docids)), strict=True))
 
     @property
     @opened_once
     def columns(self) -> DocumentColumns:
-        """The values of all documents in the countable fields, read for the first count."""
+        """The values of all documents in the countable fields, read when they are first needed."""
         segments = ((segment.info, segment.documents) for segment in self.segments)
         return DocumentColumns(segments, self.manifest.filter_fields)
 
@@ -181,7 +181,7 @@ class Snapshot:
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
 
     def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
-        """Return passages by docid and number; all of a segment are read together, and ``note`` receives each."""
+        """Return passages by docid and number, read segment by segment; ``note`` receives each passage."""
         read: dict[Place, Stored] = {}
         missing = list(places)
         for segment in reversed(self.segments):
@@ -196,14 +196,17 @@ class Snapshot:
         return read
 
     def _missing(self, docid: str, passage: int) -> NotFoundError | IndexStateError:
-        """Return the error for a missing passage: the index is damaged if one of its rows names it."""
+        """Return the error for a missing passage: if the index has a row for the passage, the index is damaged."""
         what = f"there is no passage {passage} of a document {docid!r} in this index"
         if (docid, passage) in zip(self.rows.docids, self.rows.numbers, strict=True):
             return IndexStateError(f"{what}, although the index has a row for it", place=self.folder, remedy=REMEDY)
         return NotFoundError(what)
 
     def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found and pass the filter; its conditions on words are ignored."""
+        """Yield the documents that can be found and pass the filter, ignoring its conditions on words.
+
+        If ``after`` is given, begin after the document of this docid.
+        """
         begin, first = (0, 0) if after is None else self._behind(after)
         keep = self.mask(where.of_documents) if where is not None else None
         if keep is None:
@@ -255,7 +258,7 @@ class Snapshot:
         return self._lucene.term_weights(text, self._rows_at(places), weights)
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
-        """Return those of ``words``, in lower case, of which the index contains no form."""
+        """Return those of the lower-case ``words`` of which the index contains no form."""
         return list(filter(self._unwritten, words))
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
@@ -275,7 +278,10 @@ class Snapshot:
         return signatures
 
     def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
-        """Return, for each signature, the documents under a filter that have at most ``most`` disagreements with it."""
+        """Return, for each signature, the docids of its near-duplicates under a filter.
+
+        A near-duplicate's signature has at most ``most`` disagreements with it.
+        """
         keep, docids = self.mask(where), self.rows.docids
         near = self.view(SIGNATURES).near
         return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
@@ -326,7 +332,7 @@ class Snapshot:
         self._lease.close()
 
     def undated(self, where: Filter) -> int:
-        """Return how many documents a date bound excludes because they have no date, whatever their words."""
+        """Return how many documents a date bound excludes because they have no date, ignoring conditions on words."""
         if where.undated or not (where.as_of or where.since):
             return 0
         return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
@@ -338,7 +344,7 @@ class Snapshot:
 
     @opened_once
     def noise_similarities(self, view: str) -> list[float]:
-        """Return the random queries' cosines from the segments; compute them if an earlier version stored none."""
+        """Return the stored cosine of the nearest passage to each random query; compute it if none is stored."""
         name = VectorFiles.named(view.partition(":")[2]).chance
         vectors: VectorIndex = self.view(view)
         paths = [self.place.segment(info.name) / name for info in self.manifest.segments if info.passages]
@@ -378,6 +384,6 @@ def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, fold
 
 
 def _rows_in(mask: Mask, start: int) -> Iterator[int]:
-    """Yield the rows of a mask from ``start`` on; a caller that stops early has not paid for the rest."""
+    """Yield the rows that a mask admits, from ``start`` on; the mask is examined only as far as the caller reads."""
     for at in range(start, len(mask), _STRETCH):
         yield from (np.flatnonzero(mask[at : at + _STRETCH]) + at).tolist()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..search.evidence import Copies
 
 Texts = Callable[[Sequence[Hit]], list[Stored]]
-"""Read the passages of hits with their documents, all together, in the order of the hits."""
+"""A function that reads the passages of hits with their documents, all together, in the order of the hits."""
 
 
 class StageContext:
@@ -66,14 +66,14 @@ class StageKind(Protocol):
     """The interface of a module of this package.
 
     A stage that reads views of an index names them in ``VIEWS``, each with a message for an index without that view. A
-    stage that ranks by evidence of its own has ``RANKS = True``; ``tune`` tries it.
+    stage that computes its own relevance scores has ``RANKS = True``; ``tune`` tries it.
     """
 
     LABEL: str  # its name for people, in a word or two
     HELP: str  # half a line on what it does
 
     def open(self, value: str, context: StageContext) -> Stage:
-        """Return the stage of ``NAME=VALUE``; ``""`` is the default value. Raises QueryError if it cannot work."""
+        """Return the stage of ``NAME=VALUE``; ``""`` is the default value. Raises QueryError if it cannot be used."""
 
 
 class Named(NamedTuple):
@@ -90,12 +90,12 @@ names = KINDS.names
 
 
 def ranking() -> list[str]:
-    """Return the names of the stages that rank by evidence of their own, in alphabetical order."""
+    """Return the names of the stages that compute their own relevance scores, in alphabetical order."""
     return [name for name in names() if getattr(KINDS.load(name), "RANKS", False)]
 
 
 def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage]:
-    """Return the stages that ``texts`` name, in this order, by name. Raises QueryError if one cannot work here."""
+    """Return the stages that ``texts`` name, in this order, by name. Raises QueryError if one cannot be used."""
     stages: dict[str, Stage] = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -159,7 +159,7 @@ def _joined(changed: list[Hit], before: _Applied, stage: str, window: int | None
 
 
 Reading = Callable[..., list[Stored]]
-"""Read the passages of hits; the argument ``spend`` receives the size of each document."""
+"""A function that reads the passages of hits; its argument ``spend`` receives the size of each document."""
 
 
 def search(

@@ -39,7 +39,7 @@ def open(value: str, context: StageContext) -> Collapse:
 
 
 class Collapse:
-    """Groups the near-duplicates in one index, and names them."""
+    """Groups the near-duplicates in one index, and lists their docids."""
 
     window = None
     _most = most_disagreements(NEAR)
@@ -57,7 +57,7 @@ class Collapse:
         return [list(self._kept(ranked)) for ranked in hits]
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
-        """Return the near-duplicates in the whole index under the filter, without the hit's own document."""
+        """Return each hit's near-duplicates in the index under the filter, without the hit's own document."""
         counted = []
         for hit, near in zip(hits, self._state.near_copies(self._of(hits), self._most, self._where), strict=True):
             docids = sorted(near - {hit.docid})

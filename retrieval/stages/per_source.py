@@ -33,7 +33,7 @@ class PerSource:
         self._most = most
 
     def depth(self, k: int) -> int:
-        """Return ``2 * k``: usually ``k`` of these hits remain; otherwise the search asks again for more."""
+        """Return ``2 * k``: usually ``k`` of these hits remain; otherwise the search then asks for more hits."""
         return 2 * k
 
     def apply(

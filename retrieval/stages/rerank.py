@@ -26,7 +26,7 @@ _MOST = 1_000  # the maximum number of hits that one search may re-rank
 
 
 class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
-    """The CrossEncoder of the stage ``rerank``; ``weight`` is its share of the new score; the rest is the old score."""
+    """The CrossEncoder of the stage ``rerank``; ``weight`` is the share of its score in the new score."""
 
     depth: Annotated[int, msgspec.Meta(ge=1, le=_MOST)] = 50
     weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0

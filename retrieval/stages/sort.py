@@ -24,11 +24,11 @@ def open(value: str, context: StageContext) -> Sort:
 
 
 class Sort:
-    """Sorts the hits with at least half of the best score by date; the other hits follow in their old order.
+    """Sorts by date the hits that score at least half of the best score; the others follow in their old order.
 
     A sort of all hits would show the newest documents, relevant or not; ``dense`` even ranks every document. If a score
-    is below 0, scores are measured from the lowest one. A partial date counts as its last day. Hits of one day keep
-    their order. Among the sorted hits, those without a date come last.
+    is below 0, the lowest score is first subtracted from all scores. A partial date counts as its last day. Hits of one
+    day keep their order. Among the sorted hits, those without a date come last.
     """
 
     def __init__(self, window: int) -> None:
@@ -40,7 +40,7 @@ class Sort:
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return each query's hits, newest first; the score of a hit is its place counted from the end."""
+        """Return each query's hits in their new order; the score of a hit is its place counted from the end."""
         days = iter(last_day(stored.document.date) for stored in texts([hit for ranked in hits for hit in ranked]))
         return [_newest_first(ranked, [next(days) for _ in ranked]) for ranked in hits]
 

@@ -1,7 +1,7 @@
 """Columns: the values of each document in a few fields, as numbers, over all live segments.
 
-The first count of a facet derives the columns from the documents, and the snapshot keeps the columns. A later count
-reads one number per document, for any number of values.
+The first request for the counts of a facet makes the columns from the documents, and the open index keeps them. Each
+later request reads one number per document, however many values there are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class ValueColumn(NamedTuple):
     having: NDArray[np.int32] | None = None
 
     def counts(self, chosen: NDArray[np.intp] | None, mask: Documents | None) -> NDArray[np.int64]:
-        """Return the number of documents of each code in ``mask``, whose positions are ``chosen``; None means all."""
+        """Return the number of documents with each code.
+
+        Only documents in ``mask`` are counted; ``chosen`` has the numbers of these documents. None means all documents.
+        """
         codes = self.codes
         if self.documents is not None:
             codes = codes if mask is None else codes[mask[self.documents]]
@@ -105,7 +108,7 @@ class DocumentColumns:
 
 
 class _Codes:
-    """Assigns a number to each new value, until all are known."""
+    """Collects the values of a field as numbers, then replaces these by places in the sorted list of values."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {"": NO_VALUE}

@@ -1,6 +1,7 @@
 """The documents of a segment: an SQLite file, written once and read from many threads.
 
-A row is the number of a passage in its segment, from 0; it is the same in the documents, in Lucene and in the vectors.
+The row of a passage is the number of the passage in its segment, from 0. It is the same in the documents, in Lucene and
+in the vectors. The row of a document is the number of the document in its segment, from 0.
 """
 
 from __future__ import annotations
@@ -134,7 +135,10 @@ class SegmentDocuments:
     """Reads a published segment's documents, for all threads; raises IndexStateError if the file is damaged."""
 
     def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
-        """Open the file ``path``, without the rows ``deleted``; ``expected`` counts its documents and passages."""
+        """Open the file ``path``. ``deleted`` lists the rows of the deleted documents.
+
+        Raises IndexStateError if the file has other numbers of documents and passages than ``expected``.
+        """
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
         try:
@@ -153,7 +157,7 @@ class SegmentDocuments:
         return self._document(columns) if columns else None
 
     def with_passages(self, wanted: Sequence[Place]) -> Iterator[tuple[Document, Span]]:
-        """Yield those of these passages that exist, with their documents."""
+        """Yield the document and the position of each of the ``wanted`` passages that exists."""
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
             values = ", ".join(["(?, ?)"] * len(some))
@@ -169,7 +173,7 @@ class SegmentDocuments:
         return int(columns[0]) if columns else None
 
     def counts(self) -> tuple[int, int]:
-        """Return the numbers of documents and of passages."""
+        """Return the numbers of documents and of passages, including deleted ones."""
         return self._counts
 
     def seen(self, docid: str) -> tuple[str, str] | None:
@@ -184,7 +188,7 @@ class SegmentDocuments:
         return [Span(*row) for row in self._file.select(query, _SPAN, (docid,))]
 
     def each(self, first: int = 0) -> Iterator[Document]:
-        """Iterate over the documents in the order of their rows, starting at the row ``first``."""
+        """Iterate over the documents that are not deleted, in the order of their rows, from the row ``first``."""
         query = f"SELECT row, {_COLUMNS} FROM documents WHERE row >= ? ORDER BY row"
         rows = self._file.stream(query, (int, *_DOCUMENT), (first,))
         for row, *columns in self._consecutive(rows, first, self._counts[0]):
@@ -192,7 +196,7 @@ class SegmentDocuments:
                 yield self._document(columns)
 
     def each_stored(self) -> Iterator[StoredDocument]:
-        """Iterate over all documents, with all their stored data, in the order of their rows."""
+        """Iterate over the documents that are not deleted, with all their stored data, in the order of their rows."""
         documents = self._in_order(f"row, checksum, place, {_COLUMNS}", "documents", (int, str, str, *_DOCUMENT))
         passages = self._in_order('row, document, number, start, "end"', "passages", (int, int, *_SPAN))
         of_documents = groupby(passages, itemgetter(1))
@@ -209,7 +213,7 @@ class SegmentDocuments:
             raise IndexStateError(f"passage {next(iter(group))[0]} belongs to no document", place=self._file.path)
 
     def docids(self) -> Iterator[str]:
-        """Iterate over the docids of all documents in the order of their rows."""
+        """Iterate over the docids of the documents that are not deleted, in the order of their rows."""
         for row, docid in self._in_order("row, docid", "documents", (int, str)):
             if row not in self._deleted:
                 yield docid
@@ -225,7 +229,7 @@ class SegmentDocuments:
         return [row for row, document in rows if document in self._deleted]
 
     def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
-        """Iterate over the passages in the order of their rows, starting at ``first_row``."""
+        """Iterate over all passages, deleted or not, in the order of their rows, starting at ``first_row``."""
         query = (
             'SELECT p.row, d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
             "ON d.row = p.document WHERE p.row >= ? ORDER BY p.row"
@@ -236,7 +240,7 @@ class SegmentDocuments:
             yield StoredPassage(Passage(docid, number, start, end, text[start:end]), title)
 
     def rows(self) -> tuple[list[str], list[int]]:
-        """Return the docid and the passage number of every row."""
+        """Return the docid and the number of the passage in every row, deleted or not."""
         docids: list[str] = [docid for _, docid in self._in_order("row, docid", "documents", (int, str))]
         of_rows: list[str] = []
         numbers: list[int] = []
@@ -254,7 +258,7 @@ class SegmentDocuments:
             yield (*values, self._metadata(encoded) if metadata else NO_METADATA)
 
     def owners(self) -> list[int]:
-        """Return the row of each passage's document."""
+        """Return the row of each passage's document, deleted or not."""
         return [document for _, document in self._in_order("row, document", "passages", (int, int))]
 
     def close(self) -> None:

@@ -30,7 +30,10 @@ CREATE INDEX passages_document ON passages (document);
 """
 LEAST_LIMIT = 64 << 20  # the limit in bytes of a value in small files; in a larger file the limit is the file's size
 STEPS, STEPS_A_BYTE = 1_000_000, 16
-"""The SQLite steps between two checks, and the maximum number of steps per byte of the file; a cycle takes more."""
+"""The number of SQLite steps between two checks, and the maximum number of steps per byte of the file.
+
+A statement takes more steps only if pages of a damaged file form a cycle.
+"""
 KEPT = 2  # the number of idle connections to keep: one per thread and segment would be hundreds of open files
 _READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 Types = tuple[type, ...]

@@ -49,7 +49,7 @@ class IndexFolder:
         return self.documents_as_found(segment)
 
     def documents_as_found(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents in a segment's folder, even those of another segment, to verify or repair them."""
+        """Open a segment's documents, even if their file's size or sample has changed, to verify or repair them."""
         path, expected = self.segment(segment.name) / DOCUMENTS, (segment.documents, segment.passages)
         return SegmentDocuments(path, segment.deleted, expected)
 

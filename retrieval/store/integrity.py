@@ -41,7 +41,7 @@ def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 
 
 def faults_in(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield the missing, changed and unlisted files of a segment in the folder ``place``, or only those in ``only``."""
+    """Yield the missing, changed and unlisted files of a segment in ``place``; ``only`` names the files to check."""
     for name, info in segment.files.items():
         if (not only or name in only) and (what := file_fault(place / name, info)):
             yield Fault(place / name, what, segment.name)
@@ -75,7 +75,7 @@ def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 
 
 def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
-    """Raise IndexStateError if a file to open differs from the manifest in its size or a few bytes.
+    """Raise IndexStateError if a file to open differs from the manifest in its size or in its sample of bytes.
 
     ``place`` is the segment's folder; ``opened`` returns whether a path in that folder will be opened. A missing file
     is reported when it is opened.

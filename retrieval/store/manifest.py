@@ -81,8 +81,8 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
     Its files never change; ``deleted`` lists the rows of its deleted documents. ``text_seconds`` is the time for
-    reading and indexing its text, ``vector_seconds`` the time for making its vectors. Both count only the process that
-    finished the segment.
+    reading and indexing its text, ``vector_seconds`` the time for making its vectors. Both are times of the process
+    that finished the segment.
     """
 
     name: str
@@ -254,7 +254,7 @@ def publish(folder: Path, manifest: Manifest) -> None:
 
 
 def read(folder: Path) -> Manifest:
-    """Read the manifest of the index in ``folder``. Raises IndexStateError if there is none; its text says why."""
+    """Read the manifest of the index in ``folder``. Raises IndexStateError, which says why, if there is none."""
     path = folder / NAME
     check_whole(folder)
     try:

@@ -20,7 +20,7 @@ _MAPPED: WeakValueDictionary[_Key, NDArray[Any]] = WeakValueDictionary()
 
 
 def mapped(path: Path, dtype: str, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """Map a non-empty file to an array; without a shape, it has one dimension. Raises OSError or ValueError."""
+    """Map a non-empty file to an array, which has one dimension if no shape is given. Raises OSError or ValueError."""
     there = path.stat()
     if not stat.S_ISREG(there.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))

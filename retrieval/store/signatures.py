@@ -31,6 +31,7 @@ Signatures: TypeAlias = NDArray[np.uint64]  # Shape (texts, 4), little-endian
 _WORD = re.compile(r"[^\W_]+")
 _WORD_BYTES = bytes(code if code >= 128 or chr(code).isalnum() else 32 for code in range(256))
 """The translation of each UTF-8 byte of a text: ASCII characters other than letters and digits separate words."""
+# The characters of scripts without spaces between words.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LAST_OF_FOUR = np.uint64(0x1111_1111_1111_1111)
 
@@ -60,7 +61,10 @@ def features(text: str) -> set[bytes]:
 
 
 def most_disagreements(similarity: float) -> int:
-    """Return how many orders may differ for texts with this share of common words; 1 in 16 agrees by chance."""
+    """Return the maximum number of differing orders for texts with at least this share of common words.
+
+    Even where the first words differ, 1 of 16 orders agrees by chance.
+    """
     return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))
 
 
@@ -102,7 +106,7 @@ def _in_orders(hashed: NDArray[np.uint64]) -> NDArray[np.uint32]:
 
 @cache
 def _orders() -> tuple[Signatures, Signatures]:
-    """Return the odd factor and the shift of the hash function of each order."""
+    """Return the hash function of each order: an odd factor, and a number to add to the product."""
     digests = b"".join(blake2b(b"factseek %d" % order, digest_size=16).digest() for order in range(ORDERS))
     drawn = np.frombuffer(digests, dtype="<u8").reshape(ORDERS, 2)
     return drawn[:, 0] | np.uint64(1), drawn[:, 1]

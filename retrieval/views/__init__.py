@@ -7,8 +7,9 @@ kind. It has two functions::
     describe(name, config, encoders) -> dict | None   its description in the manifest of a new index; None: no view
     view(name, manifest) -> View                      the view of this name in an index
 
-The folder of a segment is written once. The documents come first, together with every view that is written passage by
-passage. When these are durable, the other views follow. No other code needs to distinguish these two groups of views.
+The folder of a segment is written once. The documents are written first, together with every view that is written
+passage by passage. When these are durable, the other views follow. No other code needs to distinguish these two groups
+of views.
 """
 
 from __future__ import annotations
@@ -78,14 +79,14 @@ class PassageSink(Protocol):
         """Add the next document with its passages."""
 
     def end(self) -> None:
-        """Receive the end of the documents.
+        """Learn that all documents have been added.
 
-        A sink may then start its last work, in parallel with other sinks; :meth:`finish` waits for this work.
+        A sink may now start its last work, in parallel with other sinks; :meth:`finish` waits for this work.
         """
         return
 
     def finish(self) -> None:
-        """Close; the added data is complete and will be made durable."""
+        """Close the sink: all data has been added, and the caller makes it durable."""
 
     def abandon(self) -> None:
         """Close without keeping anything."""
@@ -167,7 +168,7 @@ def views(manifest: Manifest) -> list[View]:
 def descriptions(
     config: Config, encoders: Encoders, *, without: Sequence[str] = (), further: Sequence[str] = ()
 ) -> Mapping[str, dict[str, Any]]:
-    """Return a new index's views with descriptions: one per kind not in ``without``, and the ``further`` ones."""
+    """Return the descriptions of a new index's views by name: each kind that is not in ``without``, and ``further``."""
     names = [kind for kind in kinds() if kind not in without] + list(further)
     described = {name: _kind(name).describe(name, config, encoders) for name in sorted(names)}
     return {name: description for name, description in described.items() if description is not None}

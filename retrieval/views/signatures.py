@@ -1,7 +1,7 @@
 """The view ``signatures``: 32 bytes per passage, which detect its near-duplicates.
 
-They are computed while the text is written, and again when segments are merged: that takes less time than Lucene needs
-for the same text.
+They are computed while the text is written, and again when segments are merged. Lucene takes longer for the same
+text.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SignatureIndex:
         return self._signatures[np.asarray(rows, dtype=np.int64)]
 
     def near(self, signature: Signatures, most: int, keep: Mask | None) -> list[int]:
-        """Return the rows in ``keep`` that differ from a signature in at most ``most`` orders."""
+        """Return the rows in ``keep`` whose signatures have at most ``most`` disagreements with ``signature``."""
         rows: list[int] = []
         for start in range(0, len(self._signatures), SCANNED_AT_ONCE):
             some = disagreements(self._signatures[start : start + SCANNED_AT_ONCE], signature) <= most

@@ -1,8 +1,8 @@
 """The view ``words``: the words of the documents in their written form, which correct misspelt words.
 
-They are counted while the documents are written, and again when segments are merged. ``words.txt`` has them in order,
-one per line. ``words.u64`` has two numbers per word. The first is a mask of the word's letters. The second
-contains the offset of the word's line, and the word's frequency.
+They are counted while the documents are written, and again when segments are merged. ``words.txt`` has the words in
+sorted order, one per line. ``words.u64`` has two numbers per word. The first is a mask of the word's letters. The
+second contains the offset of the word's line, and the word's frequency.
 """
 
 from __future__ import annotations

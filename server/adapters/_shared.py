@@ -85,7 +85,7 @@ def check_count(field: str, texts: Sequence[object], what: str = "texts can be r
 def ranked(
     model: ReRanker, query: str, texts: Sequence[str], most: int | None = None, limit: Deadline | None = None
 ) -> list[RerankedText]:
-    """Return the best ``most`` texts, best first, ties in request order; raise TimedOutError after ``limit``."""
+    """Return at most ``most`` texts, best first, ties in request order; raise TimedOutError after ``limit``."""
     note_query(query)
     limit, scored = limit or limit_of(), list[RerankedText]()
     for place, text in enumerate(texts):
@@ -112,7 +112,7 @@ class RerankResult(AnswerPart):
 def results_of(
     model: ReRanker, query: str, documents: Sequence[str], most: int | None, *, with_documents: bool
 ) -> list[RerankResult]:
-    """Return the best ``most`` documents in the shape of Cohere and Jina, best first; raise TimedOutError if late."""
+    """Return at most ``most`` documents in the shape of Cohere and Jina, best first; raise TimedOutError on timeout."""
     return [
         RerankResult(
             index=text.place,

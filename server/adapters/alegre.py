@@ -355,7 +355,7 @@ def _texts(body: AlegreSearch) -> AlegreTexts:
 
 
 def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[AlegreText]:
-    """Yield the texts in a context that are similar by a model, best first."""
+    """Yield the texts that a model finds similar and that have the wanted context, best first."""
     began, index, text, by_words = monotonic(), served.index, body.text, model == WORDS
     _query(index, model, text, body.vector)
     context = {name: value for name, value in (body.context or {}).items() if name not in _OF_ONE_ITEM}
@@ -414,10 +414,10 @@ def _as_texts(value: object) -> list[str]:
 
 
 def _near(index: Index, text: str, search: Search, model: str, body: AlegreSearch) -> Iterator[Hit]:
-    """Yield the hits above the threshold, best first, in growing slices of at most ``max_k`` hits.
+    """Yield the hits that reach the threshold, best first. Search in growing slices, up to ``max_k`` hits in all.
 
     For the ranking by words, a hit must contain the threshold's percentage of words, rounded down as in Elasticsearch,
-    and at least 1. Words that the analyzer treats as the same count once.
+    and at least one word. Words that the analyzer treats as the same count once.
     """
     own = body.per_model_threshold or {}
     thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}

@@ -180,7 +180,7 @@ def _found(index: Index, query: str, search: Search, oldest: str) -> tuple[Revie
 
 
 def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
-    """Return a page of all reviews, newest first, then docid descending, undated last, and whether more follow."""
+    """Return a page of all reviews, and whether more follow: newest first, undated last, ties by docid descending."""
     last, limit = search.offset + (search.k or index.settings.search.k), limit_of()
 
     def days() -> Iterator[tuple[str, str]]:

@@ -1,8 +1,8 @@
 """Search-R1's ``POST /retrieve`` and ``POST /rerank``, which supply evidence to a reasoning language model.
 
 Fields follow Search-R1's ``retrieval_server.py`` and ``rerank_server.py``; the first line of ``contents`` is the title
-in quotes. A query without words has no hits, and a query that is too long is cut. Neither is an error, because the
-client, a trainer, sends the queries of all its runs at once, as a model wrote them. ``/rerank`` ranks each query's own
+in quotes. A query without words has no hits, and a query that is too long is cut. Neither is an error: the client
+is a training program, which sends queries that a model wrote, all at once. ``/rerank`` ranks each query's own
 documents with the model of the stage ``rerank``, and returns them unchanged with their scores.
 """
 
@@ -48,7 +48,7 @@ class SearchR1Hit(AnswerPart):
 
 
 class SearchR1Answer(AnswerPart):
-    """The hits of each query, in order: SearchR1Hit if ``return_scores`` is true, else SearchR1Document."""
+    """The documents of each query, best first; each is an object with its score if ``return_scores`` is true."""
 
     result: list[list[Any]]
 

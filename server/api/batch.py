@@ -100,7 +100,7 @@ class Batch:
             number += len(some)
 
     def run(self) -> tuple[str, int]:
-        """Return the results as a TREC run without the failed queries, and the number of these; raise NoMemoryError."""
+        """Return a TREC run, and the number of failed queries, which it lacks; raise NoMemoryError."""
         lines, faults = [], 0
         for some in self._ranked():
             if some is None:
@@ -162,7 +162,7 @@ class Batch:
             )
 
     def _ranked(self) -> Iterator[list[_Ranked] | None]:
-        """Yield the rankings of a few queries, whose documents are read together; yield None if there is no memory."""
+        """Yield a few ranked queries at a time, to read their documents together; yield None if there is no memory."""
         seen: set[str] = set()
         few = max(1, _READ // self._k)
         began = perf_counter()
@@ -179,7 +179,7 @@ class Batch:
             began = perf_counter()
 
     def _chunks(self) -> Iterator[list[_Ranked] | None]:
-        """Yield the rankings of a few queries at a time; the next ones may be ranked while these are read."""
+        """Yield a few ranked queries at a time; the next queries may be ranked meanwhile."""
         queries = self._request.queries
         parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
         ahead = 0 if retrievers.kind(self._index.resolve(self.search).retriever).BATCHES else 1 + _AHEAD
@@ -192,7 +192,7 @@ class Batch:
                     yield pending.popleft().result() if ahead else self._some(part)
                     continue
                 except NoMemoryError:
-                    pass  # there is none for all at once
+                    pass  # too little memory for all at once, so rank one by one
                 for query in part:
                     memory = PartMemory(self._memory)
                     while (ranked := _made(partial(self._rank_one, query), memory)) is None:

@@ -161,7 +161,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "metrics": Operation("Operation", other={TEXT: "for Prometheus; totals over all workers"}),
     }
 )
-"""The operations by endpoint, in the order of the document."""
+"""The operations by endpoint, in the order of the OpenAPI document."""
 
 
 def add(app: Flask, operations: Mapping[str, Operation]) -> None:

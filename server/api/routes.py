@@ -1,6 +1,6 @@
 """The JSON API.
 
-The cursor of a list of hits contains the number of hits before the page, a digest of the search, and manifest ids.
+A cursor contains the number of hits before the page that it requests, a digest of the search, and manifest ids.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ many = Blueprint("many", __name__)
 _ANYTHING = "*/*"
 _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
 _HEAD = Struct(">I8s")
-"""The number of hits before the page, and the digest of the search; the ids of the manifests follow."""
+"""The head of a cursor: the number of hits before the page, and a digest of the search. Manifest ids follow it."""
 _ID = 8
 """The number of bytes of a manifest's id."""
 _SHOWING = frozenset("k hits qid offset cursor count facets highlight explain passages parse".split())
@@ -60,7 +60,7 @@ class Page(Generic[_Options]):
     changed: frozenset[str] = frozenset()
 
     def cursor(self, hits: int) -> schemas.TextIfAny:
-        """Return the cursor for the hits after the first ``hits``; unset if the client may request no more."""
+        """Return the cursor for the page after ``hits`` hits; UNSET if the client may request no more hits."""
         if hits >= _most(self.served):
             return UNSET
         ids = (bytes.fromhex(self.served[name].manifest_id) for name in sorted(self.served))

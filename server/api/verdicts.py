@@ -34,7 +34,7 @@ class ServedVerdicts(NamedTuple):
 def opened(config: Config, *, strict: bool = False) -> dict[str, ServedVerdicts]:
     """Load the configured models, as :func:`factseek.server.api.rankers.open_models` does.
 
-    With ``strict``, a model must also know entailment: without it, a model is wrong too often.
+    With ``strict``, a model must have been trained with an entailment model: other models are wrong too often.
     """
 
     def load(name: str, path: str, config: Config) -> ServedVerdicts:

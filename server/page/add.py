@@ -120,7 +120,7 @@ def _posted(form: AddState, served: ServedIndex) -> dict[str, Any]:
 
 
 def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tuple[list[Document], list[str]]:
-    """Return the documents of a table or a PDF, and the reader's guesses; store the documents in the form."""
+    """Return the documents of a table or a PDF, and notes for the user; store the documents in the form."""
     name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]  # docids contain this name
     pairs = [pair.rpartition("=") for pair in form.column.split(",") if pair.strip()]
     columns = {field.strip() or "text": name.strip() for field, _, name in pairs}
@@ -175,7 +175,7 @@ def _add_several(form: AddState, served: ServedIndex) -> Job:
 
 
 def _check_origin() -> None:
-    # A browser sends the key with a form of any site.
+    # A browser sends the stored key even with a form of another site.
     site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
     if site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host):
         return

@@ -36,8 +36,7 @@ _TIMED = re.compile(r"(\d++|WEBVTT.*+|[\d:.,]++\s*+-->.*+)?")
 _SUBTITLE = re.compile(r"[\d:.,]++\s*+-->")
 _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
 _LONGEST_TWEET, _FEW = 280, 4
-"""The maximum number of characters of a tweet; twice the minimum number of a transcript's lines with speaker or
-time."""
+"""The maximum number of characters of a tweet, and twice the minimum number of lines with a speaker or a time."""
 _SPEAKER = re.compile(r"^(?P<speaker>[^\W\d_][^:.!?؟]{0,60}):\s+(?P<said>\S.*)$")
 
 
@@ -135,8 +134,10 @@ class CheckState(RequestFields):
         return address_of("page.check_page", msgspec.structs.replace(self, kind=other))
 
     def links_of(self, claim: RankedClaim) -> tuple[str, str]:
-        """Return the addresses of a claim's evidence and verdict in the chosen indexes of its script, else in another
-        such index."""
+        """Return the addresses of a claim's evidence and verdict, in the chosen indexes for the claim's script.
+
+        If no chosen index is for this script, use another index that is.
+        """
         indexes, names = registry().indexes, self.index
         chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
         fitting = [served.name for served in chosen if written_in(claim.text, served.index.info.language)]

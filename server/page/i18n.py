@@ -35,7 +35,7 @@ class Speech(NamedTuple):
 
     @property
     def direction(self) -> str:
-        """The ``dir`` of the whole page."""
+        """The HTML ``dir`` of the whole page."""
         return direction_of(self.language)
 
     @property
@@ -50,7 +50,7 @@ class Speech(NamedTuple):
 
 
 def direction_of(language: str) -> str:
-    """Return the ``dir`` of a text: ``rtl`` if the language is written from right to left, else ``ltr``."""
+    """Return the HTML ``dir`` of a text: ``rtl`` if the language is written from right to left, else ``ltr``."""
     return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
 
 

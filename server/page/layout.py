@@ -24,7 +24,7 @@ blueprint = Blueprint("page", __name__)
 READING = ("GET", "HEAD")
 """The methods that read an address; a request with another method sends a form."""
 AGAIN = "to"
-"""The field with the parameters besides the query, in a form that replaces a link with too long an address."""
+"""The field with the parameters besides the query, in a form that replaces a link whose address is too long."""
 TABS = {
     "Search": ("search_page", "query"),
     "Check": ("check_page", "text"),
@@ -41,7 +41,7 @@ _SHARED = ("index", "lang")
 _OWN_CHOICES = ("collapse", "sort")
 """The stages that have their own choice on the page."""
 _NO_BOX = frozenset({401, 429, 500})
-"""Errors whose reader may not see the served indexes, or cannot search."""
+"""Statuses of errors after which the page has no search box: the user may not see the indexes, or cannot search."""
 
 
 def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
@@ -76,7 +76,7 @@ def box_of(state: PageState) -> dict[str, Any]:
     choices = []
     for name in dict.fromkeys([*offered, *wanted]):
         kind = stages.KINDS.load(name) if name in offered else None
-        help_ = kind.HELP.rpartition(": ")[0] if kind else ""  # without the advice for programs
+        help_ = kind.HELP.rpartition(": ")[0] if kind else ""  # without the option, which follows the last colon
         choice = {"value": wanted.get(name, name), "label": kind.LABEL if kind else name, "help": help_}
         choices.append({**choice, "chosen": name in wanted})
     return {

@@ -66,9 +66,9 @@ class Step(NamedTuple):
 class Reason(NamedTuple):
     """The reasons for a hit's rank: the query's words in its passage, with their weights in BM25.
 
-    ``rankings`` has, for each ranking, the rank and score of the hit, and the ``vote`` if rankings are fused.
-    ``missed`` lists the rankings without the hit. ``depth`` is the number of hits that each ranking contributes to the
-    fusion. ``steps`` lists the stages that changed the hit's rank or score.
+    ``rankings`` has, for each ranking, the rank and score of the hit and, in a fusion, the ``vote``: what the ranking
+    added to the fused score. ``missed`` lists the rankings without the hit. ``depth`` is the number of hits that each
+    ranking contributes to the fusion. ``steps`` lists the stages that changed the hit's rank or score.
     """
 
     words: list[tuple[str, float]]
@@ -138,7 +138,7 @@ def ranking(part: IndexSearch, retriever: str = "") -> ShownRanking:
 
 
 def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
-    """Return all rankings that the indexes share, in order, late ones marked; raise TimedOutError if none was ready."""
+    """Return all rankings that the indexes share, with late ones marked; raise TimedOutError if none was ready."""
     each = []
     for name in shared_kinds([part.served for part in searches]):
         try:
@@ -261,7 +261,7 @@ def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:
 
 _SMALL = re.compile("[a-z]")
 VALUES, MOST_VALUES = 8, 60
-"""The number of values of a field that are shown at first, and the maximum number that readers can open."""
+"""The number of values of a field that a facet shows at first, and the maximum number after the user expands it."""
 NAMES = {
     "snippets": "Snippets",
     "webpages": "Web pages",
@@ -285,14 +285,14 @@ _LABELS = {"phrases": "word for word", "without": "leaving out"}
 _NARROWING = frozenset({"query", "since", "as_of", "filter", "stages"})
 """The parameters that can exclude documents from the hits."""
 _MOST_PARTS = 50
-"""The maximum number of conditions of a query with a chip: each chip's link contains the rest of the query."""
+"""The maximum number of a query's conditions that get a chip: each chip's link contains the rest of the query."""
 
 
 def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, list[dict[str, Any]]]:
     """Return the number of documents that match a search, and their facets as the template shows them.
 
-    These are the documents that contain a word of the query, according to the first retriever that can tell. If none
-    can tell, all documents count. A facet has its most frequent entries, then ``further`` ones that can be opened;
+    These are the documents that contain a word of the query, according to the first retriever that can tell; if
+    none can, these are all documents. A facet has its most frequent entries, then ``further`` ones that can be opened;
     ``more`` is the number of values that are not shown.
     """
     indexes, searches = {}, {}

@@ -146,7 +146,7 @@ def _meant(searches: Sequence[IndexSearch], state: PageState) -> str:
 
 
 def _columns(searches: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[dict[str, Any]]:
-    """Return what the templates show of each ranking: its cards, the ``firm`` ones and the ``weak`` ones at the end.
+    """Return what the templates show of each ranking: a card for each hit, first ``firm`` cards, then ``weak`` ones.
 
     Weak hits before a better hit stay ``firm``: after a fusion, a good hit of one ranking may follow weak hits of
     another. ``places`` are the ranks of a hit in the other columns.
@@ -182,7 +182,7 @@ def _columns(searches: Sequence[IndexSearch], state: PageState, shown: Sequence[
 
 
 def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any]:
-    """Return what the templates show of a hit, in whichever column.
+    """Return what the templates show of a hit in any column.
 
     ``address`` leads to its document, ``cited`` to its source if known, ``like`` to similar documents. ``copies`` are
     titles and addresses of the first near-duplicates grouped under it. ``direction`` is ``rtl``, or ``auto``: the

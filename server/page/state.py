@@ -32,7 +32,7 @@ NEAR = "near"
 LONGEST_ADDRESS = 7_000
 """The maximum number of characters of a link's address; a form replaces a longer link. The server reads 8,190."""
 LONGEST_CHOICES = 8_190
-"""The maximum number of characters of all choices besides the query in an address: each link repeats the others."""
+"""The maximum number of characters of all choices in an address, without the query: each link repeats them."""
 MOST = {"index": 64, "filter": 200, "stages": 16}
 """The parameters that may be repeated, each with its maximum number of values."""
 IndexNames = list[Annotated[str, Meta(max_length=64)]]

@@ -32,9 +32,9 @@ _EXAMPLES = {
     "ar": "يبلغ طول نهر النيل نحو 6650 كيلومترًا.",
 }
 _MORE_LIKELY_THAN_NOT = 0.5
-"""A label's probability above which the page shows it as the conclusion."""
+"""The probability above which the page shows a label as the conclusion."""
 _JUDGED = 10
-"""The number of hits of which at least one must bear on the claim."""
+"""The number of first hits to check: the page warns if none of them bears on the claim."""
 _SMALL = 1_000
 """A model that learned from fewer claims than this is called small."""
 
