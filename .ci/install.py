@@ -31,7 +31,7 @@ HANDED_ON = {
     "default-timeout": "UV_HTTP_TIMEOUT",
     "timeout": "UV_HTTP_TIMEOUT",
 }
-"""For each setting of pip on where and how to fetch packages, the variable by which uv reads it."""
+"""For each setting of pip about fetching packages, the environment variable from which uv reads this setting."""
 
 COMMAS = {"find-links"}
 """The settings whose values uv separates by commas; pip separates them by blanks or line ends."""
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _has_cpu_index(uv: str, settings: dict[str, str]) -> bool:
-    """Return whether torch's own index of builds without CUDA answers, and has the version that is wanted."""
+    """Return whether torch's own index of builds without CUDA answers and has the required version."""
     command = [uv, "pip", "compile", "--quiet", *WITHOUT_CUDA, "--constraint", str(CONSTRAINTS), "-"]
     environment = {**os.environ, **settings, "UV_HTTP_RETRIES": "0"}
     try:

@@ -16,7 +16,7 @@ COVERED = (
 )
 """What is checked: Markdown, JSON tables of texts with one entry per line, and the comments of any other file.
 
-The keys of the Arabic texts are the page's English; ``help.json`` has the help of every command.
+The keys in ``ar.json`` are the page's English texts; ``help.json`` has the help of every command.
 """
 MOST_WORDS = 30
 REMEDIES = {

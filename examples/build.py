@@ -28,7 +28,7 @@ STEPS: dict[str, list[tuple[str, str]]] = {
     "example-ar": [("snippets", "snippets-ar.tsv"), ("webpages", "pages-ar")],
     "example-reviews": [("claimreview", "reviews-en.json")],
 }
-"""The kinds and sources that make each index, in order."""
+"""For each index, the kind and the file or folder of each source, in the order of indexing."""
 
 NAMES = {"example-en": "English examples", "example-ar": "Arabic examples", "example-reviews": "example fact-checks"}
 OPTIONS = {"example-ar": ["--language", "ar"]}
@@ -38,17 +38,17 @@ TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.m
 
 
 LANES = (("example-en", RANKER), ("example-ar", "example-reviews"))
-"""What each of two processes builds, in order. Each first exports one encoder, which the other then only reads."""
+"""What each process builds, in order. Its first build exports an encoder that the other process reads later."""
 
 
 def main(indexes: Path = INDEXES) -> int:
-    """Build what is missing in the folder ``indexes``, in two processes; return the highest exit code."""
+    """Build what is missing or out of date in ``indexes``, in two processes; return the higher exit code."""
     with ProcessPoolExecutor(len(LANES), get_context("spawn")) as processes:
         return max(processes.map(partial(_build, indexes), LANES))
 
 
 def _build(indexes: Path, lane: tuple[str, ...]) -> int:
-    """Build what one process has to build and is missing; return the first exit code that is not 0."""
+    """Build what is missing or out of date in ``lane``; stop at the first failure and return its exit code, else 0."""
     code = 0
     for name in lane:
         number = 2 + [*STEPS, RANKER].index(name)

@@ -37,7 +37,7 @@ _TEXT = 90  # the number of characters of a statement that a row shows
 
 
 def language_of_task(format_: StatementTask) -> str:
-    """Return the language of a task that has only one; else ``""``, and the language is detected from the texts."""
+    """Return the only language of a task; ``""`` if it has not exactly one, so that it is detected from the texts."""
     return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""
 
 
@@ -134,7 +134,7 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
 
 
 def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
-    """Train the encoder on the labelled files."""
+    """Train the encoder on the labelled files, and write it to the new folder."""
     from .rankers.multilingual import tune
 
     format_ = formats.load(args.task)
@@ -176,7 +176,7 @@ def _read(args: argparse.Namespace, format_: StatementTask, name: str) -> list[S
 
 
 def _in_language(args: argparse.Namespace, format_: StatementTask, statements: Sequence[Statement]) -> list[Statement]:
-    """Return a file's statements with their language: ``--language``, else the task's only one, else detected."""
+    """Return a file's statements with their language: ``--language``, else the task's only language, else detected."""
     return with_language(statements, args.language or language_of_task(format_))
 
 
@@ -200,13 +200,13 @@ def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRa
 
 
 def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
-    """Return the arguments of ``rank`` with each folder replaced by its files; raise QueryError if it has none."""
+    """Return the arguments of ``rank`` with each folder replaced by its files; raise QueryError if one is empty."""
     inputs = [[name] if name == STANDARD_INPUT else map(str, files_in([Path(name)])) for name in args.input]
     return argparse.Namespace(**{**vars(args), "train": files_in(args.train), "input": list(chain(*inputs))})
 
 
 def outputs_of(args: argparse.Namespace) -> list[Path]:
-    """Return the path of each input's submission: ``--output``, or a file in this folder for each input.
+    """Return the path of each input's submission: ``--output``, or a file in the folder ``--output``; none without it.
 
     Raises QueryError, before any work, if options contradict each other or a file cannot be written.
     """

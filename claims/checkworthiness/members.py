@@ -1,7 +1,7 @@
 """The members of the ``best`` ranker: each reads a statement in its own way, and is trained and scored on its own.
 
 A member turns statements into rows of features once, so that cross-validation can fit many models to them.
-The member ``joint_NAME`` learns from all languages.
+The member ``joint_NAME`` is the member ``NAME`` that learns from the statements of all languages together.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Member(Protocol):
 
     @classmethod
     def make(cls, statements: Sequence[Statement], config: Config) -> Self:
-        """Return the member for statements; it does not read their labels."""
+        """Return the member, prepared for these statements; it does not read their labels."""
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
@@ -57,7 +57,7 @@ class Member(Protocol):
 
     @staticmethod
     def reads(statements: Sequence[Statement], config: Config) -> bool:
-        """Return whether the member can read statements of one language."""
+        """Return whether the member can read these statements."""
         return True
 
     def features(self, statements: Sequence[Statement]) -> Any:
@@ -98,7 +98,7 @@ def restored(name: str, member: State, model: State, config: Config) -> MemberRe
 
 
 def _spoken(statements: Sequence[Statement]) -> list[str]:
-    """Return the texts, each after a word that names its speaker, if there is one."""
+    """Return the text of each statement; if it has a speaker, a word that names the speaker comes first."""
     speakers = ("".join(char if char.isalnum() else "_" for char in one.speaker.lower()) for one in statements)
     return [
         f"speaker_{speaker} {statement.text}" if speaker else statement.text
@@ -107,11 +107,11 @@ def _spoken(statements: Sequence[Statement]) -> list[str]:
 
 
 _TERMS: Mapping[str, tuple[Analyze, int]] = {"words": (words, 1), "characters": (characters, 2)}
-"""How to find the terms of a text, and the minimum number of statements that must hold a term."""
+"""For each vocabulary: how to find the terms of a text, and the minimum number of statements that hold a term."""
 
 
 class _Lexical(Member):
-    """TF-IDF of words and word pairs, and of character n-grams, concatenated; each half has unit length."""
+    """Reads TF-IDF of words and word pairs, and of character n-grams, both of length 1; a linear model scores them."""
 
     def __init__(self, vocabularies: dict[str, NgramVocabulary], strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
@@ -148,11 +148,11 @@ class _Lexical(Member):
         return State({"terms": terms}, {name: vocabulary.weights for name, vocabulary in self._vocabularies.items()})
 
 
-_SLIGHT = 1e-6  # the weight of the mean label, which decides for a statement that resembles no labelled one
+_SLIGHT = 1e-6  # the weight of the mean label; a statement similar to no labelled one gets this mean
 
 
 class _Votes:
-    """Scores a statement by its similarity to labelled statements: the share that falls on those worth checking.
+    """Scores a statement by its total similarity to statements worth checking, divided by that to all labelled ones.
 
     The similarity is the cosine to the power of ``sharpness``.
     """
@@ -176,7 +176,7 @@ class _Votes:
 
 
 class _Neighbours(Member):
-    """TF-IDF of words and word pairs; decides by the labels of similar statements."""
+    """Reads TF-IDF of words and word pairs; scores a statement by the labels of similar statements."""
 
     def __init__(self, vocabulary: NgramVocabulary, strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
@@ -205,7 +205,7 @@ class _Neighbours(Member):
 
 
 class _Signs(Member):
-    """Reads numbers, names, addresses, punctuation and length, in any language; decides by a forest."""
+    """Reads numbers, names, addresses, punctuation and length, in any language; a forest of trees scores them."""
 
     def __init__(self, trees: int = 0, leaf: int = 1) -> None:
         self.strengths = (1.0,)
@@ -232,11 +232,11 @@ _MOST = 5_000
 
 
 class _Vectors(Member):
-    """The vectors of an encoder; decides by their similarity to the vectors of labelled statements.
+    """Reads the vectors of an encoder; a kernel machine compares them with the vectors of labelled statements.
 
     A vector is the mean of the outputs of the encoder's last layers. The last layer represents the topic of a
     statement; earlier layers represent more of its wording. For more than ``_MOST`` statements, a linear model replaces
-    the kernel.
+    the kernel machine.
     """
 
     def __init__(self, encoder: OnnxEncoder, strengths: tuple[float, ...] = ()) -> None:
@@ -298,11 +298,11 @@ def _encoder_settings(config: Config, trained: str = "") -> EncoderSettings:
 
 
 _DOUBT = 0.5
-"""The number of tweets that the overall mean counts as: several near tweets outvote it, a distant tweet does not."""
+"""The overall mean has the weight of this number of near tweets: several outweigh it, and a distant tweet does not."""
 
 
 class Moments:
-    """Scores a tweet by the share worth checking among the tweets within about ``span`` days, as log-odds."""
+    """Scores a tweet by the mean label of tweets, as log-odds; a tweet ``span`` days away has half the weight."""
 
     def __init__(self, moments: Floats, labels: Labels, span: float) -> None:
         self._moments = moments
@@ -310,7 +310,7 @@ class Moments:
         self._span = span
 
     def score(self, features: Floats) -> Floats:
-        """Return the log-odds for each row; a tweet without a known time gets the log-odds of all tweets."""
+        """Return the log-odds for each row; a tweet without a known time gets those of the mean label."""
         mean = self._labels.mean()
         scores = np.full(len(features), np.log(mean / (1 - mean)))
         known, dated = np.flatnonzero(~np.isnan(features)), ~np.isnan(self._moments)

@@ -89,7 +89,7 @@ def load(path: Path, task: str | None, config: Config) -> TrainedRanker:
     manifest, state = load_for(path, RankerManifest, task, names())
     with restored_from(path):
         ranker = kind(manifest.model).restore(state, config)
-        if state.tensors:  # the random ranker has none, and a trial would advance its sequence
+        if state.tensors:  # the random ranker has no tensors; a trial would advance its sequence
             trials = [Statement("1", "Trying: 2 words.", language=of) for of in manifest.languages or [""]]
             scores = ranker.score(trials)
             probabilities = ranker.probability(scores)

@@ -1,8 +1,8 @@
 """Features of a claim and its evidence for a classifier: named numbers, the same for every language.
 
 The features of a sentence are its similarity to the claim, the claim's words that it holds, and whether quantities,
-negation and direction agree. Of each, the value of the first sentence, the highest value and the mean are used. The
-features of the claim itself and of the search follow.
+negation and direction (more or less) agree. Of each feature, a row has the value of the first sentence, the highest
+value and the mean. The features of the claim itself and of the search follow.
 
 Models can add features: an encoder's contrast, and entailment. Contrast says how much nearer a sentence is to the claim
 than to the claim's opposites. An encoder trained on inferences separates a sentence from its contradictions. For each
@@ -141,11 +141,11 @@ ENTAILED = tuple(f"{name}, {which}" for which in OF for name in ("entails", "con
 """The columns that each extractor adds to a matrix of features."""
 _MOST = 8.0  # the limit of log-odds; above it a probability carries no more information
 _KEPT = 4096
-"""The number of texts and pairs whose results are kept, because the same sentences are also judged one by one."""
+"""The number of cached results. A sentence that is judged with others and then alone is computed only once."""
 
 
 class ContrastExtractor:
-    """Reads evidence with an encoder, in one language. Safe for threads."""
+    """Computes the contrast features with an encoder, for one language. Safe for threads."""
 
     def __init__(self, encoder: Encoder, language: str, info: EncoderInfo | None = None) -> None:
         self.info = info
@@ -171,7 +171,7 @@ class ContrastExtractor:
 
 
 class EntailmentExtractor:
-    """Reads evidence with an entailment model. Safe for threads."""
+    """Computes the entailment features with an entailment model. Safe for threads."""
 
     def __init__(self, model: EntailmentModel, info: EntailmentInfo | None = None) -> None:
         self.info = info
@@ -215,7 +215,7 @@ NO_EXTRACTORS = FeatureExtractors()
 
 
 def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
-    """Open the encoder of ``verdict.contrast``; None if it is not set, or the language has no lists of opposites.
+    """Open the extractor of ``verdict.contrast``; None if it is not set, or the language has no lists of opposites.
 
     ``auto`` is the multilingual encoder, which was trained on entailment, or None if it is not on this machine.
     Raises MachineError if a named encoder is not on this machine.
@@ -244,7 +244,7 @@ def open_entailment_of(settings: CrossEncoderSettings) -> EntailmentExtractor | 
 def reopen(
     contrast: EncoderInfo | None, entailment: EntailmentInfo | None, config: Config, language: str, place: Path
 ) -> FeatureExtractors:
-    """Open the extractors of the model of verdicts at ``place``; ``config`` says where exports are kept.
+    """Open the extractors of the model of verdicts at ``place``; ``config`` names the folders of exported models.
 
     Raises MachineError if one is not on this machine, SourceError if the one on this machine differs.
     """

@@ -68,7 +68,8 @@ class EvidenceSentence(NamedTuple):
 class ClaimEvidence(NamedTuple):
     """The evidence for a claim: sentences, best first, and the highest score of each retriever.
 
-    ``spread`` is the difference between the first and the last passage's score, divided by the first score.
+    ``spread`` is how far the scores fall from the first hit to hit number ``verdict.sentences``, or the last hit if
+    there are fewer, as a share of the first score.
     """
 
     sentences: tuple[EvidenceSentence, ...]
@@ -128,7 +129,10 @@ class Finder:
         return annotated
 
     def _evidence(self, claim: str, hits: Sequence[Hit]) -> ClaimEvidence:
-        """Return the sentences of the first passages or, if passages are longer, the most similar of more passages."""
+        """Return the best sentence of each of the first passages.
+
+        If a passage is longer than a sentence, read more passages and keep the sentences most similar to the claim.
+        """
         if not hits:
             return ClaimEvidence(())
         number, raised = self._settings.sentences, raised_by_page(hits, self._settings.page_weight)
@@ -205,8 +209,8 @@ def _cut(shown: Shown, *, whole: bool) -> Iterator[EvidenceSentence]:
 def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSentence, ...]:
     """Return the sentence of each passage that is most similar to the claim, without repeated texts.
 
-    Of equal sentences, the earlier is chosen. A sentence without a final stop, usually a heading, is chosen only if
-    there is no other.
+    Of equally similar sentences, the first is chosen. A sentence without a final stop, usually a heading, is chosen
+    only if there is no other.
     """
     chosen: dict[str, EvidenceSentence] = {}
     for passage in passages:
@@ -216,10 +220,10 @@ def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSe
 
 
 def states_finding(text: str) -> bool:
-    """Return False for a question or an announcement, such as the aim or the background of a study."""
+    """Return whether a text states a finding: false for a question, or for the aim or background of a study."""
     return not _NO_FINDING.match(text) and not text.rstrip().endswith(("?", "؟"))
 
 
 def stance_of(label: str) -> Stance:
-    """Return the stance of a label towards its claim: ``neither`` for every label that does not decide."""
+    """Return the stance of a label towards its claim; ``neither`` if the label neither supports nor refutes it."""
     return _STANCES.get(label, "neither")

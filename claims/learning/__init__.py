@@ -1,1 +1,1 @@
-"""Learning that the models share: folds, figures, stacking, and one safe file format."""
+"""Learning code that the models share: folds, figures, stacking, and models that are saved without code."""

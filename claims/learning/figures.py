@@ -55,7 +55,7 @@ STEPS = 50  # the number of points of a curve: one for each fiftieth of the clai
 
 
 class RiskPoint(NamedTuple):
-    """The verdicts whose label has at least this probability: their share of all verdicts, and their error rate."""
+    """The share and the error rate of the verdicts whose label has at least the probability ``confidence``."""
 
     confidence: float
     share: float
@@ -63,10 +63,10 @@ class RiskPoint(NamedTuple):
 
 
 def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> list[RiskPoint]:
-    """Return the risk at growing shares of the claims. ``classes`` are their correct classes, counted from 0.
+    """Return the error rate of the surest verdicts, for growing shares of the claims.
 
-    ``probabilities``, shape (claims, classes), come from models that did not learn from the claim. Claims with equal
-    probabilities enter a share together.
+    ``classes`` are the correct classes, counted from 0. ``probabilities``, shape (claims, classes), come from models
+    that did not learn from the claim. Claims whose highest probability is equal enter a share together.
     """
     surest = probabilities.max(axis=1)
     order = np.argsort(-surest, kind="stable")

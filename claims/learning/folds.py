@@ -35,8 +35,8 @@ def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np
     """Return the fold of each statement, 0 to ``number`` - 1, with about the same share worth checking in each.
 
     Sentences of a debate, which name a speaker, stay together. Tweets of one topic stay together if there are enough
-    topics; otherwise near-duplicates do. If a class has fewer statements, there are fewer folds. If there are too few
-    groups, statements are split one by one.
+    topics; otherwise near-duplicates do. If a class has fewer statements than folds, there are fewer folds. If there
+    are too few groups, statements are split one by one.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -115,7 +115,8 @@ def learn_stack(scores: Scores, labels: NDArray[np.int64]) -> Stack:
     The weights are kept small, and both classes count equally. Each weight then depends mainly on how well its member
     predicts the labels. If several members give similar scores, their difference has little effect on the weights,
     because few labels depend on it. A slope and a bias turn the sum into log-odds. A member with a negative weight is
-    left out. If none has a positive weight, or the sum does not predict the labels, the first member gets weight 0.
+    left out. If none has a positive weight, or the sum does not predict the labels, the score is constant:
+    the stack then has one member, with weight 0.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -172,7 +173,7 @@ def _without_each(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.i
 
 
 def chosen_members(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> list[str]:
-    """Return the members that help: remove one at a time as long as the cross-validated value does not fall."""
+    """Return the members that help: remove one at a time as long as the cross-validated AP does not fall."""
     kept, best = dict(scores), stacked_precision(scores, labels, folds)
     while len(kept) > 1:
         without = _without_each(kept, labels, folds)

@@ -99,7 +99,7 @@ def restore_kernel(state: State, width: int | None) -> KernelModel:
 
 
 class Forest:
-    """The mean probability of many trees, as log-odds; the value of a leaf is its probability."""
+    """Scores a row by the mean probability of many trees, as log-odds; the value of a leaf is its probability."""
 
     def __init__(self, grown: Trees) -> None:
         self._trees = grown
@@ -111,7 +111,7 @@ class Forest:
         return np.asarray(np.log(mean / (1 - mean)))
 
     def state(self) -> State:
-        """Return the arrays."""
+        """Return the arrays of the trees."""
         return self._trees.state()
 
 
@@ -241,10 +241,10 @@ def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze,
 
 
 def restore_labels(state: State, name: str, count: int | None) -> Labels:
-    """Return the labels 0 and 1; raise ValueError if there is another label, or one of them is missing."""
+    """Return saved labels, each 0 or 1; raise ValueError if there is another label, or if only one occurs."""
     values = array(state, name, np.int8, count)
     if set(values.tolist()) != {0, 1}:
-        raise ValueError("labels are not those of both classes")
+        raise ValueError("the labels are not 0 and 1")
     return values.astype(np.int64)
 
 
@@ -262,7 +262,7 @@ def row_tensors(rows: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
 def restore_rows(state: State, prefix: str, width: int) -> Any:
     """Return the scipy CSR matrix of the arrays of :func:`row_tensors`.
 
-    Raises ValueError if one of them does not fit the others, or a column is outside of ``width``.
+    Raises ValueError if one of them does not fit the others, or a column is not below ``width``.
     """
     from scipy.sparse import csr_matrix
 
@@ -270,7 +270,7 @@ def restore_rows(state: State, prefix: str, width: int) -> Any:
     columns = array(state, f"{prefix}columns", np.int32, len(values))
     starts = array(state, f"{prefix}starts", np.int64, None)
     if (np.diff(starts) < 0).any():  # scipy would read beyond the arrays
-        raise ValueError("rows do not start one after the other")
+        raise ValueError("the starts of the rows do not ascend")
     rows = csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
     rows.check_format(full_check=True)
     if starts[-1] != len(values) or not rows.has_canonical_format:

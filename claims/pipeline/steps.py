@@ -1,4 +1,4 @@
-"""The whole pipeline: rank statements by check-worthiness, find evidence for the first, judge them, and write the page.
+"""The whole pipeline: rank statements by check-worthiness, find evidence for the top ones, judge them, make a page.
 
 The page for an editor is one file that loads nothing else: no script, no picture or font. The contents of tweets and
 documents appear in it as text, never as markup, and links lead only to web addresses.
@@ -28,7 +28,7 @@ _SAID: dict[Stance, tuple[str, str]] = {
     "neither": ("The evidence does not settle it", "open"),
 }
 _UNDECIDED = ("No verdict", "open")
-_WORDS = 5  # the number of words to show of those with the largest weight in the ranking
+_WORDS = 5  # the number of words to show of a statement: those that change its score most
 
 
 class Checked(NamedTuple):

@@ -1,1 +1,1 @@
-"""Parts of claims, tweets and sentences: words, n-grams, numbers, signs, languages."""
+"""Analysis of claims, tweets and sentences: words, n-grams, numbers, polarity, surface features, languages."""

@@ -14,13 +14,13 @@ _NO_WORDS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+|\d+")
 
 
 def with_language(statements: Sequence[Statement], language: str = "") -> list[Statement]:
-    """Return a file's statements with their language: ``language`` or, if it is empty, that of the whole file."""
+    """Return a file's statements with their language: ``language`` or, if it is empty, detected from them all."""
     code = language or language_of([statement.text for statement in statements])
     return [statement._replace(language=code) for statement in statements]
 
 
 def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
-    """Return the ISO 639-1 code of the language of texts, one of ``among`` if there are any.
+    """Return the ISO 639-1 code of the language of texts; one of ``among``, unless it is empty.
 
     Addresses, mentions, hashtags and numbers do not count.
     """

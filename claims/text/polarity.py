@@ -106,9 +106,10 @@ _OPPOSED = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 class Opposing(NamedTuple):
     """How a language reverses a sentence; all words are in lower case.
 
-    ``turned`` maps words to their opposites. ``negations`` maps words that negate a sentence to what stays if they are
-    removed. ``supports`` are words to remove together with a negation after them. ``carriers`` take ``negation`` after
-    them. In a sentence without carriers, ``denial`` is put before it. ``than`` separates the two sides of a comparison.
+    ``turned`` maps words to their opposites. ``negations`` maps words that negate a sentence to their replacement,
+    which may be empty. ``supports`` are words to remove together with a negation after them. ``carriers`` are verbs;
+    ``negation`` is inserted after the first one. ``denial`` is put before a sentence without a carrier. ``than``
+    separates the two sides of a comparison.
     """
 
     turned: dict[str, str]
@@ -203,7 +204,7 @@ def opposites(text: str, language: str) -> list[str]:
 
 
 def _turned(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
-    """Yield the text with one word reversed, for each word that can be."""
+    """Yield, for each word that has an opposite, the text with this word replaced by its opposite."""
     for word, key in zip(words, low, strict=True):
         if key in lists.turned:
             other = lists.turned[key]

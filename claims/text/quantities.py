@@ -25,7 +25,7 @@ _BEFORE = re.compile(
 )
 _LONGEST = 24  # characters to search before a number
 _CLOSE = {"": 0.005, "about": 0.1}
-"""The relative differences that count as equal: by rounding to three digits, and for a rough number."""
+"""The largest relative difference of numbers that count as equal, by kind: three digits agree, or one is rough."""
 
 
 class Quantity(NamedTuple):
@@ -61,8 +61,8 @@ def agreement(
 ) -> Agreement:
     """Return how a claim's quantities agree with those of evidence; another value of the same unit is a contradiction.
 
-    If ``evidence`` is only a part, ``lacking`` are the claim's quantities that no part repeats; only they can be
-    contradicted.
+    If ``evidence`` is a single sentence of several, ``lacking`` are the claim's quantities that none of them repeats;
+    only these can be contradicted.
     """
     missing = unstated(claim, evidence)
     contradicted = sum(bool(_of_same_unit(stated, evidence)) for stated in (missing if lacking is None else lacking))

@@ -14,10 +14,10 @@ from ...retrieval.text import unescaped
 from .words import MENTION, URL
 
 _TWEET_NUMBER = re.compile(r"[1-9][0-9]{16,18}")
-"""An id that X, formerly Twitter, has given to tweets since the end of 2010: its first 42 bits are a time."""
+"""The form of the ids of tweets since the end of 2010; the first bits of such an id are a time."""
 _BEFORE = 22
-"""The bits of an id below the time. The time counts milliseconds from ``_START``, in milliseconds since 1970."""
-_START = 1_288_834_974_657
+"""The number of bits of an id after the time, which counts milliseconds since ``_START``."""
+_START = 1_288_834_974_657  # in milliseconds since 1970
 _DAY = 86_400_000
 _NUMBER = re.compile(r"(?<![\w@#])[-+]?\d+(?:[.,:]\d+)*")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")

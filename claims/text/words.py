@@ -33,7 +33,7 @@ def normalised(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Return words, with unchanged numbers, and pairs of words; accounts keep their names, addresses do not."""
+    """Return words in lower case, then pairs of words; numbers and account names stay, addresses become ``xxurl``."""
     read = URL.sub(" xxurl ", unescaped(unescaped(text))).lower()
     tokens = _WORD.findall(read)
     return tokens + [f"{first} {second}" for first, second in pairwise(tokens)]
@@ -72,7 +72,7 @@ Analyze = Callable[[str], Iterable[str]]  # a function that returns the terms of
 def _weighted(counted: Iterable[Counter[int]], weights: NDArray[np.float64], *, sublinear: bool) -> Any:
     """Return the counts of each text as the row of a scipy CSR matrix, float64, with ascending columns.
 
-    A row has the count n of each term times its weight, and unit length. With ``sublinear``, 1 + ln n replaces n.
+    A row has the count n of each term times its weight, scaled to unit length. With ``sublinear``, 1 + ln n replaces n.
     """
     from scipy.sparse import csr_matrix
 
@@ -125,9 +125,9 @@ _SIZES = (3, 4, 5)
 
 
 class Hashing:
-    """Words and their n-grams of 3 to 5 characters in buckets, weighted by ``rarity``: inverse document frequency.
+    """Hashes words and their n-grams of 3 to 5 characters into buckets.
 
-    It can take the place of a sentence encoder.
+    ``rarity`` is the inverse document frequency of each bucket. The class can replace a sentence encoder.
     """
 
     name, revision = CHARACTERS, ""
@@ -166,7 +166,7 @@ _AT_ONCE = 512
 
 
 def groups(statements: Sequence[Statement]) -> NDArray[np.int64]:
-    """Return the group number of each statement; a group holds statements connected by near-duplicates."""
+    """Return the group number of each statement; near-duplicates are always in the same group."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

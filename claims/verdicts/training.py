@@ -124,7 +124,7 @@ def train(
 def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
     """Load a saved model, for one task or, without ``task``, for any.
 
-    Also opens the models whose features it was trained on; ``config`` says where their exports are kept.
+    Also opens the models whose features it was trained on; ``config`` names the folders of exported models.
 
     Raises SourceError if the file is not such a model, or one of those models has changed. Raises QueryError if it was
     trained for another task, MachineError if one of those models is not on this machine.
@@ -142,7 +142,7 @@ def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
 
 
 def _figures(name: str, cases: Cases, parted: Split, settings: VerdictSettings, *, entailed: bool) -> dict[str, Any]:
-    """Return cross-validated figures of every model, and the risk curve of ``name``; none if claims are too few."""
+    """Return cross-validated figures of every model, and the risk curve of ``name``; nothing for too few claims."""
     if not parted.parts:
         return {}
     classes = parted.classes

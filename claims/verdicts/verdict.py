@@ -88,9 +88,9 @@ class TrainedVerdicts(NamedTuple):
     def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
         """Return the verifier that judges by this model and the evidence of an index.
 
-        With ``for_people``, it gives a verdict only at a confidence at which, in the model's cross-validation, at most
-        the share ``settings.max_risk`` of the verdicts was wrong. Without it, this limit does not apply, because files
-        of a task need a label for every claim that has evidence.
+        With ``for_people``, it gives a verdict only if its label is probable enough. In the model's cross-validation,
+        at most the share ``settings.max_risk`` of the verdicts that were at least as probable was wrong. Without it,
+        this limit does not apply, because files of a task need a label for every claim that has evidence.
 
         Raises QueryError if the index is not of the kind that the model was trained with.
         """

@@ -20,7 +20,7 @@ from .bench import bench as bench_on
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
 _SUFFIXES = (".json", ".md", ".png", ".html")
-"""The suffixes of the reports: an ``--output`` with one of them was meant as a file."""
+"""The suffixes of the reports; ``--output`` names a folder, so a name with one of them is an error."""
 
 
 def register(commands: Subparsers) -> None:

@@ -114,13 +114,13 @@ def put_load(load: Load) -> Timings:
     return Timings(
         latencies=tuple(latencies),
         first_answer=first_answer,
-        encoding=min(1.0, encoding * alone.per_second),  # seconds a query times queries a second: a share
+        encoding=min(1.0, encoding * alone.per_second),  # seconds per query times queries per second: a share
         peak_megabytes=peak_megabytes(),
     )
 
 
 def _under(index: Index, queries: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
-    """Search once for each query with ``callers`` threads."""
+    """Search once for each query, with ``callers`` threads, and return the latency."""
     taken = [0.0] * len(queries)
     numbers = count()
 

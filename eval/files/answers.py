@@ -54,7 +54,7 @@ class TaskDefaults(NamedTuple):
 
 
 def answers_of(run: Run) -> list[Answer]:
-    """Return the documents of each query's hits. Raises QueryError if a score is not finite."""
+    """Return the documents of each query with the scores of their best hits. Raises QueryError if one is not finite."""
     return [(qid, best_documents(hits)) for qid, hits in run.items()]
 
 
@@ -93,7 +93,7 @@ def prediction_line(qid: str, docids: Sequence[str]) -> str:
 
 
 def slots(docids: Sequence[str]) -> list[Hit]:
-    """Return a hit for each place of a list. A repeated docid keeps its place, under an id that no document has."""
+    """Return a hit for each docid, in order. A repeated docid gets an id that no document has, to keep its place."""
     return [
         Hit(f"{docid} (slot {rank})" if docid in docids[: rank - 1] else docid, float(-rank))
         for rank, docid in enumerate(docids, 1)
@@ -102,7 +102,7 @@ def slots(docids: Sequence[str]) -> list[Hit]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreOptions:
-    """The options of a score.
+    """The options of the command ``score``.
 
     ``max_evidence`` is the number of sentences of a prediction that count. ``measures`` are names of ir-measures that
     replace the task's own. ``ignore_identical_ids`` leaves out a document that has the same id as its query, as BEIR
@@ -120,7 +120,7 @@ class Scores:
 
     ``values`` begins with the official measure. ``unit`` says what the keys of ``per_query`` are. ``topics`` has the
     means over topics, if the task also reports them. ``ties`` has the least and the greatest value of each measure that
-    another order of equal scores would change. ``notes`` report ties that affect a figure, and queries without results.
+    another order of equal scores would change. ``notes`` are what a reader of the figures must know, such as ties.
     """
 
     official: str

@@ -1,4 +1,4 @@
-"""The faults that a check finds in a submission, the check of its ids, and the pairing of an option's paths."""
+"""The faults that a check finds in a submission, the check of its ids, and the pairing of the files of two options."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class CheckReport:
 
     @property
     def notes(self) -> list[str]:
-        """The messages for a reader of figures; :func:`.tables.unended` reports missing line ends instead."""
+        """The messages, without those on a missing line end, which :func:`.tables.unended` reports."""
         return [text for text in self.messages if not text.endswith(f": {UNENDED}")]
 
     @property

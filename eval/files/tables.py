@@ -206,7 +206,7 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool 
     if odd is not None:
         raise SourceError(f"has {len(odd[1])} columns, but the header has {width}", place=f"{path}:{odd[0]}")
     if plain:
-        raise SourceError("is a table whose quotes do not close", place=path)
+        raise SourceError("is a table with a misplaced or missing quote", place=path)
     return []
 
 

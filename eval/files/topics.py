@@ -42,7 +42,7 @@ _NAMED = "name two columns qid and query"
 _ACCEPTED = "give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"
 
 _BLOCKS = ("top", "topic", "query")
-"""The elements that can hold a topic; the first of these that a file has holds its topics, the others are fields."""
+"""The elements that can hold a topic. The first of them that occurs in a file holds its topics, not the others."""
 _TAGGED_QIDS = ("num", "number", "id", "qid", "topic_id", "query_id", "identifier")
 _TAGGED_TEXTS = ("query", "title", "text", "question", "content", "desc", "description")
 _KNOWN = frozenset((*_TAGGED_QIDS, *_TAGGED_TEXTS))
@@ -239,7 +239,7 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
 
     A block ends at its end tag, at the next block, or at the end of the file. If several fields have the same name, the
     first counts, whatever its language. Every opened block is a topic. A block without an id or a text is a fault, and
-    so is a field outside of blocks.
+    so is a field of an id outside of blocks, except ``<id>``.
     """
     pieces = list(_pieces(content, first_line, faults))
     names = {piece.name for piece in pieces if not piece.end}

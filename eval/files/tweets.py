@@ -1,4 +1,4 @@
-"""Tweets, claims and statements: TSV with a header in all its variants, or JSON lines of tweet objects."""
+"""Tweets, claims and statements: tables with a header, whose names vary, or JSON lines of tweet objects."""
 
 from __future__ import annotations
 

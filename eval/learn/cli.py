@@ -94,7 +94,7 @@ def register(commands: Subparsers) -> None:
     add_option(combiner, "sample", int, 2000, "learn from at most N judged queries")
     add_option(combiner, "seed", int, 0, "the seed of folds, sample and trees")
     add_json(combiner)
-    combiner.set_defaults(command=train_combiner, interrupted="interrupted; the model is written whole or not at all")
+    combiner.set_defaults(command=train_combiner, interrupted="interrupted; an incomplete model is never written")
     output = ("DIR", "the new folder of the model")
     for what, noun in _MODELS.items():
         model = _parser(kinds, what, noun, f"Train {noun}.", _MODEL_EPILOG, judged=False)
@@ -220,7 +220,7 @@ def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
 
 
 def tune(args: argparse.Namespace) -> int:
-    """Write the configuration and print the evidence for it."""
+    """Tune a search, write the configuration, and print the evidence for it."""
     measure = _checked_measure(args)
     if args.output.is_file() and not args.output.read_bytes().startswith(FIRST_LINE.encode()):
         raise QueryError("was not written by tune and is left as it is", place=args.output, remedy="give another file")

@@ -113,7 +113,7 @@ def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
 
 
 def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
-    """Grow trees on the pools that teach, the same for the same seed; raise MachineError if there is no LightGBM."""
+    """Grow trees on the pools that teach; the same seed gives the same trees. Raises MachineError without LightGBM."""
     try:
         import lightgbm
     except (ImportError, OSError) as error:
@@ -209,7 +209,7 @@ class TrainedCombiner(NamedTuple):
     values: Values
 
     def as_json(self) -> dict[str, Any]:
-        """Return the manifest of the combination, with its figures, and whether it is better."""
+        """Return the manifest of the combination, with its figures, and whether it is significantly better."""
         return {"better": self.sure, **msgspec.to_builtins(self.combiner.manifest)}
 
 
@@ -274,7 +274,7 @@ def learn(
 
 
 def measured(some: Sequence[Pool], qrels: Qrels, measure: str, learned: LearnedModel | None) -> Values:
-    """Return the measure of each pool's query, with the hits in the model's order or, without a model, as found."""
+    """Return the measure of each pool's query, with hits in the model's order or, without a model, as retrieved."""
     run = {}
     for pool in some:
         if learned is None:

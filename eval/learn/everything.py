@@ -2,7 +2,7 @@
 
 Each step writes its result completely or not at all. A step is skipped if its result already exists and was made from
 the same inputs. The same command therefore continues an interrupted run. The combination learns, in folds, from the
-queries that the encoder did not learn from: it ranks new queries worse than the queries that it learned from.
+queries that the encoder did not learn from: the encoder ranks documents worse for these than for its own queries.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def train_all(
 ) -> tuple[dict[str, Any], str]:
     """Take every step that is not done yet, in the folder ``output``, for the index ``source``.
 
-    At most ``sample`` judged queries are read. Return the figures of those that the encoder did not learn from, and a
+    At most ``sample`` judged queries are read. Return the figures on those that the encoder did not learn from, and a
     table of these figures.
 
     Raises QueryError if a result exists that was made from other inputs, or if the index already has the vectors of

@@ -1,8 +1,8 @@
 """The training data of a model: judged queries, or titles and sentences of documents, each with the hits of a search.
 
-Some of these hits are the hard negatives. The queries are split into parts that share no relevant document. If two
-queries share one, a model that learned from one of them could recognise the document for the other. A single feature,
-such as the length, can be enough for that.
+Some of these hits are the hard negatives. The queries are split into parts that share no relevant document. Otherwise,
+a model that learned a document for one query could recognise it for a held-out query. A single feature, such as its
+length, can be enough for that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SHORTEST = 20  # the minimum number of characters of a title or a sentence that
 def of_documents(index: Index, sample: int, seed: int) -> Judged:
     """Return queries made of at most ``sample`` documents, drawn with ``seed``.
 
-    The query is the document's title, and the document's text is the relevant passage. A document without a title gives
+    A query is a document's title, and the document's text is the relevant passage. A document without a title gives
     one sentence of its beginning as the query, and the rest of its beginning as the passage. The model reads no titles,
     because a title would repeat the query.
 
@@ -115,7 +115,7 @@ class Candidates:
 
 
 def read_candidates(index: Index, judged: Judged, depth: int, progress: Progress) -> list[Candidates]:
-    """Return the candidates of each judged query, in the order of the queries: its first ``depth`` documents."""
+    """Return the candidates of each judged query, in their order; its hits are its first ``depth`` documents."""
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []
@@ -180,7 +180,7 @@ Rows = NDArray[np.intp]
 
 
 class Folds(NamedTuple):
-    """The row numbers of each fold's queries; ``grouped`` if those that share a relevant document share a fold."""
+    """The row numbers of each fold's queries; ``grouped`` is true if no two folds share a relevant document."""
 
     rows: list[Rows]
     grouped: bool

@@ -21,7 +21,7 @@ DEPTHS = (50, 100, 200, 500, 1000)
 
 
 class Setting(NamedTuple):
-    """One way to search."""
+    """The settings of a search that tuning varies."""
 
     retriever: str
     bm25: BM25Settings
@@ -55,7 +55,7 @@ COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title
 
 
 def parameters(base: Setting) -> Sequence[Setting]:
-    """Return settings that vary only k1 and b of BM25; the values of ``base`` come first."""
+    """Return settings of BM25 alone that vary k1 and b; the values of ``base`` come first."""
     alone = base._replace(retriever=_named(lambda kind: kind.WEIGHS_WORDS))
     return _distinct([alone, *(alone._replace(bm25=replace(base.bm25, k1=k1, b=b)) for k1 in K1 for b in B)])
 
@@ -100,7 +100,7 @@ def _named(chosen: Callable[[RetrieverKind], bool]) -> str:
 
 
 def _weights(names: Sequence[str]) -> list[dict[str, float]]:
-    """Return weights of the rankings that add up to 1, in tenths, without very small ones."""
+    """Return all weights of the rankings, in tenths, that add up to 1; of two rankings, each has at least 0.3."""
     least = max(1, 6 // len(names))
     shares = product(range(least, 11), repeat=len(names))
     return [

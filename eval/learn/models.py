@@ -163,7 +163,7 @@ class RerankerTraining:
         self._request = request
         self._qrels = qrels
         self._weight = 1.0
-        self._looks: dict[float, float] = {}  # From the measure of an evaluation to its weight.
+        self._looks: dict[float, float] = {}  # Maps the measure of each evaluation to the weight that it chose.
         settings = request.settings
         trainer.prepare(settings.seed)
         from sentence_transformers import CrossEncoder
@@ -229,7 +229,7 @@ class RerankerTraining:
         self._model.save_pretrained(folder, create_model_card=False)
 
     def _best(self, candidates: Sequence[Candidates]) -> tuple[float, Values]:
-        """Return the best weight (the smallest of equals; 1 without judgements) with the measures."""
+        """Return the best weight (the smallest of equals; 1 without judgements), and each query's measure."""
         scores = self._scores(candidates)
         weights = WEIGHTS if self._request.files else (1.0,)
         tried = [(weight, self._mixed(candidates, scores, weight)) for weight in weights]
@@ -238,7 +238,7 @@ class RerankerTraining:
         return weight, values
 
     def _mixed(self, candidates: Sequence[Candidates], scores: NDArray[np.float32], weight: float) -> Values:
-        """Return the measure of each query, with the model's scores mixed with the search's as the stage mixes them."""
+        """Return the measure of each query by the mixed scores of model and search, as in the stage ``rerank``."""
         left = iter(scores.tolist())
         run = {}
         for query in candidates:

@@ -42,9 +42,10 @@ class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a training.
 
     ``base`` is the model to train further. ``depth`` is the number of hits of each query to read, and ``negatives`` the
-    number of them to learn from with each relevant passage. ``rate`` is the highest learning rate. ``patience`` is the
-    number of evaluations on the stopping queries without a gain after which the training ends. With 0, the training
-    never ends early, its last model is kept, and the stopping queries also judge it.
+    number of them to learn from with each relevant passage. ``rate`` is the highest learning rate. ``looks`` is the
+    number of evaluations on the stopping queries per epoch. After ``patience`` evaluations without a gain, the
+    training ends. With ``patience`` 0, it never ends early, its last model is kept, and the stopping queries also judge
+    the model.
     """
 
     base: str
@@ -63,7 +64,7 @@ class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
 
 ALONE = ModelTraining(base="")  # the default settings of an encoder or a re-ranker
 ADDED = ModelTraining(base="", epochs=6, rate=5e-5, negatives=2, depth=20, max_tokens=128, patience=0)
-"""The settings of an encoder whose ranking is fused: its training continues after the encoder alone ranks best."""
+"""The settings of an encoder whose ranking is fused: it is trained beyond the point where it ranks best alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

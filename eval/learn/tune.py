@@ -71,7 +71,7 @@ class FusedEvaluator:
         self._worths: dict[tuple[str, int], dict[str, NDArray[np.float64]]] = {}
 
     def fused_by_query(self, fusions: Mapping[str, FusionSettings], k: int) -> ScoreTable:
-        """Return the ``k`` best documents of each query, with a fusion for each query.
+        """Return the ``k`` best documents of each query by its own fusion; ``fusions`` maps qids to fusions.
 
         The fused documents come first, then the rest of the rankings.
         """
@@ -123,7 +123,7 @@ class Tuning:
     """The result of a tuning.
 
     ``best`` is the setting chosen on all queries, ``best_mean`` its mean on those same queries. ``cross_validated`` and
-    ``test`` use the values of each query in the fold that held it out; the test is against the default.
+    ``test`` use each query's value with the setting that the other folds chose; the test is against the default.
     """
 
     measure: str
@@ -188,9 +188,10 @@ def tune(
 
 
 def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: Bar) -> Callable[[Rows], Setting]:
-    """Return a function that chooses the best setting for the queries of some rows.
+    """Return a function that chooses the best setting for the queries with given row numbers.
 
-    It chooses one group of settings after the other. Of equal settings it takes the earlier, which is simpler.
+    It tries one group of settings after the other, and keeps the best of each. Of equally good settings it keeps the
+    earlier, which is simpler.
     """
     fusible = any(retrievers.kind(name).FUSES for name in index.info.retrievers)
     alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
@@ -228,7 +229,7 @@ def _answers(index: Index, stage: str) -> bool:
 
 
 class SettingEvaluator:
-    """Values of a measure for the judged queries; rankings are retrieved once and fused in memory.
+    """Evaluates settings by a measure on the judged queries; rankings are retrieved once and fused in memory.
 
     Settings with stages are searched in full.
     """

@@ -1,1 +1,1 @@
-"""Make a run from a file of queries, check, score and compare runs."""
+"""Make a run from a file of queries; check, score and compare runs."""

@@ -78,7 +78,7 @@ def filtered_queries(
     """Return each query with its filter. With ``as_of_query``, the filter excludes documents newer than the query.
 
     ``ignore_identical_ids`` leaves out the document that has the same id as the query. Raises QueryError, naming the
-    query, if one is longer than ``longest`` characters, or lacks a date that it needs.
+    query, if one is longer than ``longest`` characters, or has no date although ``as_of_query`` is set.
     """
     own_topic = RANKING.load(task).DEFAULTS.own_topic
     result = []
@@ -185,7 +185,7 @@ class JudgedFiles:
 class Judged:
     """Judged queries in the order of their file, their judgements in the same order, and the task's search options.
 
-    ``own_texts`` are for queries made of documents: by qid, the text of its document without the query.
+    ``own_texts`` maps the qid of a query that was made of a document to the document's text without the query.
     """
 
     queries: tuple[SearchQuery, ...]

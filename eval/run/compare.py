@@ -159,7 +159,7 @@ def compare(
 
 
 def _moved(qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, Figures], a: str, b: str) -> list[Moved]:
-    """Return the queries that differ most; each has the relevant documents whose rank differs, the most moved first."""
+    """Return the queries whose values differ most, with their relevant documents whose rank differs most."""
     before, after = figures[a].values[:, 0].tolist(), figures[b].values[:, 0].tolist()
     order = sorted(range(len(before)), key=lambda at: (-abs(after[at] - before[at]), at))
     moved = []

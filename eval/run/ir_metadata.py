@@ -33,7 +33,7 @@ _LIBRARIES = ("faiss-cpu", "numpy", "onnxruntime", "pyserini", "tokenizers")
 
 
 def describe(index: Index, search: Search, *, task: str, run_id: str, queries: Path, own: Path | None) -> str:
-    """Return the description of a run as YAML between its two marks, which are comments.
+    """Return the description of a run as YAML, between the comments that mark its start and end.
 
     ``own`` is a file whose components replace the generated ones, field by field. Files are named without their
     folders.

@@ -69,7 +69,7 @@ class RunReport:
     note: str = ""
 
     def add(self, searched: Sequence[SearchedQuery[ScoredDocids]]) -> None:
-        """Add the documents of queries."""
+        """Count the documents of more queries, and list the queries without words or hits."""
         self.queries += len(searched)
         for qid, (docids, _), empty in searched:
             self.hits += len(docids)
@@ -157,7 +157,7 @@ def _settings(index: Index) -> dict[str, Any]:
 
 
 def _answered(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]) -> Iterator[_Lines]:
-    """Search for the queries; yield their lines in order, some queries together, with their documents."""
+    """Search for the queries in chunks; yield, in order, the lines and the documents of each chunk."""
     of_task = RANKING.load(request.task)
 
     def written(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Lines:

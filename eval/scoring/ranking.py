@@ -36,7 +36,7 @@ def score_files(
     official: str,
     ignore_identical_ids: bool = False,
 ) -> Scores:
-    """Score the run of a file. The notes come from both readers, :func:`compared` and :func:`score`.
+    """Score the run in a file. The notes are those of both readers, :func:`compared`, :func:`score` and identical ids.
 
     With ``ignore_identical_ids``, leave out a document that has the same id as its query.
 

@@ -108,8 +108,8 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 def _randomisation(changed: Values, seed: int) -> float:
     """Return the share of sign assignments whose absolute sum is at least the observed absolute sum.
 
-    The share is exact for few differences. Else the observed assignment counts as a random one, so that the share is
-    never 0.
+    For few differences, all assignments are tried. Otherwise they are random, and the observed assignment is counted
+    among them, so that the share is never 0.
     """
     if not len(changed):
         return 1.0

@@ -26,21 +26,21 @@ Submits = Literal["documents", "statements", "verdicts"]
 class Task(Protocol):
     """The interface of a module of this package.
 
-    With a true ``COMMENTS``, which a module may have, a submission may begin with comments after ``#``.
+    A module may also set ``COMMENTS`` to true: a submission may then begin with comments, lines that start with ``#``.
     """
 
     SUMMARY: str  # one line for ``--help``
     OFFICIAL: str  # the name of the official measure
     SUBMITS: Submits  # what a submission holds: ranked documents, ranked statements, or verdicts on claims
-    DEFAULT: bool  # whether it is the default task of its ``SUBMITS``; each value of ``SUBMITS`` has one
+    DEFAULT: bool  # whether it is the default of the tasks with its ``SUBMITS``; for verdicts, there is none
     LANGUAGES: tuple[str, ...]  # the languages of its texts, ISO 639-1; empty if any language is possible
     OPTIONS: tuple[str, ...]  # the options of ``score`` that it accepts, as fields of ``ScoreOptions``
 
     def read_queries(self, path: Path) -> list[TaskQuery]:
-        """Return the inputs in their order."""
+        """Return the inputs of a file, such as queries or tweets, in their order."""
 
     def read_gold(self, paths: Sequence[Path]) -> Any:
-        """Return the judgements."""
+        """Return the judgements of one or more files, in the form that the task's ``score`` uses."""
 
     def read_submission(self, path: Path) -> Any:
         """Return a submission of any system. Raises SourceError at its first error."""
@@ -133,7 +133,7 @@ def _descriptions() -> dict[str, Path]:
 
 
 def names() -> list[str]:
-    """Return the names of the tasks, modules and descriptions of this folder, in alphabetical order."""
+    """Return the names of all tasks, the modules and the descriptions in this folder, in alphabetical order."""
     return sorted([*_MODULES.names(), *_descriptions()])
 
 

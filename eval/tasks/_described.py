@@ -184,7 +184,7 @@ class DescribedTask:
         return report
 
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-        """Return the official figure, then the others, or only ``measures`` if given. A missing query counts 0."""
+        """Return the figures, the official one first, or those of ``options.measures``. A missing query counts 0."""
         right = self.read_gold(gold)
         predictions, report = accepted(only(runs, "--run"), self._read)
         self._check_queries(report, predictions, list(right), "the gold")

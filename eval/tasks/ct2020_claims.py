@@ -1,7 +1,7 @@
 """CheckThat! 2020 task 2: rank the claims that fact-checkers have verified for a tweet (English).
 
-A submission is a TREC run with tabs between its columns. The official checker refuses ranks other than 1,
-on any line, and scores written with an exponent. Order and figures follow from the scores, by trec_eval's rules. A
+A submission is a TREC run with tabs between its columns. The official checker refuses every rank other
+than 1, and every score with an exponent. Order and figures follow from the scores, by trec_eval's rules. A
 tweet without results counts 0.
 """
 
@@ -60,7 +60,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of a file; ``note`` receives a note on repetitions, as in the official test file."""
+    """Return the judgements of a file; ``note`` receives a note on repetitions, which the official test file has."""
     return read_qrels(only(paths, "--gold"), note)
 
 

@@ -188,7 +188,7 @@ def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
 
 
 def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Faults) -> bool:
-    """Add a score; return whether it ties with the score before it although the snippet ids ascend."""
+    """Add a score; return whether it equals the score before it although the snippet id is greater."""
     value = finite(text)
     if value is None or abs(value) > LARGEST:
         faults.error(line, f"score {shown(text)} is not a finite float32 number")

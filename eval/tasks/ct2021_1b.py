@@ -111,7 +111,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return the official figures, the mean AP over debates first; score each file of a folder."""
+    """Return the official figures, the mean AP over debates first; of a folder, score each file."""
     pairs = paired(gold, runs)
     notes: list[str] = []
     debates, answers = [path.stem for path, _ in pairs], [run.stem for _, run in pairs]

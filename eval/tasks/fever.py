@@ -50,7 +50,7 @@ class Prediction(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """The gold of a claim: the label in capitals, and groups of sentences, each of which is enough evidence."""
+    """The gold of a claim: the label in capitals, and groups of sentences; each whole group is enough evidence."""
 
     line: int
     claim: str

@@ -40,11 +40,11 @@ from . import Trained
 SUMMARY = "the strongest ranker without a download: a weighted sum of words, characters, signs, neighbours, vectors"
 LEARNS = True
 
-_ALL = "all"  # the key of the readers that learned from all languages
+_ALL = "all"  # the name of all languages together, next to the language codes
 
 
 class BestRanker:
-    """One stack for each language, over the scores of its trained members."""
+    """Scores a statement by the stack of its language: a weighted sum of the scores of trained members."""
 
     explains = True
 
@@ -151,7 +151,7 @@ def _population(statements: Sequence[Statement], of_folds: NDArray[np.int64]) ->
 def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, _Population], dict[str, float]]:
     """Return the statements of each language, and of all languages together if there are several.
 
-    Add the second value to the log-odds of a language to correct for the sampling of its statements.
+    The second value has a number for each language: added to log-odds, it corrects for the sampling of statements.
     """
     settings, seed = config.claims, config.claims.seed
     among: dict[str, _Population] = {}
@@ -187,7 +187,7 @@ def _tried(among: Mapping[str, _Population], config: Config, progress: Progress)
 
 
 def _trial(name: str, among: _Population, config: Config) -> _Trial:
-    """Return the trial of a member with the strength whose held-out scores rank best; of equals, the first.
+    """Return the trial of a member with the strength whose held-out scores have the best AP; of equals, the first.
 
     Each model learns on one thread, from all folds but one, and scores that fold. A ``forwards`` member learns from the
     earlier blocks and scores the next block. A statement that no model scores gets the log-odds of the mean label.

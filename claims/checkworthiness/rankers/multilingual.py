@@ -44,7 +44,7 @@ LEARNS = True
 _RARITY = "rarity"
 _DRAWN = 0.1  # the standard deviation of the vectors of character n-grams before training
 Reader = OnnxEncoder | Hashing
-"""What makes the rows of a network: the vectors of a sentence encoder, or buckets of character n-grams."""
+"""What turns texts into the input rows of a network: a sentence encoder, or hashing of character n-grams."""
 
 
 class Network:
@@ -57,7 +57,7 @@ class Network:
         self.tensors = tensors
 
     def check(self, width: int) -> None:
-        """Raise ValueError or KeyError if the layers do not fit each other, or rows of ``width``."""
+        """Raise ValueError or KeyError if a layer does not fit the one before it, or rows of ``width``."""
         if "grams.weight" in self.tensors:
             buckets, dimension = self.tensors["grams.weight"].shape
             if buckets != width:
@@ -130,7 +130,7 @@ class Examples(NamedTuple):
     languages: NDArray[np.int64]
 
     def taken(self, chosen: NDArray[np.intp]) -> Examples:
-        """Return some of the examples."""
+        """Return the examples at the positions ``chosen``."""
         return Examples(self.rows[chosen], self.labels[chosen], self.languages[chosen])
 
 
@@ -141,7 +141,7 @@ def _examples(rows: Any, statements: Sequence[Statement], known: Sequence[str]) 
 
 
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
-    """Train a network for each fold."""
+    """Train a network for each fold, on the statements of the other folds."""
     from sklearn.linear_model import LogisticRegression
 
     settings, seed = config.claims.multilingual, config.claims.seed
@@ -301,7 +301,7 @@ def _heads(width: int, settings: MultilingualSettings, languages: int, *, table:
             self.language = head(settings.shared or width, languages)
 
         def forward(self, rows: Any, starts: Any = None, weights: Any = None) -> tuple[Any, Any]:
-            """Return the logits of claim, shape (n, 2), and of language, shape (n, languages)."""
+            """Return the logits of the claim head, shape (n, 2), and of the language head, shape (n, languages)."""
             vectors = rows if starts is None else self.grams(rows, starts, weights)
             if settings.shared:
                 vectors = self.shared(vectors).tanh()

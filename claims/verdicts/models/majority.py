@@ -16,7 +16,7 @@ READS_EVIDENCE = False
 
 
 class MajorityModel:
-    """Gives every claim the shares of the classes in the training files."""
+    """Gives every claim the same probabilities: the shares of the classes in the training files."""
 
     def __init__(self, shares: NDArray[np.float64]) -> None:
         self._shares = shares
