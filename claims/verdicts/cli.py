@@ -72,7 +72,7 @@ def add_where(parser: argparse.ArgumentParser) -> None:
     add_filter(parser, "only evidence")
     parser.add_argument("--as-of", default="", metavar="DATE", help="no evidence newer than this day, month or year")
     parser.add_argument(
-        "--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents"
+        "--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents (default: drop)"
     )
 
 

@@ -50,7 +50,7 @@ HITS = 100
 _COPIES = 10
 """The maximum number of near-duplicates to list under a hit."""
 _LONGEST_DETAIL = 300
-"""The maximum number of characters of a metadata value that the document page shows."""
+"""The document page leaves out a metadata value with more characters than this."""
 FORMATS = {
     "csv": ("CSV", "for spreadsheets"),
     "tsv": ("TSV", "for spreadsheets"),
