@@ -1,4 +1,4 @@
-"""Compare BM25 with other lexical engines, in turns in one run: ``make bench-peers``.
+"""Compare BM25 with other lexical engines, in alternating rounds of one run: ``make bench-peers``.
 
 Every engine answers the same queries of SciFact, one at a time, on one Python thread. Docids and scores are read in
 Python. The rate of an engine is queries per second of processor time: the median over the rounds, with quartiles.
@@ -171,7 +171,7 @@ def main(args: argparse.Namespace) -> None:
     for name, does in [*((name, does) for name, (_, does) in ENGINES.items()), (LIMIT, (YES, NO, NO, NO, NO))]:
         rows.append([name, quality.get(name, ""), *(_cell(of[name], of["factseek"]) for of in rates.values()), *does])
     header = ("engine", "nDCG@10", *(f"k={k}" for k in DEPTHS), *ABILITIES)
-    measured = f"{markdown_table(header, rows)}\n{this_machine()}; {ROUNDS} rounds in turns, SciFact, train."
+    measured = f"{markdown_table(header, rows)}\n{this_machine()}; {ROUNDS} rounds, SciFact, train."
     publish("engines", measured, document=args.write)
 
 

@@ -101,12 +101,12 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
 def _worth(learned: TrainedVerdicts) -> str:
     figures = learned.manifest.figures
     if not figures:
-        return "Their quality was not measured."
+        return "The quality of the verdicts was not measured."
     own, alone = figures[learned.manifest.model], figures["hypothesis"]
     return (
-        f"In a cross-validation on the {figures['claims']:,} claims that the model learned from, it was right "
-        f"{own['accuracy']:.0%} of the time (macro-F1 {own['macro_f1']:.2f}; {alone['macro_f1']:.2f} without any "
-        "evidence)."
+        f"In a cross-validation, the most probable label was right for {own['accuracy']:.0%} of "
+        f"{figures['claims']:,} claims that the model had not learned from (macro-F1 {own['macro_f1']:.2f}; "
+        f"{alone['macro_f1']:.2f} without any evidence)."
     )
 
 

@@ -71,9 +71,8 @@ def add_where(parser: argparse.ArgumentParser) -> None:
     """Add the options that limit which documents may be evidence."""
     add_filter(parser, "only evidence")
     parser.add_argument("--as-of", default="", metavar="DATE", help="no evidence newer than this day, month or year")
-    parser.add_argument(
-        "--undated", choices=("drop", "keep"), default="drop", help="what --as-of does with undated documents (default: drop)"
-    )
+    undated = "what --as-of does with undated documents (default: drop)"
+    parser.add_argument("--undated", choices=("drop", "keep"), default="drop", help=undated)
 
 
 def run(args: argparse.Namespace, formats: VerdictTasks) -> int:

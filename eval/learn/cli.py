@@ -181,7 +181,8 @@ def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> Non
         metavar="TASK",
         help=f"the task whose file formats are used: {', '.join(RANKING.names())} (default: {RANKING.default()})",
     )
-    parser.add_argument("--profile", choices=list(PROFILES), help="how queries are prepared (default: as in factseek run)")
+    prepared = "how queries are prepared (default: as in factseek run)"
+    parser.add_argument("--profile", choices=list(PROFILES), help=prepared)
     parser.add_argument(
         "--ignore-identical-ids",
         action="store_true",

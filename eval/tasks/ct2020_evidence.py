@@ -170,8 +170,8 @@ def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
         faults.warning(rising[0], reason)
     if odd:
         line, snippet = odd[0]
-        form = f"ids that do not look like topic-0001-001: {len(odd):,}, the first {shown(snippet)}"
-        faults.warning(line, f"{form}; whether they are of the claim's topic is not known")
+        form = f"snippet ids without the form TOPIC-0001-001: {len(odd):,} in all, such as {shown(snippet)}"
+        faults.warning(line, f"{form}; their topic cannot be compared with the claim's")
     return {qid: claim.scores for qid, claim in claims.items()}, first
 
 
