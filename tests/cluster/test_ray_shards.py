@@ -51,7 +51,7 @@ def on_cluster(folder: Path, cluster: ClusterSettings) -> Iterator[Index]:
 
 
 def all_answers(index: Index) -> list[bytes]:
-    return [answered(index, query, asked) for query in QUERIES for asked in SEARCHES]
+    return [answered(index, query, asked) for query in QUERIES[::3] for asked in SEARCHES]
 
 
 def test_answers_are_those_of_one_index(ray_cluster: str, folders: tuple[Path, Path]) -> None:

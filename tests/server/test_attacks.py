@@ -98,6 +98,7 @@ def test_readers_that_do_not_read_keep_no_search_waiting(server: Served) -> None
                 assert answer.count(b'"docid":"long-') == 400
 
 
+@pytest.mark.deep
 def test_batches_of_large_documents_stay_within_their_memory_and_refuse_nobody(
     folders: dict[str, Path], heavy_texts: Path, tmp_path: Path
 ) -> None:
@@ -267,6 +268,7 @@ def eventually(check: Any) -> None:
     return check()
 
 
+@pytest.mark.deep
 def test_two_servers_change_one_index(tmp_path: Path) -> None:
     folder = build_index(tmp_path / "live", ARABIC, language="ar", dense=False)
     mine, theirs = Model(), Model()

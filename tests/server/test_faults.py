@@ -52,6 +52,7 @@ def test_a_thousand_connections_at_once(server: Served) -> None:
     assert server.ask()[0] == 200
 
 
+@pytest.mark.deep
 def test_a_worker_killed_under_load_takes_only_its_own_requests_along(folders: dict[str, Path], tmp_path: Path) -> None:
     with serve(folders, tmp_path, "workers: 2") as served:
         killed, stop = threading.Event(), threading.Event()
@@ -137,6 +138,7 @@ def test_rates_and_metrics_are_totals_over_all_workers(folders: dict[str, Path],
         assert not any(path.exists() for path in folder)
 
 
+@pytest.mark.deep
 def test_what_a_killed_server_leaves_in_memory_goes_with_the_next(folders: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     with serve(folders, tmp_path / "first", "workers: 2") as first:

@@ -68,6 +68,7 @@ def test_bad_input(arguments, message, usual, command, tmp_path) -> None:
     assert err == f"factseek: {message.format(folder=tmp_path)}\n"
 
 
+@pytest.mark.deep
 @pytest.mark.real
 def test_the_quality_of_a_re_ranked_search_is_that_of_its_run(usual, files, command, tmp_path) -> None:
     model = small_cross_encoder()

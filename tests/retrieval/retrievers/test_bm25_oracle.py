@@ -111,6 +111,7 @@ def assert_same(query: str, ours: list[Hit], theirs: list[tuple[str, float]]) ->
     assert {docid for docid, score in theirs if round(score, 4) > cut} <= {hit.docid for hit in ours}, query
 
 
+@pytest.mark.deep
 def test_expanded_queries_find_what_pyserini_finds(data_dir: Path, tmp_path: Path) -> None:
     """All terms of the first hits count: Anserini prunes terms of equal weight in the order of a hash."""
     source = unfolded(data_dir / "scifact", tmp_path / "ascii", str.isascii)
