@@ -185,11 +185,8 @@ def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
     """Return :func:`title_tokens`; ``by_letters`` adds tokens of the index alone: single letters and parts of words."""
     form = folded(title).casefold()
     found = words_of(form) + (parts_of(form).split() if by_letters else [])
-    words: set[str] = set()
-    for word in found:
-        if word.isascii():
-            words.add(word)
-            continue
+    words = set(filter(str.isascii, found))
+    for word in set(found) - words:
         for run in _LETTERS.split(word):
             if not _LETTERS.fullmatch(run):
                 words.add(run)
