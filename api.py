@@ -221,6 +221,9 @@ def _scores(run: Run) -> dict[str, dict[str, float]]:
 def _check_qids(queries: Sequence[Query]) -> None:
     seen: set[str] = set()
     for query in queries:
+        if not (hasattr(query, "qid") and hasattr(query, "text")):
+            remedy = "give factseek.Query(qid, text)"
+            raise QueryError(f"queries contain {shown(str(query))}, which is not a query", remedy=remedy)
         if query.qid in seen:
             raise QueryError(f"two queries have the qid {shown(query.qid)}", remedy="give each query a qid of its own")
         seen.add(query.qid)

@@ -169,29 +169,28 @@ def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Re
     previous state stays published until the copy is complete.
     """
     check_number("--into", shards)
-    if layout.is_sharded(folder):
-        there = f"already has {len(layout.read(folder).shards)} shards"
-        raise IndexStateError(there, place=folder, remedy="change their number with factseek reshard")
-    manifests.read(folder)
-    return _divided(folder, shards, config, wait)
+    return _divided(folder, shards, config, wait, _check_whole)
 
 
 def reshard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
     """Copy the documents of an index in shards into another number of shards, as :func:`shard` does."""
     check_number("--shards", shards)
-    _check_sharded(folder)
-    return _divided(folder, shards, config, wait)
+    return _divided(folder, shards, config, wait, _check_sharded)
 
 
 def unshard(folder: Path, config: Config, *, wait: float = 0.0) -> Resharded:
     """Copy the documents of an index in shards into one without shards, as :func:`shard` does."""
-    _check_sharded(folder)
-    return _divided(folder, 0, config, wait)
+    return _divided(folder, 0, config, wait, _check_sharded)
 
 
-def _divided(folder: Path, shards: int, config: Config, wait: float) -> Resharded:
-    """Copy an index into ``shards`` shards (0: an index without shards), unless it already has this number."""
+def _divided(folder: Path, shards: int, config: Config, wait: float, check: Callable[[Path], None]) -> Resharded:
+    """Copy an index into ``shards`` shards (0: an index without shards), unless it already has this number.
+
+    ``check`` raises IndexStateError if the index cannot be divided so.
+    """
+    check(folder)
     with locked(folder, wait), os_errors_reported(folder):
+        check(folder)  # another process may have divided it while this one waited for the lock
         with leased(folder) as parts:
             old, made = layout.read(folder) if layout.is_sharded(folder) else None, None
             before = len(old.shards) if old else 0
@@ -216,6 +215,13 @@ def _divided(folder: Path, shards: int, config: Config, wait: float) -> Resharde
         if not shards:
             journals.clean(folder)
         return Resharded(made.merged if made else manifests.read(folder), before)
+
+
+def _check_whole(folder: Path) -> None:
+    if layout.is_sharded(folder):
+        there = f"already has {len(layout.read(folder).shards)} shards"
+        raise IndexStateError(there, place=folder, remedy="change their number with factseek reshard")
+    manifests.read(folder)
 
 
 def _check_sharded(folder: Path) -> None:

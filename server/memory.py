@@ -103,37 +103,45 @@ class Charge:
 
 
 class PartMemory:
-    """The memory of one part of a streamed answer: taken while the part is made, given back as it is sent."""
+    """The memory of one part of a streamed answer: taken while the part is made, given back as it is sent.
+
+    Safe for threads.
+    """
 
     def __init__(self, memory: Memory, most: int | None = None) -> None:
         """Hold nothing yet. A part that needs more than ``most`` bytes is always refused."""
         self._memory = memory
         self._most = most
+        self._lock = threading.Lock()
         self._held = self._spent = self._needed = 0
 
     def spend(self, size: int) -> None:
         """Charge ``size`` bytes; raise NoMemoryError if the budget or the limit of a part does not allow it."""
-        spent = self._spent + size
-        self._needed = max(self._needed, spent)
-        if self._most is not None and spent > self._most:
-            raise NoMemoryError
-        self._hold(spent)
-        self._spent = spent
+        with self._lock:
+            spent = self._spent + size
+            self._needed = max(self._needed, spent)
+            if self._most is not None and spent > self._most:
+                raise NoMemoryError
+            self._hold(spent)
+            self._spent = spent
 
     def give_back(self, size: int) -> None:
         """Let the rest of the same part use ``size`` bytes again."""
-        self._spent -= size
+        with self._lock:
+            self._spent -= size
 
     def take_again(self) -> None:
         """Take at once what the refused part needed, or raise NoMemoryError, so that the part is not read in vain."""
-        self._spent = 0
-        self._hold(self._needed)
+        with self._lock:
+            self._spent = 0
+            self._hold(self._needed)
 
     def keep(self, size: int) -> None:
         """Give back all but ``size`` bytes."""
-        if size < self._held:
-            self._memory.give_back(self._held - size)
-            self._held = size
+        with self._lock:
+            if size < self._held:
+                self._memory.give_back(self._held - size)
+                self._held = size
 
     def _hold(self, size: int) -> None:
         if size > self._held:

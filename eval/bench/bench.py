@@ -161,13 +161,18 @@ def bench(
 
 
 def chosen(text: str | None, index: Index) -> tuple[str, ...]:
-    """Split a list of retrievers (None: all of the index); raise QueryError if it is empty."""
+    """Split a list of retrievers (None: all of the index).
+
+    Raises QueryError if it is empty, or if the index lacks what a retriever needs.
+    """
     if text is None:
         return tuple(sorted(index.info.retrievers))
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:
         listed = ", ".join(retriever_kinds.names())
         raise QueryError("contains no retriever", place="--retrievers", remedy=f"the retrievers are {listed}")
+    for name in names:
+        index.resolve(search_of(name))
     return tuple(sorted(names))
 
 

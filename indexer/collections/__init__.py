@@ -128,6 +128,8 @@ class ReadOptions:
         The order of an ambiguous date is that of the other dates of its file. If these have no order in common, the
         order is ``dates``.
         """
+        if not written:
+            return ""
         order: str = order_of(written)
         file = re.sub(r"[:#]\d+$", "", str(place))
         if order == "either":
@@ -145,7 +147,7 @@ class ReadOptions:
         elif order:
             self.orders.setdefault(file, set()).add(order)
         date = clean_date(written, order)
-        if written and not date:
+        if not date:
             self.unread_dates.count += 1
             self.unread_dates.either += order_of(written) == "either"
             self.unread_dates.example = self.unread_dates.example or f"{written[:40]!r} ({place})"

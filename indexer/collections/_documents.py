@@ -215,12 +215,12 @@ def make_record(
             options.date(place, written)
         options.leave_out(place, empty)
         return None
-    date, language = options.date(place, written), language_code(named)
+    date, language = options.date(place, written), language_code(named) if named else ""
     if written and not date:
         metadata = {**metadata, "date": written}
     if named and not language:
         metadata, language = {**metadata, "language": named}, "und"
-    source = folded_value(fields.get("source", "").strip()) or host(url)
+    source = folded_value(fields.get("source", "").strip()) or (host(url) if url else "")
     topic = folded_value(fields.get("topic", "").strip())
     document = Document(docid, text, title, url, date, language or options.language, source, topic, metadata)
     return Record(document, place, spans)

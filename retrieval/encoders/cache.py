@@ -92,7 +92,7 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
     description = _whole(folder, cache)
     if description is None and not settings.cache and not _is_writable(cache):
         # If the user's cache is read-only, use a temporary one. If somebody removes that, the model is exported again.
-        kept = temporary_cache()
+        kept = temporary_cache(f"{kind.group}.cache")
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
         return exported(msgspec.structs.replace(settings, cache=str(kept)), kind)
     if description is None:
@@ -120,14 +120,17 @@ def cache_folder(settings: EncoderSettings | CrossEncoderSettings) -> Path:
     return Path(settings.cache).expanduser() if settings.cache else user_cache("encoders")
 
 
-def temporary_cache() -> Path:
-    """Return the folder of exported models for a user with a read-only home; no other user can write to it."""
+def temporary_cache(setting: str = "encoder.cache") -> Path:
+    """Return the folder of exported models for a user with a read-only home; no other user can write to it.
+
+    ``setting`` names the setting of the folder in messages.
+    """
     folder = Path(tempfile.gettempdir()) / f"factseek-{os.getuid()}"
     with os_errors_reported(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or not is_own(status):
-        raise MachineError("belongs to another user", place=folder, remedy="set encoder.cache to a folder of your own")
+        raise MachineError("belongs to another user", place=folder, remedy=f"set {setting} to a folder of your own")
     return folder / "encoders"
 
 
